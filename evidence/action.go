@@ -1,0 +1,152 @@
+package evidence
+
+import "slices"
+
+// Role is what a key is for. A key has one role, and an action type belongs to one role, so that nobody obtains a
+// juror's, a clerk's or a reviewer's signature by writing that name into agent_id.
+type Role string
+
+const (
+	RoleAgent     Role = "agent"     // an agent whose output is recorded
+	RoleReviewer  Role = "reviewer"  // a person who approves, modifies or rejects
+	RoleSubmitter Role = "submitter" // who puts an agent before the jury
+	RoleJuror     Role = "juror"
+	RoleJudge     Role = "judge"
+	RoleClerk     Role = "clerk" // who conducts a trial
+)
+
+// Roles lists every role.
+func Roles() []Role {
+	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk}
+}
+
+// ActionType names what kind of act a payload records.
+type ActionType string
+
+const (
+	// Outputs of a model; ModelOutput is what a payload is that names no action type.
+	ModelOutput    ActionType = "model_output"
+	Recommendation ActionType = "recommendation"
+	Proposal       ActionType = "proposal"
+	Instruction    ActionType = "instruction"
+	APICall        ActionType = "api_call"
+	ToolPlan       ActionType = "tool_plan"
+	Message        ActionType = "message"
+
+	ChainStep   ActionType = "chain_step"   // one agent's step in a chain, told without its model
+	HumanReview ActionType = "human_review" // a person's decision on a record
+	Delivery    ActionType = "delivery"     // the answer that was finally given
+
+	// Acts of a trial.
+	Submission     ActionType = "submission"
+	PhaseOpening   ActionType = "phase_opening"
+	Evaluation     ActionType = "evaluation"
+	Statement      ActionType = "statement"
+	Absence        ActionType = "absence"
+	ConsensusCheck ActionType = "consensus_check"
+	JudgeOpinion   ActionType = "judge_opinion"
+	FinalJudgment  ActionType = "final_judgment"
+	TrialClosing   ActionType = "trial_closing"
+)
+
+// A rule says for an action type who acts and which members its payload has. Members in neither list are forbidden,
+// but for those that every payload may have.
+type rule struct {
+	role     Role
+	actor    string   // the member that names the actor
+	required []string // must be there
+	optional []string // may be there
+	filled   []string // required too, but the sealer fills them in when they are missing
+	apart    []string // members that may be sealed apart
+}
+
+// Members that every sealed payload has, and that the sealer fills in.
+var always = []string{"schema", "record_id", "action_type", "signers"}
+
+// Members that any payload may have: where the record stands among others.
+var linking = []string{"chain_id", "chain_position", "previous_agent", "next_agent", "parent_request_id",
+	"previous_record", "saw", "metadata", "sealed_apart"}
+
+var modelRule = rule{
+	role: RoleAgent, actor: "agent_id",
+	required: []string{"agent_id", "request_id", "timestamp", "model", "model_version", "prompt", "response", "parameters"},
+	optional: []string{"context", "tools_used"},
+	apart:    []string{"prompt", "context", "response", "tools_used", "metadata"},
+}
+
+var clerkRule = rule{
+	role: RoleClerk, actor: "agent_id",
+	required: []string{"agent_id", "timestamp", "chain_id", "chain_position", "previous_record", "case", "response"},
+}
+
+var seatRule = rule{
+	role: RoleJuror, actor: "agent_id",
+	required: []string{"agent_id", "request_id", "timestamp", "model", "model_version", "parameters", "response",
+		"chain_id", "chain_position", "previous_record", "saw", "case", "request_digest"},
+}
+
+var judgeRule = rule{role: RoleJudge, actor: "agent_id", required: seatRule.required}
+
+// rules is the table of docs/format.md, section "Action types".
+var rules = map[ActionType]rule{
+	ModelOutput: modelRule, Recommendation: modelRule, Proposal: modelRule, Instruction: modelRule,
+	APICall: modelRule, ToolPlan: modelRule, Message: modelRule,
+	ChainStep: {
+		role: RoleAgent, actor: "agent_id",
+		required: []string{"agent_id", "request_id", "response", "chain_position"},
+		filled:   []string{"timestamp"},
+		optional: []string{"model", "model_version", "prompt", "context", "parameters", "tools_used"},
+		apart:    modelRule.apart,
+	},
+	HumanReview: {
+		role: RoleReviewer, actor: "reviewer_id",
+		required: []string{"reviewer_id", "timestamp", "original_response_id", "approval_status"},
+		optional: []string{"request_id", "context", "modified_response", "changes"},
+		apart:    []string{"context", "modified_response", "changes", "metadata"},
+	},
+	Delivery: {
+		role: RoleAgent, actor: "agent_id",
+		required: []string{"agent_id", "response", "saw"},
+		filled:   []string{"timestamp"},
+		optional: []string{"request_id", "context", "original_response_id"},
+		apart:    []string{"context", "response", "metadata"},
+	},
+	Submission: {
+		role: RoleSubmitter, actor: "agent_id",
+		required: []string{"agent_id", "timestamp", "chain_id", "chain_position", "case", "response"},
+		apart:    []string{"response"},
+	},
+	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
+	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
+}
+
+// RoleOf returns the role whose keys sign this type of act, and whether the type exists.
+func RoleOf(action ActionType) (Role, bool) {
+	r, ok := rules[action]
+	return r.role, ok
+}
+
+// ActionTypes lists every action type in alphabetical order.
+func ActionTypes() []ActionType {
+	types := make([]ActionType, 0, len(rules))
+	for action := range rules {
+		types = append(types, action)
+	}
+	slices.Sort(types)
+	return types
+}
+
+// InTrial reports whether acts of this type are part of a trial.
+func (a ActionType) InTrial() bool {
+	role, _ := RoleOf(a)
+	return role == RoleSubmitter || role == RoleClerk || role == RoleJuror || role == RoleJudge
+}
+
+func (r rule) allows(member string) bool {
+	for _, list := range [][]string{r.required, r.filled, r.optional, linking, always} {
+		if slices.Contains(list, member) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package evidence
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Fields sealed apart.
+//
+// A member can be replaced in the payload by a commitment to it, so that its text can be withheld from one reader, or
+// erased for ever, while the signature over the payload and every proof built on it stand. The commitment is
+//
+//	"hmac-sha256:" hex( HMAC-SHA256( salt, pointer ‖ 0x00 ‖ canonical value ) )
+//
+// with 32 random bytes of salt, without which a short or guessable text would be found by trying. The payload lists
+// in sealed_apart, as sorted JSON pointers, which members are commitments, so that no data can pass for one.
+
+const (
+	commitmentPrefix = "hmac-sha256:"
+	saltSize         = 32
+)
+
+// ErrDisclosure is in the chain of every error about a disclosed value that is not what was committed to.
+var ErrDisclosure = errors.New("the disclosed value is not the one that was sealed")
+
+// A Disclosure opens one member that was sealed apart.
+type Disclosure struct {
+	Pointer string         `json:"pointer"`
+	Salt    []byte         `json:"salt"`
+	Value   jsontext.Value `json:"value"`
+}
+
+// commitment computes the text that stands in the payload. The value must be in canonical form.
+func (d *Disclosure) commitment() string {
+	mac := hmac.New(sha256.New, d.Salt)
+	io.WriteString(mac, d.Pointer) // a hash never fails to write
+	mac.Write([]byte{0})
+	mac.Write(d.Value)
+	return commitmentPrefix + hex.EncodeToString(mac.Sum(nil))
+}
+
+// sealApart replaces the members at s.Apart by commitments and returns what opens them. What the actor sealed apart
+// before sending it here stays so.
+func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
+	var disclosures []Disclosure
+	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(s.Apart))) {
+		if slices.Contains(d.SealedApart, pointer) {
+			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
+		}
+		opens, err := m.commit(pointer, rules[d.ActionType], randomOr(s.Random))
+		if err != nil {
+			return nil, err
+		}
+		disclosures = append(disclosures, *opens)
+	}
+	if len(s.Apart) > 0 {
+		pointers := slices.Concat(d.SealedApart, s.Apart)
+		slices.Sort(pointers)
+		m["sealed_apart"] = marshal(slices.Compact(pointers))
+	}
+	return disclosures, nil
+}
+
+// commit replaces one member by a commitment to it.
+func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, error) {
+	if err := apartAllowed(pointer, r); err != nil {
+		return nil, err
+	}
+	value, err := m.get(pointer)
+	if err != nil {
+		return nil, err
+	}
+	d := &Disclosure{Pointer: pointer, Salt: make([]byte, saltSize), Value: value}
+	if _, err := io.ReadFull(random, d.Salt); err != nil {
+		return nil, fmt.Errorf("drawing salt: %w", err)
+	}
+	return d, m.set(pointer, quote(d.commitment()))
+}
+
+// CheckDisclosures holds what a record discloses against the commitments in its payload.
+func (r *Record) CheckDisclosures() error {
+	if len(r.Disclosures) == 0 {
+		return nil
+	}
+	if err := r.checkDisclosureForm(); err != nil {
+		return err
+	}
+	m, err := membersOf(r.canonical)
+	if err != nil {
+		return err
+	}
+	for _, d := range r.Disclosures {
+		committed, err := m.get(d.Pointer)
+		if err != nil {
+			return err
+		}
+		if !hmac.Equal(quote(d.commitment()), committed) {
+			return fmt.Errorf("%w: %s", ErrDisclosure, d.Pointer)
+		}
+	}
+	return nil
+}
+
+// checkApart checks that sealed_apart is sorted, lists only what may be sealed apart, and points at commitments.
+func checkApart(m members, pointers []string, r rule) error {
+	for i, pointer := range pointers {
+		if i > 0 && pointers[i-1] >= pointer {
+			return &FieldError{Field: "sealed_apart", Reason: "not sorted, or a pointer is there twice"}
+		}
+		if err := apartAllowed(pointer, r); err != nil {
+			return err
+		}
+		value, err := m.get(pointer)
+		if err != nil {
+			return err
+		}
+		if !isCommitment(value) {
+			return &FieldError{Field: pointer, Reason: "listed in sealed_apart, but it is not a commitment"}
+		}
+	}
+	return nil
+}
+
+func isCommitment(v jsontext.Value) bool {
+	s, err := text(v)
+	if err != nil {
+		return false
+	}
+	digits, ok := strings.CutPrefix(s, commitmentPrefix)
+	_, err = hex.DecodeString(digits)
+	return ok && err == nil && len(digits) == hex.EncodedLen(sha256.Size) && strings.ToLower(digits) == digits
+}
+
+// apartAllowed refuses pointers to members that must stay readable: who acted, when, with what, linked to what.
+func apartAllowed(pointer string, r rule) error {
+	name, inner, err := splitPointer(pointer)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(r.apart, name) || (name == "metadata") != (inner != "") {
+		return &FieldError{Field: "sealed_apart", Reason: fmt.Sprintf("%q cannot be sealed apart here: want one of [%s]",
+			abbreviate(pointer), strings.Join(apartNames(r), ", "))}
+	}
+	return nil
+}
+
+func apartNames(r rule) []string {
+	var names []string
+	for _, name := range r.apart {
+		if name == "metadata" {
+			name = "metadata/NAME"
+		}
+		names = append(names, "/"+name)
+	}
+	return names
+}
+
+var (
+	escape   = strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901, section 3
+	unescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// splitPointer reads "/prompt" or "/metadata/user_id"; nothing is sealed apart at a greater depth, nor under an empty
+// name. A pointer that is not the one way to write what it points at is refused, or a member could be listed twice.
+func splitPointer(pointer string) (name, inner string, err error) {
+	parts := strings.Split(pointer, "/")
+	if parts[0] != "" || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts[1:], "") {
+		return "", "", badPointer(pointer)
+	}
+	for i, part := range parts {
+		parts[i] = unescape.Replace(part)
+		if escape.Replace(parts[i]) != part {
+			return "", "", badPointer(pointer)
+		}
+	}
+	if len(parts) == 3 {
+		inner = parts[2]
+	}
+	return parts[1], inner, nil
+}
+
+func badPointer(pointer string) error {
+	return &FieldError{Field: "sealed_apart",
+		Reason: fmt.Sprintf("%q is not a pointer like /prompt or /metadata/user_id", abbreviate(pointer))}
+}
+
+func (m members) get(pointer string) (jsontext.Value, error) {
+	name, inner, err := splitPointer(pointer)
+	if err != nil {
+		return nil, err
+	}
+	value, there := m[name]
+	if there && inner != "" {
+		var object members
+		if object, err = membersOf(value); err != nil {
+			return nil, err
+		}
+		value, there = object[inner]
+	}
+	if !there {
+		return nil, &FieldError{Field: pointer, Reason: "there is no such member"}
+	}
+	return value, nil
+}
+
+func (m members) set(pointer string, value jsontext.Value) error {
+	name, inner, err := splitPointer(pointer)
+	if err != nil {
+		return err
+	}
+	if inner == "" {
+		m[name] = value
+		return nil
+	}
+	object, err := membersOf(m[name])
+	if err != nil {
+		return err
+	}
+	object[inner] = value
+	m[name], err = Canonical(marshal(object)) // the names are the actor's, and want their order and escapes
+	return err
+}

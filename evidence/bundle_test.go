@@ -1,0 +1,264 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// testBundle has three records of one log.
+func testBundle(t testing.TB) *Bundle {
+	t.Helper()
+	b := &Bundle{Checkpoint: "log.example\n9\nAAAA\n\n— log.example BBBB\n"}
+	for i := range 3 {
+		draft, err := ParseDraft([]byte(richPayload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprintf("019c14d6-13a0-7000-8000-%012d", i)
+		r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: id, Apart: []string{"/prompt"}, Random: new(counter)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Log = &LogProof{Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
+		r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("token")}}
+		b.Records = append(b.Records, r)
+	}
+	return b
+}
+
+func marshalBundle(t testing.TB, b *Bundle) []byte {
+	t.Helper()
+	file, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestBundleFile(t *testing.T) {
+	for name, b := range map[string]*Bundle{"three": testBundle(t), "none": {}} {
+		file := marshalBundle(t, b)
+		parsed, err := ParseBundle(file)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if again := marshalBundle(t, parsed); !bytes.Equal(again, file) {
+			t.Errorf("%s: it marshals to %s\nwant %s", name, again, file)
+		}
+		if form, err := canonicalOf(file); err != nil || form != string(file) {
+			t.Errorf("%s: the file is not canonical: %v", name, err)
+		}
+		if parsed.Checkpoint != b.Checkpoint || len(parsed.Records) != len(b.Records) {
+			t.Errorf("%s: checkpoint %q, %d records", name, parsed.Checkpoint, len(parsed.Records))
+		}
+		for i, r := range parsed.Records {
+			if diff := differences(b.Records[i], r); diff != nil || check(t, r) != nil {
+				t.Errorf("%s: record %d differs in %v", name, i, diff)
+			}
+		}
+	}
+}
+
+// TestFlippedBundle changes every byte of a bundle file. Damage to a record is answered with its place and its name.
+func TestFlippedBundle(t *testing.T) {
+	b := testBundle(t)
+	file := marshalBundle(t, b)
+	owner := owners(t, b, file)
+	outcomes := map[string]int{}
+	for i := range file {
+		for _, bits := range []byte{1, 0x22} {
+			damaged := bytes.Clone(file)
+			damaged[i] ^= bits
+			parsed, err := ParseBundle(damaged)
+			if err == nil {
+				outcomes[wantOneRefuted(t, b, parsed, owner[i], i)]++
+				continue
+			}
+			if parsed != nil {
+				t.Fatalf("byte %d: a bundle came with the error", i)
+			}
+			outcomes["refused"]++
+			outcomes[wantNamed(t, b, file, err, owner[i], i)]++
+		}
+	}
+	t.Log(outcomes)
+	if outcomes["without its name"] > outcomes["with its name"]/100 {
+		t.Error("too many damaged records were not named")
+	}
+}
+
+// owners says for each byte of the file which record it is part of, -1 for none.
+func owners(t *testing.T, b *Bundle, file []byte) []int {
+	t.Helper()
+	owner := bytes.Repeat([]byte{0xff}, len(file))
+	for i, r := range b.Records {
+		doc := bytes.TrimSuffix(marshalRecord(t, r), []byte("\n"))
+		at := bytes.Index(file, doc)
+		if at < 0 {
+			t.Fatalf("record %d does not stand in the bundle as it is", i)
+		}
+		copy(owner[at:], bytes.Repeat([]byte{byte(i)}, len(doc)))
+	}
+	list := make([]int, len(file))
+	for i, o := range owner {
+		list[i] = int(int8(o))
+	}
+	return list
+}
+
+// wantNamed checks that an error says which record is damaged, and never names another.
+func wantNamed(t *testing.T, b *Bundle, file []byte, err error, owner, at int) string {
+	t.Helper()
+	var named *RecordError
+	if !errors.As(err, &named) {
+		if owner >= 0 {
+			t.Fatalf("byte %d, in record %d: error is %v", at, owner, err)
+		}
+		return "outside the records"
+	}
+	if owner < 0 {
+		return "between the records"
+	}
+	if named.Index == owner+1 && strings.Contains(err.Error(), "not in log order") {
+		return "the next record" // two places contradict each other, and the second is named
+	}
+	if named.Index != owner {
+		t.Fatalf("byte %d, in record %d: error is %v", at, owner, err)
+	}
+	id := b.Records[owner].Payload.RecordID
+	start := bytes.Index(file, []byte(`"record_id":"`+id+`"`))
+	switch end := start + len(`"record_id":"`+id+`"`); {
+	case start <= at && at < end:
+		return "in its name"
+	case named.RecordID == id:
+		return "with its name"
+	case named.RecordID == "" && at < start: // the damage hides the name
+		return "without its name"
+	}
+	t.Fatalf("byte %d, in %s: error names %q", at, id, named.RecordID)
+	return ""
+}
+
+// wantOneRefuted is wantRefuted for the one record of a bundle in which a byte was changed.
+func wantOneRefuted(t *testing.T, b, parsed *Bundle, owner, at int) string {
+	t.Helper()
+	if owner < 0 {
+		if parsed.Checkpoint == b.Checkpoint {
+			t.Fatalf("byte %d: the bundle parses and is the same", at)
+		}
+		return "checkpoint"
+	}
+	for i, r := range parsed.Records {
+		if i != owner && differences(b.Records[i], r) != nil {
+			t.Fatalf("byte %d, in record %d: record %d differs", at, owner, i)
+		}
+	}
+	return wantRefuted(t, b.Records[owner], parsed.Records[owner], at)
+}
+
+func TestBundleRefused(t *testing.T) {
+	file := string(marshalBundle(t, testBundle(t)))
+	for name, test := range map[string]struct{ file, want string }{
+		"no line feed":     {strings.TrimSuffix(file, "\n"), "ends with a line feed"},
+		"another format":   {strings.Replace(file, BundleFormat, "jurat/bundle/v2", 1), `at /format: want "jurat/bundle/v1"`},
+		"no format":        {strings.Replace(file, `"format":"jurat/bundle/v1",`, "", 1), "at /format"},
+		"empty checkpoint": {`{"checkpoint":"","format":"jurat/bundle/v1","records":[]}` + "\n", "not in the one form"},
+		"null records":     {`{"format":"jurat/bundle/v1","records":null}` + "\n", "not in the one form"},
+		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
+		"null record":      {`{"format":"jurat/bundle/v1","records":[null]}` + "\n", "record 0 of the bundle (unreadable id)"},
+		"unknown member":   {`{"format":"jurat/bundle/v1","more":1,"records":[]}` + "\n", "at /more"},
+		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
+		"a record file":    {string(marshalRecord(t, richRecord(t))), "unknown"},
+		"too deep":         {`{"format":"jurat/bundle/v1","records":[` + strings.Repeat("[", 1e6) + "\n", "depth"},
+	} {
+		if _, err := ParseBundle([]byte(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
+		}
+	}
+}
+
+// TestBundlePlaces checks the order of records, on reading and on writing.
+func TestBundlePlaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		damage func(*Bundle)
+		index  int
+		want   string
+	}{
+		"order":                {func(b *Bundle) { b.Records[1].Log.Index = 0 }, 1, "index 0 after 0"},
+		"order past a gap":     {func(b *Bundle) { b.Records[1].Log = nil; b.Records[2].Log.Index = 0 }, 2, "index 0 after 0"},
+		"swapped":              {func(b *Bundle) { b.Records[0], b.Records[1] = b.Records[1], b.Records[0] }, 1, "index 0 after 2"},
+		"a record twice":       {func(b *Bundle) { b.Records[2] = b.Records[1] }, 2, "index 2 after 2"},
+		"checkpoint of itself": {func(b *Bundle) { b.Records[2].Log.Checkpoint = "c" }, 2, "a checkpoint of its own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := testBundle(t)
+			test.damage(b)
+			form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, Format: BundleFormat}
+			for _, r := range b.Records {
+				record, err := r.form()
+				if err != nil {
+					t.Fatal(err)
+				}
+				form.Records = append(form.Records, record)
+			}
+			file, err := encode(form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, reading := ParseBundle(append(file, '\n'))
+			_, writing := b.Marshal()
+			for _, err := range []error{reading, writing} {
+				var named *RecordError
+				if !errors.As(err, &named) || named.Index != test.index || !strings.Contains(err.Error(), test.want) ||
+					named.RecordID != b.Records[test.index].Payload.RecordID {
+					t.Errorf("error is %v, want one of record %d: … %s …", err, test.index, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestIsBundle(t *testing.T) {
+	bundle := marshalBundle(t, testBundle(t))
+	about := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"what is jurat/bundle/v1?"`, 1)
+	for name, test := range map[string]struct {
+		file []byte
+		want bool
+	}{
+		"bundle":                    {bundle, true},
+		"bundle without checkpoint": {marshalBundle(t, &Bundle{}), true},
+		"bundle, first byte gone":   {bundle[1:], true},
+		"record":                    {marshalRecord(t, richRecord(t)), false},
+		"record about bundles":      {marshalRecord(t, seal(t, about, nil)), false},
+		"nothing":                   {nil, false},
+	} {
+		if got := IsBundle(test.file); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestNameOfADamagedRecord checks that metadata cannot give a damaged record another's name while the true one can be read.
+func TestNameOfADamagedRecord(t *testing.T) {
+	const other = "019c14d6-13a0-7000-8000-999999999999"
+	r := seal(t, strings.Replace(testPayload, `"model":`, `"metadata":{"record_id":"`+other+`"},"model":`, 1), nil)
+	file := string(marshalBundle(t, &Bundle{Records: []*Record{r, r, r}}))
+	for index, damage := range map[int]func(string) string{
+		0: func(file string) string { return strings.Replace(file, `"signatures":`, `"signature":`, 1) },
+		1: func(file string) string { return replaceSecond(file, `"signatures":[`, `"signatures":{`) }, // no JSON any more
+	} {
+		_, err := ParseBundle([]byte(damage(file)))
+		var named *RecordError
+		if !errors.As(err, &named) || named.RecordID != testID || named.Index != index {
+			t.Errorf("error is %v, want one of record %d that names %s", err, index, testID)
+		}
+	}
+}
+
+func replaceSecond(text, old, new string) string {
+	first := strings.Index(text, old) + len(old)
+	return text[:first] + strings.Replace(text[first:], old, new, 1)
+}

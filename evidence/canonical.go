@@ -1,0 +1,220 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// MaxDocument is the largest payload in bytes, as it is given and in canonical form. A record or bundle file holds
+	// parts that are bounded one by one; who takes in files bounds these.
+	MaxDocument = 32 << 20
+	// MaxDepth is the deepest nesting of arrays and objects in a payload.
+	MaxDepth = 128
+)
+
+// SyntaxError says where a document is not what it must be, and why.
+type SyntaxError struct {
+	Pointer string // RFC 6901 JSON pointer to the innermost value that was being read; "" is the whole document
+	Offset  int64  // byte offset in the input
+	Reason  string
+}
+
+func (e *SyntaxError) Error() string {
+	where := e.Pointer
+	if where == "" {
+		where = "the document"
+	}
+	return fmt.Sprintf("byte %d, at %s: %s", e.Offset, where, e.Reason)
+}
+
+// Canonical returns the RFC 8785 form of a JSON document.
+//
+// RFC 8785 alone maps many documents to one form: 9007199254740993 becomes 9007199254740992, 1e400 has no
+// form at all, -0 becomes 0. Canonical refuses those, so that two documents with different content never
+// share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
+// member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is a *SyntaxError.
+func Canonical(doc []byte) ([]byte, error) {
+	if err := checkDocument(doc); err != nil {
+		return nil, err
+	}
+	form := jsontext.Value(bytes.Clone(doc))
+	if err := form.Canonicalize(); err != nil {
+		return nil, syntaxError(err, int64(len(doc)))
+	}
+	if err := checkSize(form); err != nil { // 1e20 is longer in canonical form
+		return nil, err
+	}
+	return form, nil
+}
+
+func checkSize(doc []byte) error {
+	if len(doc) > MaxDocument {
+		return &SyntaxError{Offset: MaxDocument, Reason: fmt.Sprintf("longer than %d bytes", MaxDocument)}
+	}
+	return nil
+}
+
+// checkDocument walks the document once and refuses what Canonical must refuse. It comes before jsontext's own
+// canonicaliser, which rounds numbers in silence and whose time grows with size times depth.
+func checkDocument(doc []byte) error {
+	if err := checkSize(doc); err != nil {
+		return err
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(doc)) // a bytes.Buffer is read in place
+	for {
+		if err := checkToken(dec); err != nil {
+			return err
+		}
+		if dec.StackDepth() == 0 {
+			return checkTrailing(doc, dec)
+		}
+	}
+}
+
+func checkToken(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '0' {
+		return checkNumber(dec)
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return syntaxError(err, dec.InputOffset()+int64(len(dec.UnreadBuffer())))
+	}
+	if dec.StackDepth() > MaxDepth {
+		return refuse(dec, 1, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	}
+	return nil
+}
+
+func checkNumber(dec *jsontext.Decoder) error {
+	literal, err := dec.ReadValue()
+	if err != nil {
+		return syntaxError(err, dec.InputOffset())
+	}
+	if isShortInteger(literal) {
+		return nil
+	}
+	if reason := inexact(string(literal)); reason != "" {
+		return refuse(dec, len(literal), reason)
+	}
+	return nil
+}
+
+// isShortInteger knows without arithmetic that most numbers are exact: whole ones of up to 15 digits.
+func isShortInteger(literal []byte) bool {
+	for _, c := range literal {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(literal) <= 15
+}
+
+// checkTrailing refuses anything but white space after the value that ends where dec stands.
+func checkTrailing(doc []byte, dec *jsontext.Decoder) error {
+	for i, c := range doc[dec.InputOffset():] {
+		if strings.IndexByte(" \t\r\n", c) < 0 {
+			return &SyntaxError{Offset: dec.InputOffset() + int64(i), Reason: "text after the end of the JSON value"}
+		}
+	}
+	return nil
+}
+
+// refuse points at the token of this length that was read last.
+func refuse(dec *jsontext.Decoder, length int, reason string) error {
+	return &SyntaxError{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(length), Reason: reason}
+}
+
+// syntaxError puts a parser's error into this package's words.
+func syntaxError(err error, offset int64) error {
+	var syntactic *jsontext.SyntacticError
+	if !errors.As(err, &syntactic) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return &SyntaxError{Offset: offset, Reason: "the document ends too early"}
+		}
+		return &SyntaxError{Offset: offset, Reason: err.Error()}
+	}
+	reason := syntactic.Err.Error()
+	switch {
+	case errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
+		reason = "the object has this member twice"
+	case errors.Is(syntactic.Err, io.ErrUnexpectedEOF):
+		reason = "the document ends too early"
+	}
+	return &SyntaxError{Pointer: string(syntactic.JSONPointer), Offset: syntactic.ByteOffset, Reason: reason}
+}
+
+// inexact says why a JSON number has no exact canonical form, or "" when it has one.
+func inexact(literal string) string {
+	value := decimalOf(literal)
+	if value.digits == "" {
+		if value.negative {
+			return "negative zero: " + literal + " would become 0"
+		}
+		return ""
+	}
+	float, err := strconv.ParseFloat(literal, 64)
+	if err != nil || !value.exponentFits {
+		return "number outside the range of an IEEE 754 double: " + abbreviate(literal)
+	}
+	form := strconv.FormatFloat(float, 'e', -1, 64)
+	if decimalOf(form) != value {
+		return fmt.Sprintf("number that a double cannot hold exactly: %s would become %s",
+			abbreviate(literal), shortest(float))
+	}
+	return ""
+}
+
+// shortest is how RFC 8785 (ECMAScript) writes a double.
+func shortest(f float64) string {
+	form := jsontext.Value(strconv.FormatFloat(f, 'e', -1, 64))
+	if err := form.Canonicalize(); err != nil {
+		return string(form) // unreachable for a finite double; the plain form is still true
+	}
+	return string(form)
+}
+
+// abbreviate keeps an error readable when a hostile number has a million digits.
+func abbreviate(literal string) string {
+	const most = 40
+	if len(literal) <= most {
+		return literal
+	}
+	return literal[:most] + "…"
+}
+
+// decimal is the exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent, without leading or trailing zero digits.
+type decimal struct {
+	negative     bool
+	digits       string // "" is zero
+	exponent     int64
+	exponentFits bool
+}
+
+// decimalOf reads a number that is already known to be valid JSON.
+func decimalOf(literal string) decimal {
+	d := decimal{exponentFits: true}
+	literal, d.negative = strings.CutPrefix(literal, "-")
+	mantissa, power := literal, "0"
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		mantissa, power = literal[:i], literal[i+1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	d.exponent = int64(len(digits)) - int64(len(fraction))
+	d.digits = strings.TrimRight(digits, "0")
+	shift, err := strconv.ParseInt(power, 10, 32)
+	if err != nil {
+		d.exponentFits = false
+	}
+	d.exponent += shift
+	if d.digits == "" { // every zero is the same zero, whatever its exponent
+		return decimal{negative: d.negative, exponentFits: true}
+	}
+	return d
+}

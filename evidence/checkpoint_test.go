@@ -1,0 +1,114 @@
+package evidence
+
+import (
+	"crypto/sha256"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+func logKey(t *testing.T, name string) (note.Signer, note.Verifier) {
+	t.Helper()
+	seed := strings.NewReader(strings.Repeat(name+" key of a test ", 8))
+	private, public, err := note.GenerateKey(seed, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := note.NewVerifier(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, verifier
+}
+
+// vector is the empty log's checkpoint, written by hand from C2SP tlog-checkpoint.
+const vector = "jurat.example/log\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"
+
+func TestCheckpointText(t *testing.T) {
+	text, err := FormatCheckpoint(Checkpoint{Origin: "jurat.example/log", Root: sha256.Sum256(nil)})
+	if err != nil || text != vector {
+		t.Fatalf("FormatCheckpoint = %q, %v; want %q", text, err, vector)
+	}
+	c, err := ParseCheckpoint(text)
+	if err != nil || c != (Checkpoint{Origin: "jurat.example/log", Root: sha256.Sum256(nil)}) {
+		t.Fatalf("ParseCheckpoint = %+v, %v", c, err)
+	}
+}
+
+func TestCheckpointRefused(t *testing.T) {
+	const root = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	for name, text := range map[string]string{
+		"empty":             "",
+		"no origin":         "\n0\n" + root + "\n",
+		"control in origin": "a\tb\n0\n" + root + "\n",
+		"bad UTF-8":         "a\xff\n0\n" + root + "\n",
+		"negative size":     "a\n-1\n" + root + "\n",
+		"plus sign":         "a\n+1\n" + root + "\n",
+		"leading zero":      "a\n01\n" + root + "\n",
+		"huge size":         "a\n9223372036854775808\n" + root + "\n",
+		"hex size":          "a\n0x1\n" + root + "\n",
+		"short root":        "a\n0\nAAAA\n",
+		"loose bits":        "a\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFV=\n",
+		"carriage return":   "a\n0\n" + root[:8] + "\r" + root[8:] + "\n",
+		"no last line feed": "a\n0\n" + root,
+		"extension line":    "a\n0\n" + root + "\nmore\n",
+		"text of tlog":      string(tlog.FormatTree(tlog.Tree{N: 0, Hash: sha256.Sum256(nil)})) + "x",
+	} {
+		if c, err := ParseCheckpoint(text); err == nil {
+			t.Errorf("%s: parsed as %+v", name, c)
+		}
+	}
+}
+
+func TestCheckpointSignature(t *testing.T) {
+	signer, verifier := logKey(t, "jurat.example/log")
+	other, otherVerifier := logKey(t, "other.example/log")
+	c := Checkpoint{Origin: "jurat.example/log", Size: 7, Root: tlog.RecordHash([]byte("x"))}
+	signed, err := SignCheckpoint(c, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := OpenCheckpoint(signed, verifier); err != nil || got != c {
+		t.Fatalf("OpenCheckpoint = %+v, %v", got, err)
+	}
+	if _, err := OpenCheckpoint(signed, otherVerifier); err == nil {
+		t.Error("opened with another log's key")
+	}
+	if _, err := SignCheckpoint(c, other); err == nil {
+		t.Error("signed with a key of another name")
+	}
+	foreign, err := note.Sign(&note.Note{Text: strings.Replace(vector, "jurat.", "third.", 1)}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenCheckpoint(string(foreign), verifier); err == nil {
+		t.Error("opened another log's text under this log's key")
+	}
+	for i := range len(signed) {
+		changed := []byte(signed)
+		changed[i] ^= 1
+		if got, err := OpenCheckpoint(string(changed), verifier); err == nil && got != c {
+			t.Errorf("byte %d changed: opened as %+v", i, got)
+		}
+	}
+}
+
+func FuzzParseCheckpoint(f *testing.F) {
+	f.Add(vector)
+	f.Add("a\n18\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCheckpoint(text)
+		if err != nil {
+			return
+		}
+		if again, err := FormatCheckpoint(c); err != nil || again != text {
+			t.Errorf("%q parsed, and formats as %q, %v", text, again, err)
+		}
+	})
+}

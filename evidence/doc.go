@@ -1,0 +1,114 @@
+// Package evidence is the format of sealed evidence: the Agent Evidence Payload, its canonical form, its signatures, and
+// the files in which records travel. It needs no clock, no network and no database, and compiles to WebAssembly.
+//
+//	draft, err := evidence.ParseDraft(doc)             // what an agent says of its act
+//	record, err := draft.Seal(evidence.Sealing{…})     // completed, canonical, signed
+//	file, err := record.Marshal()                      // one content, one file
+//	record, err = evidence.Open(file)                  // strict: what opens marshals to the same bytes
+//	err = record.CheckSignature(0, key)                // with a key that the caller trusts
+//
+// What opens is well-formed, and no more than that: signatures, disclosures, time stamps, certificates and log proofs
+// are claims until they are checked with trust from elsewhere, which is the business of package verify.
+//
+// This is the format in brief. Every byte of it is in docs/format.md, and vectors for other programs in testdata/vectors.
+//
+// # Canonical form
+//
+// RFC 8785, restricted so that two documents of different content never share a form: no number whose exact decimal
+// value is not that of its form (9007199254740993, 1e400), no negative zero, no member twice, no lone surrogate, no
+// invalid UTF-8, nothing after the value, no normalisation of Unicode. At most 32 MiB, and 128 levels deep.
+//
+// # Payload
+//
+//	schema               "jurat/evidence/v1"
+//	record_id            UUIDv7 in lower case
+//	action_type          see below
+//	signers              1 to 16 of {alg, key_id}: every signature that the record must have, in order
+//	agent_id             name
+//	reviewer_id          name
+//	request_id           name
+//	timestamp            RFC 3339, UTC with Z, up to nanoseconds
+//	model, model_version name
+//	prompt, context, response, modified_response, changes
+//	                     string, object or array
+//	parameters           object
+//	tools_used           array
+//	metadata             object: members of the actor's own go here, and nowhere else
+//	chain_id, previous_agent, next_agent, parent_request_id, original_response_id
+//	                     name
+//	chain_position       whole number from 1
+//	previous_record, case, request_digest
+//	                     digest
+//	saw                  digests, at least one, none twice
+//	approval_status      approved, approved_with_modifications, rejected
+//	sealed_apart         sorted JSON pointers, at least one
+//
+// A name has 1 to 200 bytes, is not white space alone, and has no control characters. A digest is "sha256:" and 64
+// hexadecimal digits in lower case, and not all zero. No member is null. A member that is not in the list is refused.
+//
+// # Action types
+//
+//	outputs of a model: model_output recommendation proposal instruction api_call tool_plan message
+//	    role agent
+//	    required   agent_id request_id timestamp model model_version prompt response parameters
+//	    optional   context tools_used
+//	    apart      prompt context response tools_used metadata/NAME
+//	chain_step
+//	    role agent
+//	    required   agent_id request_id response chain_position
+//	    filled in  timestamp
+//	    optional   model model_version prompt context parameters tools_used
+//	    apart      prompt context response tools_used metadata/NAME
+//	human_review
+//	    role reviewer
+//	    required   reviewer_id timestamp original_response_id approval_status; and modified_response, if modified
+//	    optional   request_id context modified_response changes
+//	    apart      context modified_response changes metadata/NAME
+//	delivery
+//	    role agent
+//	    required   agent_id response saw
+//	    filled in  timestamp
+//	    optional   request_id context original_response_id
+//	    apart      context response metadata/NAME
+//	submission
+//	    role submitter
+//	    required   agent_id timestamp chain_id chain_position case response
+//	    apart      response
+//	phase_opening absence consensus_check final_judgment trial_closing
+//	    role clerk
+//	    required   agent_id timestamp chain_id chain_position previous_record case response
+//	evaluation statement, with role juror; judge_opinion, with role judge
+//	    required   agent_id request_id timestamp model model_version parameters response
+//	               chain_id chain_position previous_record saw case request_digest
+//
+// Required and filled in everywhere: schema, record_id, action_type, signers. Optional everywhere: chain_id,
+// chain_position, previous_agent, next_agent, parent_request_id, previous_record, saw, metadata, sealed_apart. Everything
+// else is forbidden. The response of an act of a trial is an object. A payload without action_type is a chain_step if it
+// has chain_position and none of model, model_version, prompt and parameters, and a model_output otherwise.
+//
+// # Signatures, imprint and links
+//
+//	RS256    RSASSA-PKCS1-v1_5 with SHA-256, modulus of 2048 to 8192 bits
+//	ES256    ECDSA on P-256 with SHA-256, strict DER, low S
+//	Ed25519  pure, 64 bytes; no key of small order
+//
+// Each is over the canonical payload, which names them all in signers, so that none can be stripped. A key's id is the
+// digest of its SubjectPublicKeyInfo in DER. What a time-stamping authority stamps is the SHA-256 of the signatures, one
+// after the other. Records refer to each other by the digest of the payload.
+//
+// # Commitments
+//
+// A member that is sealed apart is replaced by
+//
+//	"hmac-sha256:" hex( HMAC-SHA256( salt, pointer ‖ 0x00 ‖ canonical value ) )
+//
+// with 32 random bytes of salt, and its JSON pointer is listed in sealed_apart, so that no data can pass for a
+// commitment. A [Disclosure] opens it.
+//
+// # Files
+//
+// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, signatures and timestamps,
+// and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
+// feed. The entry of a record in a log is the canonical JSON object of case, chain, payload and signatures, where payload
+// is its digest, and case and chain are hashes that only who knows the names can recognise.
+package evidence

@@ -1,0 +1,96 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSealRefuses(t *testing.T) {
+	signer := testSigner(t, Ed25519)
+	good := Sealing{Signers: []Signer{signer}, Time: testTime, RecordID: testID}
+	step := document(ChainStep, strings.Fields(table[ChainStep].required)...)
+	for name, test := range map[string]struct {
+		doc   string
+		s     Sealing
+		field string
+	}{
+		"no id":          {testPayload, Sealing{Signers: good.Signers, Time: testTime}, "record_id"},
+		"wrong id":       {testPayload, Sealing{Signers: good.Signers, Time: testTime, RecordID: "1"}, "record_id"},
+		"no time":        {step, Sealing{Signers: good.Signers, RecordID: testID}, "timestamp"},
+		"other signers":  {testPayload[:len(testPayload)-1] + `,"signers":[{"alg":"ES256","key_id":"` + someDigest + `"}]}`, good, "signers"},
+		"the same twice": {testPayload, Sealing{Signers: []Signer{signer, signer}, RecordID: testID}, "signers"},
+	} {
+		draft, err := ParseDraft([]byte(test.doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := draft.Seal(test.s)
+		if r != nil {
+			t.Errorf("%s: a record came with the error", name)
+		}
+		t.Run(name, func(t *testing.T) { wantField(t, err, test.field) })
+	}
+	draft, _ := ParseDraft([]byte(testPayload))
+	if _, err := draft.Seal(Sealing{RecordID: testID}); err == nil {
+		t.Error("sealed without a signer")
+	}
+}
+
+// TestSealKeepsTheDraft seals one draft twice: the first sealing leaves nothing behind in it.
+func TestSealKeepsTheDraft(t *testing.T) {
+	draft, err := ParseDraft([]byte(testPayload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Apart: []string{"/prompt"}, Random: new(counter)}
+	if _, err := draft.Seal(s); err != nil {
+		t.Fatal(err)
+	}
+	second, err := draft.Seal(Sealing{Signers: s.Signers, RecordID: testID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKept(t, testPayload, second)
+}
+
+func TestActorAndRole(t *testing.T) {
+	for action, row := range table {
+		r := seal(t, document(action, strings.Fields(row.required)...), nil)
+		actor := "agent"
+		if action == HumanReview {
+			actor = "user@example.com"
+		}
+		if r.Payload.Actor() != actor || r.Payload.Role() != row.role || !r.Payload.Time().Equal(testTime) {
+			t.Errorf("%s: %s, %s, %s", action, r.Payload.Actor(), r.Payload.Role(), r.Payload.Time())
+		}
+		if role, known := RoleOf(action); !known || !slices.Contains(Roles(), role) {
+			t.Errorf("%s: role %q, %t", action, role, known)
+		}
+		inTrial := row.role != RoleAgent && row.role != RoleReviewer
+		if action.InTrial() != inTrial {
+			t.Errorf("%s: in a trial is %t", action, action.InTrial())
+		}
+	}
+	if _, known := RoleOf("verdict"); known {
+		t.Error("an unknown action type has a role")
+	}
+}
+
+// TestSealTooLong seals a draft that is as long as a document may be: with what the sealer fills in it is too long.
+func TestSealTooLong(t *testing.T) {
+	longest := strings.Replace(testPayload, `"p"`, `"`+strings.Repeat("p", MaxDocument-len(testPayload)+1)+`"`, 1)
+	draft, err := ParseDraft([]byte(longest))
+	if err != nil || len(longest) != MaxDocument {
+		t.Fatal(len(longest), err)
+	}
+	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
+	wantSyntax(t, err, "", MaxDocument, "longer than 33554432 bytes")
+	r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := Open(marshalRecord(t, r)); err != nil || opened.CheckDisclosures() != nil {
+		t.Errorf("sealed apart, it does not open: %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decode reads the JSON of a file into a form, without a member more than the form has. That it is canonical shows
+// when the form is encoded again (sameBytes).
+func decode(doc []byte, form any) error {
+	err := json.Unmarshal(doc, form, json.RejectUnknownMembers(true))
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		return &SyntaxError{Pointer: string(semantic.JSONPointer), Offset: semantic.ByteOffset, Reason: err.Error()}
+	}
+	if err != nil {
+		return syntaxError(err, int64(len(doc)))
+	}
+	return nil
+}
+
+// encode writes a form whose members stand in canonical order and whose values are canonical.
+func encode(form any) ([]byte, error) {
+	doc, err := json.Marshal(form)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	return doc, nil
+}
+
+// sameBytes closes every gap between what was read and what was understood.
+func sameBytes(marshal func() ([]byte, error), doc []byte) error {
+	again, err := marshal()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, doc) {
+		at := firstDifference(again, doc)
+		return &SyntaxError{Pointer: pointerAt(doc, at), Offset: at, Reason: "not in the one form that this content has"}
+	}
+	return nil
+}
+
+func firstDifference(a, b []byte) int64 {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return int64(i)
+		}
+	}
+	return int64(n)
+}
+
+// pointerAt finds the JSON pointer of the value at an offset of a valid document.
+func pointerAt(doc []byte, offset int64) string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(doc))
+	for dec.InputOffset() <= offset {
+		if _, err := dec.ReadToken(); err != nil {
+			break
+		}
+	}
+	return string(dec.StackPointer())
+}
+
+// shift turns a position in a part of a document into one in the document.
+func shift(err error, doc, part []byte, pointer string) error {
+	var syntax *SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	at := max(bytes.Index(doc, part), 0)
+	return &SyntaxError{Pointer: pointer + syntax.Pointer, Offset: syntax.Offset + int64(at), Reason: syntax.Reason}
+}

@@ -1,0 +1,164 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// addVectors seeds a fuzz target with the committed vectors that match.
+func addVectors(f *testing.F, pattern string) {
+	f.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no seeds in %s: %v", pattern, err)
+	}
+	for _, name := range names {
+		f.Add(readFile(f, name))
+	}
+}
+
+// FuzzCanonical: a form is its own form, and means what the document means.
+func FuzzCanonical(f *testing.F) {
+	for _, test := range accepted {
+		f.Add([]byte(test.doc))
+	}
+	for _, test := range refused {
+		f.Add([]byte(test.doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		before := bytes.Clone(doc)
+		form, err := Canonical(doc)
+		if !bytes.Equal(doc, before) {
+			t.Fatal("the document was changed")
+		}
+		if err != nil {
+			return
+		}
+		again, err := Canonical(form)
+		if err != nil || !bytes.Equal(again, form) {
+			t.Fatalf("the form %q has the form %q, %v", form, again, err)
+		}
+	})
+}
+
+// FuzzParseDraft: what is accepted can be sealed, loses nothing, opens again, and marshals to the same bytes.
+func FuzzParseDraft(f *testing.F) {
+	addVectors(f, "source/*.json")
+	addVectors(f, "vectors/*.canonical.json")
+	for action := range table {
+		f.Add([]byte(document(action, "agent_id", "timestamp", "response", "chain_position", "saw")))
+	}
+	signer := testSigner(f, Ed25519)
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		draft, err := ParseDraft(doc)
+		if err != nil {
+			return
+		}
+		r, err := draft.Seal(Sealing{Signers: []Signer{signer}, Time: testTime, RecordID: testID})
+		if err != nil {
+			if draft.Signers != nil {
+				return // it asks for other keys
+			}
+			t.Fatalf("a draft that cannot be sealed: %v", err)
+		}
+		if form, err := Canonical(r.Canonical()); err != nil || !bytes.Equal(form, r.Canonical()) {
+			t.Fatalf("sealed is %s\nits form %s, %v", r.Canonical(), form, err)
+		}
+		if again, err := Canonical(marshal(r.Payload)); err != nil || !bytes.Equal(again, r.Canonical()) {
+			t.Fatalf("sealed is %s\nthe struct %s, %v", r.Canonical(), again, err)
+		}
+		opened, err := Open(marshalRecord(t, r))
+		if err != nil || !bytes.Equal(opened.Canonical(), r.Canonical()) {
+			t.Fatalf("the record does not open as it was sealed: %v", err)
+		}
+		sealed, err := membersOf(r.Canonical())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range draft.members {
+			if !bytes.Equal(sealed[name], value) {
+				t.Fatalf("%s was %s and is %s", name, value, sealed[name])
+			}
+		}
+	})
+}
+
+// FuzzOpen: what opens marshals back to the same bytes.
+func FuzzOpen(f *testing.F) {
+	addVectors(f, "vectors/*.record.json")
+	f.Add(marshalRecord(f, richRecord(f)))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		r, err := Open(file)
+		if err != nil {
+			return
+		}
+		if again := marshalRecord(t, r); !bytes.Equal(again, file) {
+			t.Fatalf("%q opens and marshals to %q", file, again)
+		}
+		if form, err := canonicalOf(file); err == nil && form != string(file) {
+			t.Fatalf("%q opens and is not canonical", file)
+		}
+		r.CheckDisclosures() // must not panic, whatever it says
+		r.LogEntry()
+	})
+}
+
+// FuzzParseBundle: what parses marshals back to the same bytes.
+func FuzzParseBundle(f *testing.F) {
+	addVectors(f, "vectors/*.bundle.json")
+	f.Add(marshalBundle(f, testBundle(f)))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		b, err := ParseBundle(file)
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		if again := marshalBundle(t, b); !bytes.Equal(again, file) {
+			t.Fatalf("%q parses and marshals to %q", file, again)
+		}
+	})
+}
+
+// FuzzCheckSignature: of every ECDSA signature there is one encoding. What is accepted is what the signer gave, and
+// what is DER with a low S marshals back to the same bytes.
+func FuzzCheckSignature(f *testing.F) {
+	key, signer, payload := testKey(f, ES256), testSigner(f, ES256), []byte("payload")
+	right, err := signer.Sign(payload)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(right)
+	f.Add(zeroBeforeR(right))
+	f.Add([]byte{0x30, 6, 2, 1, 1, 2, 1, 1})
+	f.Add([]byte{0x30, 0x80, 2, 1, 1, 2, 1, 1, 0, 0})
+	digest := sha256.Sum256(payload)
+	f.Fuzz(func(t *testing.T, signature []byte) {
+		err := CheckSignature(key.Public(), signer.Info(), payload, signature)
+		if err == nil && !bytes.Equal(signature, right) {
+			t.Fatalf("%x: a second signature", signature)
+		}
+		if strictECDSA(signature) != nil {
+			return
+		}
+		if (err == nil) != ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature) {
+			t.Fatalf("%x: strict, and the library disagrees: %v", signature, err)
+		}
+		if again, err := lowS(signature); err != nil || !bytes.Equal(again, signature) {
+			t.Fatalf("%x: in other words %x, %v", signature, again, err)
+		}
+	})
+}
+
+// TestSeedsAreCommitted fails if a fuzz target has lost the inputs that it once found.
+func TestSeedsAreCommitted(t *testing.T) {
+	for _, target := range []string{"FuzzCanonical", "FuzzParseDraft", "FuzzOpen", "FuzzParseBundle", "FuzzCheckSignature"} {
+		entries, err := os.ReadDir(filepath.Join("testdata", "fuzz", target))
+		if err != nil || len(entries) == 0 {
+			t.Errorf("%s has no seeds: %v", target, err)
+		}
+	}
+}

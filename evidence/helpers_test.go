@@ -1,0 +1,106 @@
+package evidence
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The time, the record id and the salts of everything that these tests seal.
+var testTime = time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
+
+const (
+	testID      = "019c14d6-13a0-7000-8000-000000000001"
+	testPayload = `{"agent_id":"a","model":"m","model_version":"m-1","parameters":{},"prompt":"p","request_id":"r",` +
+		`"response":"s","timestamp":"2026-01-31T16:15:00Z"}`
+)
+
+// keyFiles are private keys that anybody can read: they prove nothing.
+var keyFiles = map[Algorithm]string{
+	ES256:   "worthless-test-key-es256.pem",
+	RS256:   "worthless-test-key-rs256.pem",
+	Ed25519: "worthless-test-key-ed25519.pem",
+}
+
+func testKey(t testing.TB, algorithm Algorithm) crypto.Signer {
+	t.Helper()
+	file := readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm]))
+	block, _ := pem.Decode(file)
+	if block == nil {
+		t.Fatalf("the key for %s is not PEM", algorithm)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.(crypto.Signer)
+}
+
+func testSigner(t testing.TB, algorithm Algorithm) Signer {
+	t.Helper()
+	signer, err := NewSigner(testKey(t, algorithm), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// counter is a source of salts that can be told in advance: 0, 1, 2, …
+type counter byte
+
+func (c *counter) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(*c)
+		*c++
+	}
+	return len(p), nil
+}
+
+// seal makes a record of a payload, signed with the Ed25519 key unless others are given.
+func seal(t testing.TB, doc string, apart []string, signers ...Signer) *Record {
+	t.Helper()
+	if signers == nil {
+		signers = []Signer{testSigner(t, Ed25519)}
+	}
+	draft, err := ParseDraft([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := draft.Seal(Sealing{Signers: signers, Time: testTime, RecordID: testID, Apart: apart, Random: new(counter)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func marshalRecord(t testing.TB, r *Record) []byte {
+	t.Helper()
+	file, err := r.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// wantField checks that an error names a member.
+func wantField(t testing.TB, err error, field string) {
+	t.Helper()
+	var wrong *FieldError
+	if !errors.As(err, &wrong) || wrong.Field != field {
+		t.Errorf("error is %v, want a FieldError about %q", err, field)
+	}
+}

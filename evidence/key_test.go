@@ -1,0 +1,111 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	"math/big"
+	"testing"
+)
+
+func TestKeysRefused(t *testing.T) {
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, public := range map[string]crypto.PublicKey{
+		"RSA of 2047 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2046), E: 65537},
+		"RSA of 1024 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 1023), E: 65537},
+		"RSA of 8193 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 8192), E: 65537},
+		"P-384":            &p384.PublicKey,
+		"short Ed25519":    ed25519.PublicKey(make([]byte, 31)),
+		"no key":           nil,
+		"RSA by value":     rsa.PublicKey{},
+	} {
+		if algorithm, err := AlgorithmOf(public); err == nil {
+			t.Errorf("%s: accepted as %s", name, algorithm)
+		}
+	}
+	if _, err := NewSigner(p384, nil); err == nil {
+		t.Error("a signer on P-384")
+	}
+}
+
+// TestSmallOrder makes, without any private key, a signature that holds under a key of small order for any payload,
+// and sees it refused.
+func TestSmallOrder(t *testing.T) {
+	identity := ed25519.PublicKey(append([]byte{1}, make([]byte, 31)...))
+	signature := make([]byte, ed25519.SignatureSize)
+	signature[0] = 1 // R is the identity too, S is 0
+	for _, payload := range []string{"I recommend it", "I advise against it"} {
+		if !ed25519.Verify(identity, []byte(payload), signature) {
+			t.Fatal("the forgery does not hold even without the check: the test is wrong")
+		}
+		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
+		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
+	}
+	for _, point := range smallOrder {
+		for _, sign := range []byte{0, 0x80} {
+			key := bytes.Clone(point)
+			key[31] |= sign
+			if _, err := ParsePublicKey(spki(t, ed25519.PublicKey(key))); err == nil {
+				t.Errorf("%x: accepted", key)
+			}
+		}
+	}
+}
+
+func spki(t *testing.T, public crypto.PublicKey) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func TestParsePublicKey(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		der := spki(t, testKey(t, algorithm).Public())
+		public, err := ParsePublicKey(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := KeyIDOf(public); err != nil || id != DigestOf(der) || id != testSigner(t, algorithm).Info().KeyID {
+			t.Errorf("%s: key id is %s, %v", algorithm, id, err)
+		}
+		for i := range der { // whatever else parses has another id, and none has the same
+			if other, err := ParsePublicKey(flipped(der, i)); err == nil {
+				if id, _ := KeyIDOf(other); id == DigestOf(der) {
+					t.Errorf("%s: with byte %d flipped it has the same id", algorithm, i)
+				}
+			}
+			if _, err := ParsePublicKey(der[:i]); err == nil {
+				t.Errorf("%s: accepted cut off at %d", algorithm, i)
+			}
+		}
+		if _, err := ParsePublicKey(append(bytes.Clone(der), 0)); err == nil {
+			t.Errorf("%s: accepted with a byte more", algorithm)
+		}
+	}
+}
+
+// TestEd25519IsPure checks that Ed25519 signs the payload itself, neither its hash nor prehashed.
+func TestEd25519IsPure(t *testing.T) {
+	key := testKey(t, Ed25519).(ed25519.PrivateKey)
+	sum256, sum512 := sha256.Sum256([]byte("payload")), sha512.Sum512([]byte("payload"))
+	prehashed, err := key.Sign(nil, sum512[:], crypto.SHA512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := testSigner(t, Ed25519).Info()
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), prehashed))
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), ed25519.Sign(key, sum256[:])))
+}

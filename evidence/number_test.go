@@ -1,0 +1,96 @@
+package evidence
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gowebpki/jcs"
+)
+
+var doubles = flag.Int("doubles", 200_000, "how many random doubles to hold against the other canonicaliser")
+
+// TestDoublesAgree writes random doubles of every magnitude and holds their form against another implementation.
+func TestDoublesAgree(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range *doubles {
+		f := math.Float64frombits(random.Uint64())
+		if math.IsNaN(f) || math.IsInf(f, 0) || f == 0 {
+			continue
+		}
+		want, err := jcs.NumberToJSON(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Canonical([]byte(strconv.FormatFloat(f, 'e', -1, 64)))
+		if err != nil || string(got) != want {
+			t.Fatalf("%x: form is %s, %v; want %s", f, got, err, want)
+		}
+	}
+}
+
+// TestNumbersExact lets math/big judge: a number is accepted if and only if the number that its form writes down is
+// the very same.
+func TestNumbersExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	var kept, lost int
+	for range 100_000 {
+		literal := randomNumber(random)
+		form, err := Canonical([]byte(literal))
+		exact, isNegativeZero := rational(t, literal), strings.HasPrefix(literal, "-") && rational(t, literal).Sign() == 0
+		if err == nil {
+			kept++
+			if isNegativeZero || exact.Cmp(rational(t, string(form))) != 0 {
+				t.Fatalf("%s became %s", literal, form)
+			}
+			continue
+		}
+		lost++
+		double, parseErr := strconv.ParseFloat(literal, 64)
+		if isNegativeZero || parseErr != nil {
+			continue
+		}
+		other, jcsErr := jcs.NumberToJSON(double)
+		if jcsErr == nil && exact.Cmp(rational(t, other)) == 0 {
+			t.Fatalf("%s was refused (%v), but its form %s is exact", literal, err, other)
+		}
+	}
+	if kept < 10_000 || lost < 10_000 {
+		t.Errorf("%d numbers were accepted and %d refused: the test is lopsided", kept, lost)
+	}
+}
+
+func rational(t *testing.T, literal string) *big.Rat {
+	t.Helper()
+	r, ok := new(big.Rat).SetString(literal)
+	if !ok {
+		t.Fatalf("%q is not a number", literal)
+	}
+	return r
+}
+
+// randomNumber writes numbers about the borders: 15 to 18 digits, neighbours of doubles, tails of zeros.
+func randomNumber(random *rand.Rand) string {
+	sign := []string{"", "-"}[random.IntN(2)]
+	switch random.IntN(5) {
+	case 0:
+		return sign + strconv.FormatUint(1<<53-8+random.Uint64N(16), 10)
+	case 1:
+		return sign + strconv.FormatUint(random.Uint64()>>random.IntN(64), 10)
+	case 2:
+		whole, fraction := random.Uint64()>>random.IntN(64), random.Uint64()>>random.IntN(64)
+		return fmt.Sprintf("%s%d.%0*d", sign, whole, 1+random.IntN(22), fraction)
+	case 3:
+		return fmt.Sprintf("%s%d.%de%+d", sign, random.IntN(10), random.Uint64()>>random.IntN(64), random.IntN(700)-350)
+	}
+	double := math.Float64frombits(random.Uint64())
+	for math.IsNaN(double) || math.IsInf(double, 0) {
+		double = math.Float64frombits(random.Uint64())
+	}
+	return strconv.FormatFloat(double, "eg"[random.IntN(2)], []int{-1, 14, 15, 16, 17}[random.IntN(5)], 64)
+}

@@ -1,0 +1,101 @@
+package evidence
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// openssl runs the command in a folder, and reports whether it went well.
+func openssl(t *testing.T, dir string, args ...string) bool {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("openssl, the outside judge of signatures, is not there")
+		}
+		t.Skip("openssl, the outside judge of signatures, is not there")
+	}
+	cmd := exec.CommandContext(t.Context(), "openssl", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	t.Logf("openssl %s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
+	return err == nil
+}
+
+// TestOpenSSLVerifies has OpenSSL check signatures that were made here, with a right and with a changed payload.
+func TestOpenSSLVerifies(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		t.Run(string(algorithm), func(t *testing.T) {
+			dir := keyFolder(t, algorithm)
+			r := seal(t, testPayload, nil, testSigner(t, algorithm))
+			writeFile(t, dir, "payload.json", r.Canonical())
+			writeFile(t, dir, "signature.bin", r.Signatures[0])
+			verify := []string{"dgst", "-sha256", "-verify", "public.pem", "-signature", "signature.bin", "payload.json"}
+			if algorithm == Ed25519 {
+				verify = []string{"pkeyutl", "-verify", "-pubin", "-inkey", "public.pem", "-rawin", "-in", "payload.json", "-sigfile", "signature.bin"}
+			}
+			if !openssl(t, dir, verify...) {
+				t.Error("OpenSSL refuses the signature")
+			}
+			writeFile(t, dir, "payload.json", flipped(r.Canonical(), 10))
+			if openssl(t, dir, verify...) {
+				t.Error("OpenSSL accepts the signature over another payload")
+			}
+		})
+	}
+}
+
+// TestOpenSSLSigns checks here signatures that OpenSSL made. Its ECDSA signatures have a high S every other time.
+func TestOpenSSLSigns(t *testing.T) {
+	payload := seal(t, testPayload, nil).Canonical()
+	for _, algorithm := range Algorithms() {
+		t.Run(string(algorithm), func(t *testing.T) {
+			dir := keyFolder(t, algorithm)
+			writeFile(t, dir, "payload.json", payload)
+			sign := []string{"dgst", "-sha256", "-sign", "private.pem", "-out", "signature.bin", "payload.json"}
+			if algorithm == Ed25519 {
+				sign = []string{"pkeyutl", "-sign", "-inkey", "private.pem", "-rawin", "-in", "payload.json", "-out", "signature.bin"}
+			}
+			if !openssl(t, dir, sign...) {
+				t.Fatal("OpenSSL does not sign")
+			}
+			signature := readFile(t, filepath.Join(dir, "signature.bin"))
+			if algorithm == ES256 {
+				var err error
+				if signature, err = lowS(signature); err != nil {
+					t.Fatal(err)
+				}
+			}
+			info := testSigner(t, algorithm).Info()
+			if err := CheckSignature(testKey(t, algorithm).Public(), info, payload, signature); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// keyFolder has a test key as private.pem and, from OpenSSL, as public.pem.
+func keyFolder(t *testing.T, algorithm Algorithm) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, dir, "private.pem", readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
+	if !openssl(t, dir, "pkey", "-in", "private.pem", "-pubout", "-out", "public.pem") {
+		t.Fatal("OpenSSL does not read the key")
+	}
+	if !openssl(t, dir, "pkey", "-pubin", "-in", "public.pem", "-outform", "DER", "-out", "public.der") {
+		t.Fatal("OpenSSL does not write the key")
+	}
+	if id := DigestOf(readFile(t, filepath.Join(dir, "public.der"))); id != testSigner(t, algorithm).Info().KeyID {
+		t.Errorf("the key id by OpenSSL is %s", id)
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, dir, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

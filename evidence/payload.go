@@ -1,0 +1,246 @@
+package evidence
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Schema is the version of the payload format that this package writes and reads.
+const Schema = "jurat/evidence/v1"
+
+// A Payload is the Agent Evidence Payload: what is signed, whole. Its members and their names are those of the
+// audit model; which of them an act must have, may have and must not have depends on its action type (see the
+// table in docs/format.md).
+//
+// Members that hold a jsontext.Value hold any JSON of the kind that the table allows, exactly as it was given.
+type Payload struct {
+	Schema     string       `json:"schema,omitzero"`
+	RecordID   string       `json:"record_id,omitzero"` // UUIDv7, unique in a log
+	ActionType ActionType   `json:"action_type,omitzero"`
+	Signers    []SignerInfo `json:"signers,omitzero"` // every signature that the record must have, in order
+
+	AgentID      string         `json:"agent_id,omitzero"`
+	ReviewerID   string         `json:"reviewer_id,omitzero"`
+	RequestID    string         `json:"request_id,omitzero"`
+	Timestamp    string         `json:"timestamp,omitzero"` // RFC 3339 in UTC: when, as the actor says
+	Model        string         `json:"model,omitzero"`
+	ModelVersion string         `json:"model_version,omitzero"`
+	Prompt       jsontext.Value `json:"prompt,omitzero"`
+	Context      jsontext.Value `json:"context,omitzero"`
+	Response     jsontext.Value `json:"response,omitzero"`
+	Parameters   jsontext.Value `json:"parameters,omitzero"` // an object; may be empty
+	ToolsUsed    jsontext.Value `json:"tools_used,omitzero"`
+	Metadata     jsontext.Value `json:"metadata,omitzero"` // an object
+
+	ChainID         string   `json:"chain_id,omitzero"`
+	ChainPosition   int64    `json:"chain_position,omitzero"` // from 1
+	PreviousAgent   string   `json:"previous_agent,omitzero"`
+	NextAgent       string   `json:"next_agent,omitzero"`
+	ParentRequestID string   `json:"parent_request_id,omitzero"`
+	PreviousRecord  Digest   `json:"previous_record,omitzero"` // payload digest of the record before
+	Saw             []Digest `json:"saw,omitzero"`             // payload digests of the acts that this one was given
+
+	Case          Digest `json:"case,omitzero"`           // of a trial: digest of the evidence that is judged
+	RequestDigest Digest `json:"request_digest,omitzero"` // of a juror's act: digest of what it was asked
+
+	OriginalResponseID string         `json:"original_response_id,omitzero"`
+	ModifiedResponse   jsontext.Value `json:"modified_response,omitzero"`
+	Changes            jsontext.Value `json:"changes,omitzero"`
+	ApprovalStatus     ApprovalStatus `json:"approval_status,omitzero"`
+
+	SealedApart []string `json:"sealed_apart,omitzero"` // JSON pointers to members that hold a commitment, sorted
+}
+
+// ApprovalStatus is a reviewer's decision.
+type ApprovalStatus string
+
+const (
+	Approved                  ApprovalStatus = "approved"
+	ApprovedWithModifications ApprovalStatus = "approved_with_modifications"
+	Rejected                  ApprovalStatus = "rejected"
+)
+
+// FieldError names the member of a payload that is missing, forbidden or wrong.
+type FieldError struct {
+	Field  string // the member's name, or a JSON pointer into it
+	Reason string
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("field %s: %s", e.Field, e.Reason) }
+
+func missing(field string, action ActionType) error {
+	return &FieldError{Field: field, Reason: fmt.Sprintf("missing, and required for %s", action)}
+}
+
+// Actor returns the name of who acts.
+func (p *Payload) Actor() string {
+	if rules[p.ActionType].actor == "reviewer_id" {
+		return p.ReviewerID
+	}
+	return p.AgentID
+}
+
+// Role returns the role whose key must sign.
+func (p *Payload) Role() Role { return rules[p.ActionType].role }
+
+// Time returns the claimed time. It is the actor's word.
+func (p *Payload) Time() time.Time {
+	t, err := parseTime(p.Timestamp)
+	if err != nil {
+		return time.Time{} // never for a payload that was parsed: parsing refuses it
+	}
+	return t
+}
+
+// maxTime is the length of a time in nanoseconds, which is as fine as times are compared.
+const maxTime = len("2026-01-31T16:15:00.123456789Z")
+
+// parseTime reads an RFC 3339 time in UTC, written with Z.
+func parseTime(text string) (time.Time, error) {
+	if !strings.HasSuffix(text, "Z") {
+		return time.Time{}, fmt.Errorf("%q is not in UTC: want a time like 2026-01-31T16:15:00Z", abbreviate(text))
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	// time.Parse also takes hours of one digit, a comma for the point, and digits that it then drops.
+	if err != nil || len(text) > maxTime || !strings.HasPrefix(text, t.Format(time.DateOnly+"T"+time.TimeOnly)) || strings.Contains(text, ",") {
+		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time: want one like 2026-01-31T16:15:00Z", abbreviate(text))
+	}
+	return t, nil
+}
+
+// members is a payload as the names and values that it was given, so that nothing is lost by passing through a struct.
+// Every value is in canonical form.
+type members map[string]jsontext.Value
+
+// membersOf takes apart an object that is in canonical form. The values share its memory.
+func membersOf(object jsontext.Value) (members, error) {
+	if object.Kind() != '{' {
+		return nil, &SyntaxError{Reason: "want an object, found " + kindName(object)}
+	}
+	m := make(members, 16)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true)) // none are left
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() != '}' {
+		err = m.readNext(dec, object)
+	}
+	if err != nil {
+		return nil, syntaxError(err, dec.InputOffset())
+	}
+	return m, nil
+}
+
+func (m members) readNext(dec *jsontext.Decoder, object jsontext.Value) error {
+	token, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	name := token.String()
+	value, err := dec.ReadValue()
+	end := dec.InputOffset()
+	m[name] = object[end-int64(len(value)) : end : end]
+	return err
+}
+
+// names are in order, so that of several errors always the same one is told.
+func (m members) names() []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// canonical puts the members together. Their names are those of the format, which need no escapes and sort by byte.
+func (m members) canonical() []byte {
+	size := len("{}")
+	for name, value := range m {
+		size += len(name) + len(value) + len(`"":,`)
+	}
+	form := append(make([]byte, 0, size), '{')
+	for _, name := range m.names() {
+		if len(form) > 1 {
+			form = append(form, ',')
+		}
+		form = append(form, '"')
+		form = append(form, name...)
+		form = append(form, '"', ':')
+		form = append(form, m[name]...)
+	}
+	return append(form, '}')
+}
+
+// payload reads the members, each of which must be of the kind that the format gives it.
+func (m members) payload() (*Payload, error) {
+	p := new(Payload)
+	for _, name := range m.names() {
+		if err := p.read(name, m[name]); err != nil {
+			return nil, &FieldError{Field: name, Reason: err.Error()}
+		}
+	}
+	return p, nil
+}
+
+// check holds the payload against the rule of its action type. Members in except need not be there yet.
+func (p *Payload) check(m members, except ...string) error {
+	r, ok := rules[p.ActionType]
+	if !ok {
+		return &FieldError{Field: "action_type", Reason: "missing"}
+	}
+	for _, list := range [][]string{r.required, r.filled, always} {
+		for _, name := range list {
+			if _, there := m[name]; !there && !slices.Contains(except, name) {
+				return missing(name, p.ActionType)
+			}
+		}
+	}
+	for _, name := range m.names() {
+		if !r.allows(name) {
+			return &FieldError{Field: name, Reason: fmt.Sprintf("not allowed in %s", p.ActionType)}
+		}
+	}
+	return p.checkRelations(m, r)
+}
+
+// checkRelations checks what no single member shows.
+func (p *Payload) checkRelations(m members, r rule) error {
+	if _, there := m["modified_response"]; !there && p.ApprovalStatus == ApprovedWithModifications {
+		return missing("modified_response", "human_review with approved_with_modifications")
+	}
+	if p.ActionType.InTrial() && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
+		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
+	}
+	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
+		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}
+	}
+	return checkApart(m, p.SealedApart, r)
+}
+
+// ParsePayload reads a payload as it stands in a sealed record: in canonical form, every member in its place.
+func ParsePayload(canonical []byte) (*Payload, error) {
+	form, err := Canonical(canonical)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(form, canonical) {
+		at := firstDifference(form, canonical)
+		return nil, &SyntaxError{Pointer: pointerAt(canonical, at), Offset: at, Reason: "not in canonical form (RFC 8785)"}
+	}
+	m, err := membersOf(form)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.payload()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(m); err != nil {
+		return nil, err
+	}
+	return p, nil
+}

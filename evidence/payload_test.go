@@ -1,0 +1,268 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSourceExamples seals the examples of the audit model as they stand in it.
+func TestSourceExamples(t *testing.T) {
+	for name, action := range map[string]ActionType{
+		"action": ModelOutput, "human-review": HumanReview, "chain-step-1": ChainStep, "chain-step-2": ChainStep,
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := readFile(t, filepath.Join("testdata", "source", name+".json"))
+			draft, err := ParseDraft(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if draft.ActionType != action {
+				t.Errorf("action type is %s, want %s", draft.ActionType, action)
+			}
+			r := seal(t, string(doc), nil)
+			opened, err := Open(marshalRecord(t, r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantKept(t, string(doc), opened)
+		})
+	}
+}
+
+// wantKept checks that a record has every member of the document it was made from, and what the sealer adds.
+func wantKept(t *testing.T, doc string, r *Record) {
+	t.Helper()
+	given, sealed := object(t, []byte(doc)), object(t, r.Canonical())
+	for _, name := range []string{"schema", "record_id", "action_type", "signers", "timestamp"} {
+		if _, there := given[name]; !there {
+			if _, there := sealed[name]; !there {
+				t.Errorf("%s was not filled in", name)
+			}
+			delete(sealed, name)
+		}
+	}
+	if diff := cmp.Diff(given, sealed); diff != "" {
+		t.Errorf("sealing changed the payload (-given +sealed):\n%s", diff)
+	}
+}
+
+func object(t *testing.T, doc []byte) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(doc, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const someDigest = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+// sample has a right value for every member of the format.
+var sample = map[string]string{
+	"schema": `"jurat/evidence/v1"`, "record_id": `"` + testID + `"`,
+	"agent_id": `"agent"`, "reviewer_id": `"user@example.com"`, "request_id": `"request"`,
+	"timestamp": `"2026-01-31T16:15:00Z"`, "model": `"m"`, "model_version": `"m-1"`, "prompt": `"p"`, "context": `["c"]`,
+	"response": `{"said":1}`, "parameters": `{}`, "tools_used": `[]`, "metadata": `{"":null}`,
+	"chain_id": `"chain"`, "chain_position": `1`, "previous_agent": `"b"`, "next_agent": `"c"`, "parent_request_id": `"q"`,
+	"previous_record": `"` + someDigest + `"`, "saw": `["` + someDigest + `"]`,
+	"case": `"` + someDigest + `"`, "request_digest": `"` + someDigest + `"`,
+	"original_response_id": `"o"`, "modified_response": `"n"`, "changes": `"d"`, "approval_status": `"approved"`,
+}
+
+// table says once more, by hand, what each action type must have, may have, and has filled in; rules is held against it.
+var table = map[ActionType]struct {
+	role                                Role
+	required, filled, optional, asApart string
+}{
+	"model_output":    {"agent", modelMust, "", "context tools_used", modelApart},
+	"recommendation":  {"agent", modelMust, "", "context tools_used", modelApart},
+	"proposal":        {"agent", modelMust, "", "context tools_used", modelApart},
+	"instruction":     {"agent", modelMust, "", "context tools_used", modelApart},
+	"api_call":        {"agent", modelMust, "", "context tools_used", modelApart},
+	"tool_plan":       {"agent", modelMust, "", "context tools_used", modelApart},
+	"message":         {"agent", modelMust, "", "context tools_used", modelApart},
+	"chain_step":      {"agent", "agent_id request_id response chain_position", "timestamp", "model model_version prompt context parameters tools_used", modelApart},
+	"human_review":    {"reviewer", "reviewer_id timestamp original_response_id approval_status", "", "request_id context modified_response changes", "context modified_response changes metadata"},
+	"delivery":        {"agent", "agent_id response saw", "timestamp", "request_id context original_response_id", "context response metadata"},
+	"submission":      {"submitter", "agent_id timestamp chain_id chain_position case response", "", "", "response"},
+	"phase_opening":   {"clerk", clerkMust, "", "", ""},
+	"consensus_check": {"clerk", clerkMust, "", "", ""},
+	"absence":         {"clerk", clerkMust, "", "", ""},
+	"final_judgment":  {"clerk", clerkMust, "", "", ""},
+	"trial_closing":   {"clerk", clerkMust, "", "", ""},
+	"evaluation":      {"juror", seatMust, "", "", ""},
+	"statement":       {"juror", seatMust, "", "", ""},
+	"judge_opinion":   {"judge", seatMust, "", "", ""},
+}
+
+const (
+	modelMust  = "agent_id request_id timestamp model model_version prompt response parameters"
+	modelApart = "prompt context response tools_used metadata"
+	clerkMust  = "agent_id timestamp chain_id chain_position previous_record case response"
+	seatMust   = "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
+	anywhere   = "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata"
+	filledIn   = "schema record_id action_type signers"
+)
+
+func TestRulesAreTheTable(t *testing.T) {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(table)), ActionTypes()); diff != "" {
+		t.Fatalf("action types (-table +rules):\n%s", diff)
+	}
+	words := func(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), " ") }
+	for action, row := range table {
+		r := rules[action]
+		got := []string{string(r.role), words(r.required), words(r.filled), words(r.optional), words(r.apart)}
+		want := []string{string(row.role)}
+		for _, text := range []string{row.required, row.filled, row.optional, row.asApart} {
+			want = append(want, words(strings.Fields(text)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-table +rules):\n%s", action, diff)
+		}
+	}
+	if diff := cmp.Diff(strings.Fields(anywhere+" sealed_apart"), linking); diff != "" {
+		t.Errorf("members of any payload (-table +rules):\n%s", diff)
+	}
+	if diff := cmp.Diff(strings.Fields(filledIn), always); diff != "" {
+		t.Errorf("members of every payload (-table +rules):\n%s", diff)
+	}
+}
+
+// document writes a payload with these members of sample.
+func document(action ActionType, names ...string) string {
+	parts := []string{fmt.Sprintf(`"action_type":%q`, action)}
+	for _, name := range names {
+		if name != "action_type" {
+			parts = append(parts, fmt.Sprintf("%q:%s", name, sample[name]))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// TestMembers tries every member with every action type: what must be there, what may be there, what must not.
+func TestMembers(t *testing.T) {
+	for action, row := range table {
+		t.Run(string(action), func(t *testing.T) {
+			required := strings.Fields(row.required)
+			if _, err := ParseDraft([]byte(document(action, required...))); err != nil {
+				t.Fatalf("with the required members alone: %v", err)
+			}
+			full := slices.Compact(slices.Sorted(slices.Values(strings.Fields(
+				row.required + " " + row.filled + " " + row.optional + " " + anywhere))))
+			wantKept(t, document(action, full...), seal(t, document(action, full...), nil))
+			for _, name := range required {
+				_, err := ParseDraft([]byte(document(action, without(full, name)...)))
+				wantField(t, err, name)
+			}
+			for name := range sample {
+				_, err := ParseDraft([]byte(document(action, append(without(full, name), name)...)))
+				if slices.Contains(full, name) || name == "schema" || name == "record_id" {
+					if err != nil {
+						t.Errorf("with %s: %v", name, err)
+					}
+					continue
+				}
+				wantField(t, err, name)
+			}
+		})
+	}
+}
+
+// TestSealedMembers drops each member of a sealed payload, those that the sealer fills in among them.
+func TestSealedMembers(t *testing.T) {
+	for action, row := range table {
+		r := seal(t, document(action, strings.Fields(row.required)...), nil)
+		if _, err := ParsePayload(r.Canonical()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := membersOf(r.Canonical())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range m {
+			fewer := maps.Clone(m)
+			delete(fewer, name)
+			_, err := ParsePayload(fewer.canonical())
+			wantField(t, err, name)
+		}
+	}
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+}
+
+// TestPayloadStruct holds the struct against the members: every one has a field, and none is lost in it.
+func TestPayloadStruct(t *testing.T) {
+	for action, row := range table {
+		names := strings.Fields(row.required + " " + row.filled + " " + row.optional + " " + anywhere)
+		r := seal(t, document(action, slices.Compact(slices.Sorted(slices.Values(names)))...), nil)
+		if again, err := Canonical(marshal(r.Payload)); err != nil || string(again) != string(r.Canonical()) {
+			t.Errorf("%s: the struct marshals as %s, %v\nwant %s", action, again, err, r.Canonical())
+		}
+		again, err := NewDraft(r.Payload)
+		if err != nil {
+			t.Errorf("%s: the struct is no draft: %v", action, err)
+			continue
+		}
+		if string(again.members.canonical()) != string(r.Canonical()) {
+			t.Errorf("%s: a draft of the struct is %s\nwant %s", action, again.members.canonical(), r.Canonical())
+		}
+	}
+}
+
+func TestReviewNeedsItsChange(t *testing.T) {
+	names := strings.Fields(table[HumanReview].required)
+	doc := strings.Replace(document(HumanReview, names...), `"approved"`, `"approved_with_modifications"`, 1)
+	_, err := ParseDraft([]byte(doc))
+	wantField(t, err, "modified_response")
+	for _, status := range []string{"", "APPROVED", "maybe", "approved "} {
+		_, err := ParseDraft([]byte(strings.Replace(document(HumanReview, names...), `"approved"`, `"`+status+`"`, 1)))
+		wantField(t, err, "approval_status")
+	}
+}
+
+func TestTrialResponsesAreObjects(t *testing.T) {
+	for _, action := range ActionTypes() {
+		doc := strings.Replace(document(action, strings.Fields(table[action].required)...), sample["response"], `"text"`, 1)
+		_, err := ParseDraft([]byte(doc))
+		if action.InTrial() {
+			wantField(t, err, "response")
+		} else if err != nil {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+}
+
+// TestDraftNumbers checks that a draft's errors say where in the document they are.
+func TestDraftNumbers(t *testing.T) {
+	doc := strings.Replace(testPayload, `"parameters":{}`, `"parameters":{"seed":9007199254740993}`, 1)
+	_, err := ParseDraft([]byte(doc))
+	wantSyntax(t, err, "/parameters/seed", int64(strings.Index(doc, "9007")), "would become 9007199254740992")
+	for _, doc := range []string{`[]`, `"a"`, `null`, `1`} {
+		_, err := ParseDraft([]byte(doc))
+		wantSyntax(t, err, "", 0, "want an object")
+	}
+}
+
+func TestParsePayloadIsStrict(t *testing.T) {
+	canonical := string(seal(t, testPayload, nil).Canonical())
+	for name, doc := range map[string]string{
+		"space":    strings.Replace(canonical, `":"`, `": "`, 1),
+		"order":    `{"model":"m",` + strings.Replace(canonical[1:], `"model":"m",`, "", 1),
+		"escape":   strings.Replace(canonical, `"prompt":"p"`, `"prompt":"\u0070"`, 1),
+		"number":   strings.Replace(canonical, `"parameters":{}`, `"parameters":{"t":1.0}`, 1),
+		"line end": canonical + "\n",
+	} {
+		if _, err := ParsePayload([]byte(doc)); err == nil || !strings.Contains(err.Error(), "not in canonical form") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}

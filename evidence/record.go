@@ -1,0 +1,232 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Record is a sealed payload and what has gathered around it. Payload, digest and signatures never change; time
+// stamps and log proofs are added; disclosures can be taken away.
+//
+// A Record that was opened is well-formed: its payload is complete, canonical and has this digest, and there is one
+// signature for each signer that the payload names. Whether anything in it is true is for package verify to say.
+type Record struct {
+	Payload      Payload
+	Digest       Digest   // SHA-256 of the canonical payload
+	Signatures   [][]byte // in the order of Payload.Signers
+	Timestamps   []Timestamp
+	Log          *LogProof // nil: not known to be in a log
+	Disclosures  []Disclosure
+	Certificates [][]byte // DER, of the signers; claims, until a reader's trust vouches for them
+
+	canonical []byte
+}
+
+// TimestampKind says what kind of time stamp it is.
+type TimestampKind string
+
+// RFC3161 is a TimeStampToken over Record.Imprint.
+const RFC3161 TimestampKind = "rfc3161"
+
+// MaxToken is the largest time-stamp token in bytes that a record may carry.
+const MaxToken = 64 << 10
+
+// A Timestamp is a third party's word on when the signatures existed.
+type Timestamp struct {
+	Kind  TimestampKind `json:"kind"`
+	Token []byte        `json:"token"` // DER
+}
+
+// A LogProof says where in a log the record stands, and proves it against a checkpoint.
+type LogProof struct {
+	Checkpoint string   `json:"checkpoint,omitzero"` // C2SP signed note; "" inside a bundle, which has one for all
+	Index      int64    `json:"index"`               // from 0
+	Proof      [][]byte `json:"proof"`               // RFC 6962 audit path, 32 bytes a node, leaf to root
+}
+
+// recordForm is a record as it is written. The members of this form, and of those inside it, stand in canonical order,
+// so that encoding it is enough to have the canonical form.
+type recordForm struct {
+	Certificates [][]byte       `json:"certificates,omitempty"`
+	Digest       Digest         `json:"digest"`
+	Disclosures  []Disclosure   `json:"disclosures,omitempty"`
+	Log          *LogProof      `json:"log,omitzero"`
+	Payload      jsontext.Value `json:"payload"`
+	Signatures   [][]byte       `json:"signatures"`
+	Timestamps   []Timestamp    `json:"timestamps"`
+}
+
+const (
+	maxSignature   = 8 << 10  // the largest signature in bytes that a record may carry
+	maxCertificate = 64 << 10 // the largest certificate
+	maxProof       = 63       // nodes of an audit path: no log has 2^63 entries
+)
+
+// Canonical returns the bytes that are signed. The caller must not change them.
+func (r *Record) Canonical() []byte { return r.canonical }
+
+// Imprint returns what a time-stamping authority stamps: the SHA-256 of the signatures, one after the other.
+func (r *Record) Imprint() [sha256.Size]byte { return sha256.Sum256(bytes.Join(r.Signatures, nil)) }
+
+// CheckSignature verifies the i-th signature with a key that the caller trusts to be the signer's.
+func (r *Record) CheckSignature(i int, public crypto.PublicKey) error {
+	return CheckSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
+}
+
+// Marshal writes the record as a file: canonical JSON and a line feed. There is one such file for one content.
+func (r *Record) Marshal() ([]byte, error) {
+	form, err := r.marshal()
+	if err != nil {
+		return nil, err
+	}
+	return append(form, '\n'), nil
+}
+
+func (r *Record) marshal() ([]byte, error) {
+	form, err := r.form()
+	if err != nil {
+		return nil, err
+	}
+	return encode(form)
+}
+
+// form refuses what Open would refuse, so that no file is written that cannot be read.
+func (r *Record) form() (*recordForm, error) {
+	if err := r.checkParts(); err != nil {
+		return nil, err
+	}
+	form := &recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps,
+		Log: r.Log, Certificates: r.Certificates}
+	for _, d := range r.Disclosures {
+		value, err := Canonical(d.Value)
+		if err != nil {
+			return nil, fmt.Errorf("disclosures: %s: %w", d.Pointer, err)
+		}
+		d.Value = value
+		form.Disclosures = append(form.Disclosures, d)
+	}
+	return form, nil
+}
+
+// Open reads a record file. It is strict: what opens marshals back to the same bytes.
+func Open(file []byte) (*Record, error) {
+	doc, ok := bytes.CutSuffix(file, []byte("\n"))
+	if !ok {
+		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "a record file ends with a line feed"}
+	}
+	r, err := openForm(doc)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameBytes(r.marshal, doc); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func openForm(doc []byte) (*Record, error) {
+	var form recordForm
+	if err := decode(doc, &form); err != nil {
+		return nil, err
+	}
+	r, err := form.open()
+	if err != nil {
+		return nil, shift(err, doc, form.Payload, "/payload")
+	}
+	return r, nil
+}
+
+// OpenParts puts together a record from where a database keeps its parts, and keeps the slices that it is given.
+func OpenParts(canonical []byte, signatures [][]byte, timestamps []Timestamp) (*Record, error) {
+	form := recordForm{Payload: canonical, Digest: DigestOf(canonical), Signatures: signatures, Timestamps: timestamps}
+	return form.open()
+}
+
+// open checks the parts against each other.
+func (f *recordForm) open() (*Record, error) {
+	payload, err := ParsePayload(f.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log,
+		Disclosures: f.Disclosures, Certificates: f.Certificates, canonical: f.Payload}
+	if err := r.checkParts(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Record) checkParts() error {
+	if digest := DigestOf(r.canonical); r.Digest != digest {
+		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
+	}
+	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates())
+}
+
+func (r *Record) checkSignatures() error {
+	if len(r.Signatures) != len(r.Payload.Signers) {
+		return fmt.Errorf("the payload names %d signers, the record has %d signatures", len(r.Payload.Signers), len(r.Signatures))
+	}
+	for i, s := range r.Signatures {
+		if len(s) == 0 || len(s) > maxSignature {
+			return fmt.Errorf("signature %d has %d bytes: want 1 to %d", i, len(s), maxSignature)
+		}
+	}
+	return nil
+}
+
+func (r *Record) checkTimestamps() error {
+	for i, t := range r.Timestamps {
+		if t.Kind != RFC3161 {
+			return fmt.Errorf("timestamp %d: kind %q is unknown: want %q", i, abbreviate(string(t.Kind)), RFC3161)
+		}
+		if len(t.Token) == 0 || len(t.Token) > MaxToken {
+			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)
+		}
+	}
+	return nil
+}
+
+func (r *Record) checkLog() error {
+	if r.Log == nil {
+		return nil
+	}
+	if r.Log.Index < 0 || r.Log.Index > maxExact || len(r.Log.Proof) > maxProof {
+		return errors.New("log: index or proof out of range")
+	}
+	for i, node := range r.Log.Proof {
+		if len(node) != sha256.Size {
+			return fmt.Errorf("log: proof node %d has %d bytes: want %d", i, len(node), sha256.Size)
+		}
+	}
+	return nil
+}
+
+func (r *Record) checkDisclosureForm() error {
+	last := ""
+	for _, d := range r.Disclosures {
+		if d.Pointer <= last || len(d.Salt) != saltSize {
+			return fmt.Errorf("disclosures: not sorted by pointer, or a salt that has not %d bytes", saltSize)
+		}
+		if !slices.Contains(r.Payload.SealedApart, d.Pointer) {
+			return fmt.Errorf("disclosures: %q is not sealed apart in the payload", abbreviate(d.Pointer))
+		}
+		last = d.Pointer
+	}
+	return nil
+}
+
+func (r *Record) checkCertificates() error {
+	for i, der := range r.Certificates {
+		if len(der) == 0 || len(der) > maxCertificate {
+			return fmt.Errorf("certificate %d has %d bytes: want 1 to %d", i, len(der), maxCertificate)
+		}
+	}
+	return nil
+}

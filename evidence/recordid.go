@@ -1,0 +1,55 @@
+package evidence
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// NewRecordID makes a UUIDv7 (RFC 9562, section 5.7): 48 bits of milliseconds, then randomness, so that ids sort by
+// time. A nil random is crypto/rand. Times before 1970 or after the year 10889 are refused.
+func NewRecordID(t time.Time, random io.Reader) (string, error) {
+	ms := t.UnixMilli()
+	if ms < 0 || ms >= 1<<48 {
+		return "", fmt.Errorf("making record id: %s does not fit into a UUIDv7", t)
+	}
+	var id [16]byte
+	if _, err := io.ReadFull(randomOr(random), id[:]); err != nil {
+		return "", fmt.Errorf("drawing record id: %w", err)
+	}
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	h := hex.EncodeToString(id[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
+}
+
+// idForm is the shape of a UUIDv7: x is a hexadecimal digit in lower case, v the variant's.
+const idForm = "xxxxxxxx-xxxx-7xxx-vxxx-xxxxxxxxxxxx"
+
+func checkRecordID(id string) error {
+	if len(id) != len(idForm) {
+		return badRecordID(id)
+	}
+	for i := range len(id) {
+		digits := idForm[i : i+1]
+		switch digits {
+		case "x":
+			digits = "0123456789abcdef"
+		case "v":
+			digits = "89ab"
+		}
+		if strings.IndexByte(digits, id[i]) < 0 {
+			return badRecordID(id)
+		}
+	}
+	return nil
+}
+
+func badRecordID(id string) error {
+	return fmt.Errorf("%q is not a UUIDv7 in lower case", abbreviate(id))
+}

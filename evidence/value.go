@@ -1,0 +1,228 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxName is the longest identifier in bytes: it becomes a file name, a table key and a line on a screen.
+const maxName = 200
+
+// maxSigners bounds how many signatures a verifier can be made to check.
+const maxSigners = 16
+
+// maxExact is the greatest whole number below which a double holds every other.
+const maxExact = 1<<53 - 1
+
+func kindName(v jsontext.Value) string {
+	switch v.Kind() {
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 'n':
+		return "null"
+	}
+	return "a boolean"
+}
+
+// text reads a string of a document that was checked.
+func text(v jsontext.Value) (string, error) {
+	if v.Kind() != '"' {
+		return "", fmt.Errorf("want a string, found %s", kindName(v))
+	}
+	if bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1]), nil // most strings are short and have no escapes
+	}
+	s, err := jsontext.AppendUnquote(nil, v)
+	return string(s), err
+}
+
+// readKind accepts values of the named kinds, whole.
+func readKind(v jsontext.Value, kinds ...string) (jsontext.Value, error) {
+	if kind := kindName(v); !slices.Contains(kinds, kind) {
+		return nil, fmt.Errorf("want %s, found %s", kinds[0], kind)
+	}
+	return v, nil
+}
+
+// readContent accepts what people and models say: text, or parts and messages as arrays and objects.
+func readContent(v jsontext.Value) (jsontext.Value, error) {
+	if _, err := readKind(v, "a string", "an object", "an array"); err != nil {
+		return nil, fmt.Errorf("want a string, an object or an array, found %s", kindName(v))
+	}
+	return v, nil
+}
+
+func readOneOf[S ~string](v jsontext.Value, allowed ...S) (S, error) {
+	s, err := text(v)
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(allowed, S(s)) {
+		return "", fmt.Errorf("%q is none of %s", abbreviate(s), list(allowed))
+	}
+	return S(s), nil
+}
+
+func readAction(v jsontext.Value) (ActionType, error) {
+	s, err := text(v)
+	if err != nil {
+		return "", err
+	}
+	if _, known := rules[ActionType(s)]; !known {
+		return "", fmt.Errorf("%q is none of %s", abbreviate(s), list(ActionTypes()))
+	}
+	return ActionType(s), nil
+}
+
+func list[S ~string](names []S) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func readName(v jsontext.Value) (string, error) {
+	s, err := text(v)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(s) == "" {
+		return "", errors.New("empty; leave it out if there is none")
+	}
+	if len(s) > maxName {
+		return "", fmt.Errorf("longer than %d bytes", maxName)
+	}
+	for _, c := range s {
+		// Control characters, and those that turn the direction of a line, would show a reader another name.
+		if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
+			return "", fmt.Errorf("has the control character U+%04X", c)
+		}
+	}
+	return s, nil
+}
+
+func readRecordID(v jsontext.Value) (string, error) {
+	s, err := text(v)
+	if err != nil {
+		return "", err
+	}
+	return s, checkRecordID(s)
+}
+
+func readTime(v jsontext.Value) (string, error) {
+	s, err := text(v)
+	if err != nil {
+		return "", err
+	}
+	_, err = parseTime(s)
+	return s, err
+}
+
+func readPosition(v jsontext.Value) (int64, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 1 || n > maxExact {
+		return 0, fmt.Errorf("want a whole number from 1 to %d", int64(maxExact))
+	}
+	return n, nil
+}
+
+func readDigest(v jsontext.Value) (Digest, error) {
+	s, err := text(v)
+	if err != nil {
+		return Digest{}, err
+	}
+	d, err := ParseDigest(s)
+	if err == nil && d.IsZero() {
+		err = errors.New("all zero: a digest of nothing")
+	}
+	return d, err
+}
+
+func readDigests(v jsontext.Value) ([]Digest, error) {
+	values, err := elements(v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Digest, 0, len(values))
+	seen := map[Digest]bool{}
+	for i, value := range values {
+		d, err := readDigest(value)
+		if err != nil {
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		}
+		if seen[d] {
+			return nil, fmt.Errorf("names %s twice", d)
+		}
+		seen[d] = true
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+func readStrings(v jsontext.Value) ([]string, error) {
+	values, err := elements(v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, len(values))
+	for i, value := range values {
+		if list[i], err = text(value); err != nil {
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return list, nil
+}
+
+// elements takes apart an array that must not be empty: what says nothing is left out.
+func elements(v jsontext.Value) ([]jsontext.Value, error) {
+	if _, err := readKind(v, "an array"); err != nil {
+		return nil, err
+	}
+	var values []jsontext.Value
+	if err := json.Unmarshal(v, &values); err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, errors.New("empty; leave it out if there is none")
+	}
+	return values, nil
+}
+
+func readSigners(v jsontext.Value) ([]SignerInfo, error) {
+	if _, err := readKind(v, "an array"); err != nil {
+		return nil, err
+	}
+	var signers []SignerInfo
+	if err := json.Unmarshal(v, &signers, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("want a list of {alg, key_id}: %w", err)
+	}
+	if len(signers) == 0 || len(signers) > maxSigners {
+		return nil, fmt.Errorf("names %d signers: want 1 to %d", len(signers), maxSigners)
+	}
+	seen := map[KeyID]bool{}
+	for _, s := range signers {
+		if !slices.Contains(Algorithms(), s.Algorithm) {
+			return nil, fmt.Errorf("the algorithm %q is none of %s", abbreviate(string(s.Algorithm)), list(Algorithms()))
+		}
+		if s.KeyID.IsZero() || seen[s.KeyID] {
+			return nil, errors.New("a key id is missing or there twice")
+		}
+		seen[s.KeyID] = true
+	}
+	return signers, nil
+}

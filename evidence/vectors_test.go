@@ -1,0 +1,307 @@
+package evidence
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write testdata/vectors anew, after the format was changed on purpose")
+
+const vectorsFormat = "jurat/vectors/v1"
+
+// manifest is testdata/vectors/manifest.json, from which a program in any language can test itself. Bytes that are
+// text stand in files of their own, all others in base64 or hexadecimal. The keys are worthless: they are public.
+type manifest struct {
+	Format      string             `json:"format"`
+	Keys        []keyVector        `json:"keys"`
+	Canonical   string             `json:"canonical"` // file: documents and their canonical form, or where they go wrong
+	Commitments []commitmentVector `json:"commitments"`
+	Records     []recordVector     `json:"records"`
+	Bundles     []bundleVector     `json:"bundles"`
+}
+
+type keyVector struct {
+	Algorithm Algorithm `json:"alg"`
+	KeyID     KeyID     `json:"key_id"`
+	Public    []byte    `json:"spki"`    // base64 of the DER SubjectPublicKeyInfo
+	Private   string    `json:"private"` // file: PKCS #8 in PEM
+}
+
+type canonicalVector struct {
+	Name      string `json:"name"`
+	Document  []byte `json:"document"`            // base64
+	Canonical []byte `json:"canonical,omitempty"` // base64; absent if the document is refused
+	Digest    string `json:"digest,omitempty"`
+	Refused   *place `json:"refused,omitempty"`
+}
+
+type place struct {
+	Pointer string `json:"pointer"`
+	Offset  int64  `json:"offset"`
+}
+
+type commitmentVector struct {
+	Pointer    string `json:"pointer"`
+	Salt       string `json:"salt"`  // hexadecimal
+	Value      string `json:"value"` // canonical JSON
+	Commitment string `json:"commitment"`
+}
+
+type recordVector struct {
+	Name       string      `json:"name"`
+	Draft      string      `json:"draft"` // file: the payload as the actor gave it
+	RecordID   string      `json:"record_id"`
+	Time       string      `json:"time"`            // fills in a timestamp that is missing
+	Apart      []string    `json:"apart,omitempty"` // the n-th of them, from 0, has the salt 32n, 32n+1, … 32n+31
+	Algorithms []Algorithm `json:"algorithms"`
+	Canonical  string      `json:"canonical"` // file: the bytes that are signed
+	Digest     Digest      `json:"digest"`
+	Signatures []string    `json:"signatures"` // hexadecimal; ECDSA by RFC 6979
+	Imprint    string      `json:"imprint"`    // hexadecimal
+	LogEntry   string      `json:"log_entry"`  // file
+	File       string      `json:"file"`       // file: the record file
+}
+
+type bundleVector struct {
+	Name    string   `json:"name"`
+	Records []string `json:"records"` // names
+	File    string   `json:"file"`
+}
+
+// vectorPlan is what the vectors are made of.
+var vectorPlan = []recordVector{
+	{Name: "action-es256", Draft: "../source/action.json", Algorithms: []Algorithm{ES256}},
+	{Name: "action-rs256", Draft: "../source/action.json", Algorithms: []Algorithm{RS256}},
+	{Name: "action-ed25519", Draft: "../source/action.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "action-apart", Draft: "../source/action.json", Algorithms: []Algorithm{ES256}, Apart: []string{"/context", "/prompt"}},
+	{Name: "action-two-signers", Draft: "../source/action.json", Algorithms: []Algorithm{Ed25519, ES256}},
+	{Name: "human-review", Draft: "../source/human-review.json", Algorithms: []Algorithm{ES256}},
+	{Name: "chain-step-1", Draft: "../source/chain-step-1.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "chain-step-2", Draft: "../source/chain-step-2.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "every-kind-of-value", Draft: "every-kind-of-value.draft.json", Algorithms: []Algorithm{Ed25519},
+		Apart: []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}},
+}
+
+// makeVectors makes every file of testdata/vectors.
+func makeVectors(t *testing.T) map[string][]byte {
+	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
+	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors()}
+	files["canonical.json"] = indented(t, canonicalVectors(t))
+	for _, algorithm := range Algorithms() {
+		m.Keys = append(m.Keys, keyVector{algorithm, testSigner(t, algorithm).Info().KeyID,
+			spki(t, testKey(t, algorithm).Public()), "../keys/" + keyFiles[algorithm]})
+	}
+	bundle, inBundle := &Bundle{}, bundleVector{Name: "chain", File: "chain.bundle.json"}
+	for i, v := range vectorPlan {
+		v.RecordID, v.Time = testID[:len(testID)-1]+string(rune('1'+i)), FormatTime(testTime)
+		r := sealVector(t, &v, files)
+		m.Records = append(m.Records, v)
+		if r.Payload.ActionType == ChainStep {
+			bundle.Records, inBundle.Records = append(bundle.Records, r), append(inBundle.Records, v.Name)
+		}
+	}
+	m.Bundles = []bundleVector{inBundle}
+	files[inBundle.File] = marshalBundle(t, bundle)
+	files["manifest.json"] = indented(t, m)
+	return files
+}
+
+// sealVector seals one record, completes its vector and adds its files.
+func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record {
+	doc, made := files[v.Draft]
+	if !made {
+		doc = readFile(t, filepath.Join("testdata", "vectors", v.Draft))
+	}
+	draft, err := ParseDraft(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sealing{Time: testTime, RecordID: v.RecordID, Apart: v.Apart, Random: new(counter)}
+	for _, algorithm := range v.Algorithms {
+		s.Signers = append(s.Signers, testSigner(t, algorithm))
+	}
+	r, err := draft.Seal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Canonical, v.LogEntry, v.File = v.Name+".canonical.json", v.Name+".entry.json", v.Name+".record.json"
+	files[v.Canonical], files[v.LogEntry], files[v.File] = r.Canonical(), r.LogEntry(), marshalRecord(t, r)
+	v.Digest = r.Digest
+	for _, signature := range r.Signatures {
+		v.Signatures = append(v.Signatures, hex.EncodeToString(signature))
+	}
+	imprint := r.Imprint()
+	v.Imprint = hex.EncodeToString(imprint[:])
+	return r
+}
+
+func commitmentVectors() []commitmentVector {
+	var vectors []commitmentVector
+	for i, d := range []Disclosure{{Pointer: "/prompt", Value: []byte(`"p"`)}, {Pointer: "/metadata/a~1b", Value: []byte(`{"é":[1.5,null]}`)}} {
+		source := counter(32 * i)
+		d.Salt = make([]byte, saltSize)
+		source.Read(d.Salt)
+		vectors = append(vectors, commitmentVector{d.Pointer, hex.EncodeToString(d.Salt), string(d.Value), d.commitment()})
+	}
+	return vectors
+}
+
+func canonicalVectors(t *testing.T) []canonicalVector {
+	var vectors []canonicalVector
+	for _, test := range accepted {
+		vectors = append(vectors, canonicalVector{Name: test.name, Document: []byte(test.doc), Canonical: []byte(test.form),
+			Digest: DigestOf([]byte(test.form)).String()})
+	}
+	for _, test := range refused {
+		vectors = append(vectors, canonicalVector{Name: test.name, Document: []byte(test.doc), Refused: &place{test.pointer, test.offset}})
+	}
+	return vectors
+}
+
+func indented(t *testing.T, v any) []byte {
+	t.Helper()
+	doc, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(doc, '\n')
+}
+
+// TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.
+func TestVectorsStand(t *testing.T) {
+	files, dir := makeVectors(t), filepath.Join("testdata", "vectors")
+	if *update {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, file := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), names); diff != "" {
+		t.Errorf("files (-made +committed):\n%s", diff)
+	}
+	for name, file := range files {
+		if committed, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(committed) != string(file) {
+			t.Errorf("%s: another than what was committed (%v)", name, err)
+		}
+	}
+}
+
+// TestVectors reads the committed vectors as a stranger would, from the manifest on, and checks what it says.
+func TestVectors(t *testing.T) {
+	m := readManifest(t)
+	for _, v := range m.Records {
+		t.Run(v.Name, func(t *testing.T) { checkRecordVector(t, m, v) })
+	}
+	for _, v := range m.Commitments {
+		salt, err := hex.DecodeString(v.Salt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := (Disclosure{v.Pointer, salt, []byte(v.Value)}); d.commitment() != v.Commitment {
+			t.Errorf("commitment is %s, want %s", d.commitment(), v.Commitment)
+		}
+	}
+	for _, v := range m.Bundles {
+		b, err := ParseBundle(readVector(t, v.File))
+		if err != nil || len(b.Records) != len(v.Records) || len(v.Records) == 0 {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}
+
+func checkRecordVector(t *testing.T, m manifest, v recordVector) {
+	r, err := Open(readVector(t, v.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	imprint := r.Imprint()
+	if string(r.Canonical()) != string(readVector(t, v.Canonical)) || r.Digest != v.Digest || hex.EncodeToString(imprint[:]) != v.Imprint ||
+		string(r.LogEntry()) != string(readVector(t, v.LogEntry)) || r.Payload.RecordID != v.RecordID {
+		t.Error("the record file is not the record of the manifest")
+	}
+	for i, algorithm := range v.Algorithms {
+		key := m.Keys[slices.IndexFunc(m.Keys, func(k keyVector) bool { return k.Algorithm == algorithm })]
+		public, err := ParsePublicKey(key.Public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Payload.Signers[i] != (SignerInfo{algorithm, key.KeyID}) || hex.EncodeToString(r.Signatures[i]) != v.Signatures[i] {
+			t.Errorf("signature %d is not the manifest's", i)
+		}
+		if err := r.CheckSignature(i, public); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.CheckDisclosures(); err != nil || len(r.Disclosures) != len(v.Apart) {
+		t.Errorf("disclosures: %v", err)
+	}
+}
+
+// readManifest fails if there are no vectors: a test that checks nothing would pass.
+func readManifest(t *testing.T) manifest {
+	t.Helper()
+	var m manifest
+	if err := json.Unmarshal(readVector(t, "manifest.json"), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Format != vectorsFormat || len(m.Keys) != len(Algorithms()) || len(m.Records) == 0 || len(m.Commitments) == 0 || len(m.Bundles) == 0 {
+		t.Fatal("testdata/vectors/manifest.json has no vectors")
+	}
+	return m
+}
+
+func TestCanonicalVectors(t *testing.T) {
+	var vectors []struct {
+		Name, Document, Canonical, Digest string
+		Refused                           *place
+	}
+	if err := json.Unmarshal(readVector(t, readManifest(t).Canonical), &vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors) == 0 {
+		t.Fatal("no vectors")
+	}
+	for _, v := range vectors {
+		doc, err := base64.StdEncoding.DecodeString(v.Document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := Canonical(doc)
+		if v.Refused != nil {
+			t.Run(v.Name, func(t *testing.T) { wantSyntax(t, err, v.Refused.Pointer, v.Refused.Offset, "") })
+			continue
+		}
+		if err != nil || base64.StdEncoding.EncodeToString(form) != v.Canonical || DigestOf(form).String() != v.Digest {
+			t.Errorf("%s: form is %s, %v", v.Name, form, err)
+		}
+	}
+}
+
+func readVector(t *testing.T, name string) []byte {
+	t.Helper()
+	return readFile(t, filepath.Join("testdata", "vectors", name))
+}
