@@ -1,0 +1,215 @@
+package timestamp
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+)
+
+// builtInPolicy is the policy of the built-in authority: the time is that of
+// the operator's own clock, which nobody measured and nobody else vouches for.
+// The arc 2.25 takes any UUID, here 2f6f83e8-eeb1-4b1a-922a-f0176cc3037b, without
+// registration (ITU-T X.667); .1 and .2 under it are this program's.
+const (
+	builtInPolicy = "2.25.63052736203651960446583647240053785467.1"
+	mockPolicy    = "2.25.63052736203651960446583647240053785467.2"
+)
+
+// BuiltInPolicy is the policy under which an authority issues by default: the
+// operator's own clock, accuracy not stated, no audit by anyone.
+func BuiltInPolicy() x509.OID { return fixedOID(builtInPolicy) }
+
+// MockPolicy is the policy of the mock authority: nothing is promised.
+func MockPolicy() x509.OID { return fixedOID(mockPolicy) }
+
+func fixedOID(text string) x509.OID {
+	oid, err := x509.ParseOID(text)
+	if err != nil {
+		panic(err) // a constant of this file is wrong
+	}
+	return oid
+}
+
+// AuthorityConfig makes an Authority.
+type AuthorityConfig struct {
+	Key         crypto.Signer       // required; ECDSA P-256; must be safe for concurrent use
+	Certificate *x509.Certificate   // required; of Key, for time stamping alone
+	Chain       []*x509.Certificate // its issuer and so on up to the root; not put into tokens
+	Policy      x509.OID            // zero: BuiltInPolicy
+	Now         func() time.Time    // nil: time.Now; must be safe for concurrent use
+	Rand        io.Reader           // serial numbers; nil: crypto/rand
+}
+
+// Authority issues time stamp tokens by the operator's own clock. It is safe for
+// concurrent use.
+type Authority struct {
+	key    crypto.Signer
+	chain  []*x509.Certificate // the authority's own first
+	policy x509.OID
+	now    func() time.Time
+	serial func(*Request) (*big.Int, error)
+	parts  tokenParts
+}
+
+// NewAuthority refuses a configuration whose tokens nobody could verify.
+func NewAuthority(c AuthorityConfig) (*Authority, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("creating time stamp authority: %w", err)
+	}
+	if unset(c.Policy) {
+		c.Policy = BuiltInPolicy()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	parts, err := newTokenParts(c.Certificate, c.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("creating time stamp authority: %w", err)
+	}
+	return &Authority{
+		key:    c.Key,
+		chain:  slices.Concat([]*x509.Certificate{c.Certificate}, c.Chain),
+		policy: c.Policy,
+		now:    c.Now,
+		serial: randomSerials(c.Rand),
+		parts:  parts,
+	}, nil
+}
+
+func (c *AuthorityConfig) check() error {
+	if c.Key == nil || c.Certificate == nil {
+		return errors.New("key and certificate are required")
+	}
+	key, ok := c.Key.Public().(*ecdsa.PublicKey)
+	if !ok || key.Curve != elliptic.P256() {
+		return fmt.Errorf("%w: the key is not ECDSA P-256", ErrAlgorithm)
+	}
+	if !key.Equal(c.Certificate.PublicKey) {
+		return errors.New("the certificate is not for the key")
+	}
+	if err := checkUsage(c.Certificate); err != nil {
+		return err
+	}
+	child := c.Certificate
+	for _, issuer := range c.Chain {
+		if err := child.CheckSignatureFrom(issuer); err != nil {
+			return fmt.Errorf("the chain does not lead on from %q: %w", child.Subject, err)
+		}
+		child = issuer
+	}
+	return nil
+}
+
+// serialBytes of randomness make a number that no other token has, without a
+// counter to lose: a restored backup would count again from where it stood.
+const serialBytes = 16
+
+// randomSerials reads positive serial numbers. The lock lets any reader serve
+// concurrent callers; while it is held, one number is being read.
+func randomSerials(random io.Reader) func(*Request) (*big.Int, error) {
+	var mu sync.Mutex
+	return func(*Request) (*big.Int, error) {
+		b := make([]byte, serialBytes)
+		mu.Lock()
+		_, err := io.ReadFull(random, b)
+		mu.Unlock()
+		if err != nil {
+			return nil, fmt.Errorf("reading a random serial number: %w", err)
+		}
+		serial := new(big.Int).SetBytes(b)
+		if serial.Sign() == 0 {
+			return nil, errors.New("reading a random serial number: it is zero, which random ones never are")
+		}
+		return serial, nil
+	}
+}
+
+// Certificates returns the authority's certificate, followed by its issuers as
+// far as they were given.
+func (a *Authority) Certificates() []*x509.Certificate { return slices.Clone(a.chain) }
+
+// Policy returns the policy under which the authority issues.
+func (a *Authority) Policy() x509.OID { return a.policy }
+
+// Issue stamps the request's imprint with the present time, in milliseconds. It
+// states no accuracy: that of a clock of one's own has not been measured by
+// anyone. ErrPolicy: another policy was asked for. ErrValidity: the clock is
+// outside the certificate's validity.
+func (a *Authority) Issue(r *Request) (token []byte, err error) {
+	token, err = a.issue(r)
+	if err != nil {
+		return nil, fmt.Errorf("issuing time stamp: %w", err)
+	}
+	return token, nil
+}
+
+func (a *Authority) issue(r *Request) ([]byte, error) {
+	if !unset(r.Policy) && !r.Policy.Equal(a.policy) {
+		return nil, ErrPolicy
+	}
+	// Cut, not rounded: a token never says a time that has not come yet.
+	now := a.now().UTC().Truncate(time.Millisecond)
+	if now.Before(a.chain[0].NotBefore) || now.After(a.chain[0].NotAfter) {
+		return nil, ErrValidity
+	}
+	serial, err := a.serial(r)
+	if err != nil {
+		return nil, err
+	}
+	return a.parts.sign(a.key, r, serial, now)
+}
+
+// Respond answers a TimeStampReq with a TimeStampResp, always: what cannot be
+// granted is rejected with the reason that RFC 3161, 2.4.2 has for it.
+func (a *Authority) Respond(requestDER []byte) (responseDER []byte) {
+	response, err := a.respond(requestDER)
+	if err != nil {
+		return reject(err)
+	}
+	return response
+}
+
+func (a *Authority) respond(requestDER []byte) ([]byte, error) {
+	request, err := ParseRequest(requestDER)
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.Issue(request)
+	if err != nil {
+		return nil, err
+	}
+	return MarshalResponse(token)
+}
+
+// reject tells the requester what is wrong with the request, and of what is
+// wrong here no more than that something is.
+func reject(err error) []byte {
+	reasons := []struct {
+		err    error
+		reason failure
+		text   string
+	}{
+		{ErrAlgorithm, badAlg, "only SHA-256 is stamped"},
+		{ErrExtension, unacceptedExtension, "no request extension is known"},
+		{ErrPolicy, unacceptedPolicy, "the requested policy is not offered"},
+		{ErrMalformed, badDataFormat, "the request is not a TimeStampReq in DER"},
+	}
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			return marshalRejection(r.reason, r.text)
+		}
+	}
+	return marshalRejection(systemFailure, "the authority cannot issue at present")
+}

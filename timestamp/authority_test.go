@@ -1,0 +1,245 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/elliptic"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestIssue(t *testing.T) {
+	authority, root := testAuthority(t), testRoot(t)
+	request := &Request{Imprint: testImprint, Nonce: big.NewInt(42), CertReq: true}
+	token := must[[]byte](t)(authority.Issue(request))
+	got := must[*Token](t)(verifyToken(token, Options{
+		Roots: []*x509.Certificate{root}, Nonce: request.Nonce, Policies: []x509.OID{BuiltInPolicy()},
+	}))
+	if want := testTime.Truncate(time.Millisecond); !got.GenTime.Equal(want) || got.GenTime.Location() != time.UTC {
+		t.Errorf("genTime %v, want %v", got.GenTime, want)
+	}
+	if got.Accuracy != 0 || got.Nonce.Cmp(request.Nonce) != 0 || !got.Policy.Equal(authority.Policy()) {
+		t.Errorf("token %+v", got)
+	}
+	if !got.Signer.Equal(authority.Certificates()[0]) || !got.Chain[len(got.Chain)-1].Equal(root) {
+		t.Error("signer or chain are not the authority's")
+	}
+	if got.Serial.Sign() <= 0 || got.Serial.BitLen() > 8*serialBytes || got.Serial.BitLen() < 64 {
+		t.Errorf("serial %x", got.Serial)
+	}
+	again := must[*Token](t)(verifyToken(must[[]byte](t)(authority.Issue(request)), Options{Roots: []*x509.Certificate{root}}))
+	if again.Serial.Cmp(got.Serial) == 0 {
+		t.Error("serial number given twice")
+	}
+}
+
+func TestCertificateOnlyOnRequest(t *testing.T) {
+	authority := testAuthority(t)
+	for _, certReq := range []bool{true, false} {
+		token := must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))
+		info := must[*Unverified](t)(Parse(token)).UnverifiedInfo()
+		if len(info.Certificates) == 1 != certReq {
+			t.Errorf("certReq %v: %d certificates", certReq, len(info.Certificates))
+		}
+		if info.Imprint != testImprint || !bytes.Equal(info.SignerIssuer, authority.chain[0].RawIssuer) || info.SignerSerial.Int64() != 2 || info.SignerKeyID != nil {
+			t.Errorf("info %+v", info)
+		}
+		t.Logf("certReq %v: %d bytes", certReq, len(token))
+	}
+}
+
+func TestGenTimeIsWrittenInMilliseconds(t *testing.T) {
+	for nanoseconds, want := range map[int]string{
+		0:         "20260601123015Z",
+		999_999:   "20260601123015Z", // cut
+		1_000_000: "20260601123015.001Z",
+		120000000: "20260601123015.12Z", // no trailing zero
+		999999999: "20260601123015.999Z",
+	} {
+		authority := testAuthority(t)
+		zone := time.FixedZone("elsewhere", 3600)
+		authority.now = func() time.Time { return time.Date(2026, 6, 1, 13, 30, 15, nanoseconds, zone) }
+		if token := must[[]byte](t)(authority.Issue(&Request{})); !bytes.Contains(token, genTime(want)) {
+			t.Errorf("%d ns is not written as %s", nanoseconds, want)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (failing) Public() crypto.PublicKey { return testKey("tsa").Public() }
+func (failing) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return nil, io.ErrClosedPipe
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestIssueRefuses(t *testing.T) {
+	request := &Request{Imprint: testImprint}
+	for _, test := range []struct {
+		name   string
+		change func(c *AuthorityConfig)
+		want   error // nil: any
+	}{
+		{"before its certificate", func(c *AuthorityConfig) { c.Now = func() time.Time { return testNotBefore.Add(-1) } }, ErrValidity},
+		{"after its certificate", func(c *AuthorityConfig) { c.Now = func() time.Time { return testNotAfter.Add(time.Second) } }, ErrValidity},
+		{"without randomness", func(c *AuthorityConfig) { c.Rand = failing{} }, io.ErrUnexpectedEOF},
+		{"with zeros for randomness", func(c *AuthorityConfig) { c.Rand = zeros{} }, nil},
+		{"without a signature", func(c *AuthorityConfig) { c.Key = failing{} }, io.ErrClosedPipe},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			config := AuthorityConfig{Key: testKey("tsa"), Certificate: testCertificate(t), Now: func() time.Time { return testTime }}
+			test.change(&config)
+			authority := must[*Authority](t)(NewAuthority(config))
+			_, err := authority.Issue(request)
+			if err == nil || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			checkRejected(t, authority.Respond(must[[]byte](t)(request.Marshal())), "systemFailure")
+		})
+	}
+	authority := testAuthority(t)
+	if _, err := authority.Issue(&Request{Policy: MockPolicy()}); !errors.Is(err, ErrPolicy) {
+		t.Errorf("another policy: %v", err)
+	}
+	if _, err := authority.Issue(&Request{Policy: BuiltInPolicy()}); err != nil {
+		t.Errorf("its own policy: %v", err)
+	}
+	if _, err := authority.Issue(&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), 8*MaxTokenSize)}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("token beyond the cap: %v", err)
+	}
+}
+
+func TestNewAuthorityRefuses(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	key := testKey("leaf")
+	made := func(key crypto.Signer, change func(c *x509.Certificate)) *x509.Certificate {
+		template := leaf()
+		change(template)
+		return issueTest(t, template, key.Public(), root, rootKey)
+	}
+	good := made(key, func(*x509.Certificate) {})
+	p384 := scalarKey(t, elliptic.P384(), 48)
+	if _, err := NewAuthority(AuthorityConfig{Key: key, Certificate: good, Chain: []*x509.Certificate{root}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, config := range map[string]AuthorityConfig{
+		"no key":              {Certificate: good},
+		"no certificate":      {Key: key},
+		"another key":         {Key: testKey("other"), Certificate: good},
+		"P-384":               {Key: p384, Certificate: made(p384, func(*x509.Certificate) {})},
+		"RSA":                 {Key: rsaKey(2048), Certificate: made(rsaKey(2048), func(*x509.Certificate) {})},
+		"no usage":            {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions = nil })},
+		"usage not critical":  {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0].Critical = false })},
+		"usage not alone":     {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0] = usage(true, timeStamping, codeSigning) })},
+		"chain of another CA": {Key: key, Certificate: good, Chain: []*x509.Certificate{testRoot(t)}},
+	} {
+		if _, err := NewAuthority(config); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestBuiltInCertificates(t *testing.T) {
+	root, certificate := testRoot(t), testCertificate(t)
+	if !bytes.Equal(certificate.Raw, testCertificate(t).Raw) {
+		t.Error("same inputs, other bytes")
+	}
+	for _, c := range []*x509.Certificate{root, certificate} {
+		name := c.Subject.CommonName
+		if !strings.Contains(name, "own clock") || len(name) > 64 { // RFC 5280, ub-common-name
+			t.Errorf("name %q", name)
+		}
+	}
+	if err := certificate.CheckSignatureFrom(root); err != nil || certificate.IsCA || !root.IsCA {
+		t.Errorf("root and certificate do not fit: %v", err)
+	}
+	good := CertificateConfig{Key: testKey("x"), Serial: big.NewInt(9), NotBefore: testNotBefore, NotAfter: testNotAfter}
+	for name, change := range map[string]func(c *CertificateConfig){
+		"no key":          func(c *CertificateConfig) { c.Key = nil },
+		"RSA":             func(c *CertificateConfig) { c.Key = rsaKey(2048) },
+		"no serial":       func(c *CertificateConfig) { c.Serial = nil },
+		"serial zero":     func(c *CertificateConfig) { c.Serial = new(big.Int) },
+		"serial too long": func(c *CertificateConfig) { c.Serial = new(big.Int).Lsh(big.NewInt(1), 160) },
+		"no dates":        func(c *CertificateConfig) { c.NotBefore, c.NotAfter = time.Time{}, time.Time{} },
+		"dates swapped":   func(c *CertificateConfig) { c.NotBefore, c.NotAfter = c.NotAfter, c.NotBefore },
+		"beyond its root": func(c *CertificateConfig) { c.NotAfter = testNotAfter.Add(time.Second) },
+		"before its root": func(c *CertificateConfig) { c.NotBefore = testNotBefore.Add(-time.Second) },
+	} {
+		config := good
+		change(&config)
+		if _, err := NewCertificate(config, root, testKey("root")); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if _, err := NewRoot(config); err == nil && !strings.HasSuffix(name, "its root") {
+			t.Errorf("%s: accepted as root", name)
+		}
+	}
+	for name, err := range map[string]error{
+		"no root":     second(NewCertificate(good, nil, nil)),
+		"another key": second(NewCertificate(good, root, testKey("tsa"))),
+		"not a root":  second(NewCertificate(good, certificate, testKey("tsa"))),
+	} {
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestAuthorityConcurrently is for the race detector: many callers, one Rand that
+// would not stand it without the authority's lock.
+func TestAuthorityConcurrently(t *testing.T) {
+	var counter byte
+	authority := must[*Authority](t)(NewAuthority(AuthorityConfig{
+		Key: testKey("tsa"), Certificate: testCertificate(t), Now: func() time.Time { return testTime },
+		Rand: readerFunc(func(b []byte) (int, error) {
+			counter++
+			b[0] = counter
+			return len(b), nil
+		}),
+	}))
+	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
+	request := must[[]byte](t)((&Request{Imprint: testImprint, CertReq: true}).Marshal())
+	const callers, each = 8, 10
+	serials := make(chan string, callers*each)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				token, err := ParseResponse(authority.Respond(request))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				verified, err := verifyToken(token, opts)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				serials <- verified.Serial.String()
+			}
+		})
+	}
+	wg.Wait()
+	close(serials)
+	seen := map[string]bool{}
+	for serial := range serials {
+		seen[serial] = true
+	}
+	if len(seen) != callers*each {
+		t.Errorf("%d serial numbers for %d tokens", len(seen), callers*each)
+	}
+}
+
+type readerFunc func(b []byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

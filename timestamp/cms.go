@@ -1,0 +1,157 @@
+package timestamp
+
+import (
+	"math/big"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+const (
+	// "version MUST be 3" when the content is not id-data and no attribute or
+	// other certificates are there (RFC 5652, 5.1), and those are refused.
+	signedDataVersion = 3
+	// RFC 5652, 5.3: by what the signer identifier is.
+	signerInfoVersionIssuer = 1
+	signerInfoVersionKeyID  = 3
+)
+
+// signedData is the SignedData of a token (RFC 5652, 5.1), not authenticated.
+type signedData struct {
+	content      cryptobyte.String   // eContent: a TSTInfo
+	certificates []cryptobyte.String // each one an element
+	signer       signerInfo
+}
+
+// signedData reads the whole token.
+func (d *decoder) signedData(s cryptobyte.String) (sd signedData) {
+	contentInfo := d.read(&s, asn1.SEQUENCE, "ContentInfo")
+	d.end(s, "token")
+	d.exactOID(&contentInfo, oidSignedData, "content type SignedData")
+	explicit := d.read(&contentInfo, context0Constructed, "content")
+	d.end(contentInfo, "ContentInfo")
+	data := d.read(&explicit, asn1.SEQUENCE, "SignedData")
+	d.end(explicit, "SignedData")
+
+	d.version(&data, signedDataVersion, "SignedData version")
+	digests := d.digestAlgorithms(&data)
+	sd.content = d.encapsulated(&data)
+	sd.certificates = d.certificates(&data)
+	d.revocations(&data)
+	at := data
+	sd.signer = d.onlySigner(&data)
+	d.end(data, "SignedData members")
+	// RFC 5652, 5.1 lets a verifier demand this; it leaves no byte of the set
+	// free when, as always, it has one member.
+	if d.err == nil && !digests[sd.signer.digest.oid] {
+		d.fail(at, "signer's digest algorithm is not among digestAlgorithms")
+	}
+	return sd
+}
+
+func (d *decoder) exactOID(s *cryptobyte.String, want, what string) {
+	at := *s
+	if got := d.oid(s, what); d.err == nil && got != want {
+		d.fail(at, what)
+	}
+}
+
+func (d *decoder) digestAlgorithms(s *cryptobyte.String) map[string]bool {
+	set := d.read(s, asn1.SET, "digestAlgorithms")
+	found := make(map[string]bool, 1)
+	var last cryptobyte.String
+	for d.more(set) {
+		element := d.element(&set, asn1.SEQUENCE, "digest algorithm")
+		d.sorted(last, element, "digestAlgorithms")
+		last = element
+		digest := d.algorithm(&element, "digest algorithm")
+		if !digest.plain() { // nothing else would look at them
+			d.fail(last, "digest algorithm with parameters")
+		}
+		found[digest.oid] = true
+	}
+	return found
+}
+
+// encapsulated reads EncapsulatedContentInfo: a TSTInfo, and present.
+func (d *decoder) encapsulated(s *cryptobyte.String) cryptobyte.String {
+	encapsulated := d.read(s, asn1.SEQUENCE, "encapsulated content")
+	d.exactOID(&encapsulated, oidTSTInfo, "content type TSTInfo")
+	explicit := d.read(&encapsulated, context0Constructed, "eContent")
+	d.end(encapsulated, "encapsulated content")
+	content := d.octets(&explicit, "eContent")
+	d.end(explicit, "eContent")
+	return content
+}
+
+// certificates reads the embedded ones as they stand. Their order is free:
+// RFC 5652 wants DER only of what is signed, and authorities put the signer first.
+func (d *decoder) certificates(s *cryptobyte.String) (certificates []cryptobyte.String) {
+	set, _ := d.optional(s, context0Constructed, "certificates")
+	for d.more(set) {
+		certificates = append(certificates, d.element(&set, asn1.SEQUENCE, "certificate"))
+	}
+	return certificates
+}
+
+// revocations skips embedded revocation lists: what they say about the signer is
+// for whoever has a fresher source.
+func (d *decoder) revocations(s *cryptobyte.String) {
+	set, _ := d.optional(s, context1Constructed, "revocation lists")
+	for d.more(set) {
+		d.element(&set, asn1.SEQUENCE, "revocation list")
+	}
+}
+
+// signerInfo is the SignerInfo of a token (RFC 5652, 5.3).
+type signerInfo struct {
+	issuer cryptobyte.String // the Name element, with serial; nil when keyID is there
+	serial *big.Int
+	keyID  []byte
+
+	digest     algorithm
+	attributes signedAttributes
+	algorithm  algorithm
+	signature  []byte
+}
+
+// onlySigner reads the set of signers: "The time-stamp token MUST NOT contain
+// any signatures other than the signature of the TSA" (RFC 3161, 2.4.2).
+func (d *decoder) onlySigner(s *cryptobyte.String) signerInfo {
+	set := d.read(s, asn1.SET, "signerInfos")
+	info := d.read(&set, asn1.SEQUENCE, "signerInfo")
+	d.end(set, "the only signerInfo")
+	return d.signerInfo(info)
+}
+
+func (d *decoder) signerInfo(s cryptobyte.String) (si signerInfo) {
+	version := s
+	n := d.integer(&s, "signerInfo version")
+	want := int64(signerInfoVersionIssuer)
+	if s.PeekASN1Tag(context0) {
+		want = signerInfoVersionKeyID
+		si.keyID = d.read(&s, context0, "signer's key identifier")
+	} else {
+		si.issuer, si.serial = d.issuerAndSerial(&s)
+	}
+	if d.err == nil && n.Cmp(big.NewInt(want)) != 0 {
+		d.fail(version, "signerInfo version is not that of its signer identifier")
+	}
+	si.digest = d.algorithm(&s, "signer's digest algorithm")
+	si.attributes = d.signedAttributes(&s)
+	si.algorithm = d.algorithm(&s, "signature algorithm")
+	si.signature = d.octets(&s, "signature")
+	if unsigned, present := d.optional(&s, context1Constructed, "unsigned attributes"); present {
+		d.unsignedAttributes(unsigned)
+	}
+	d.end(s, "signerInfo")
+	return si
+}
+
+func (d *decoder) issuerAndSerial(s *cryptobyte.String) (issuer cryptobyte.String, serial *big.Int) {
+	sid := d.read(s, asn1.SEQUENCE, "signer identifier")
+	issuer = d.element(&sid, asn1.SEQUENCE, "signer's issuer")
+	serial = d.integer(&sid, "signer's serial number")
+	d.end(sid, "signer identifier")
+	return issuer, serial
+}

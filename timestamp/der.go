@@ -1,0 +1,242 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto/x509"
+	"math/big"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// Context-specific tags of the structures read and written here.
+const (
+	context0            asn1.Tag = 0x80
+	context1            asn1.Tag = 0x81
+	context0Constructed asn1.Tag = 0xa0
+	context1Constructed asn1.Tag = 0xa1
+	context2Constructed asn1.Tag = 0xa2
+	context4Constructed asn1.Tag = 0xa4
+)
+
+// decoder reads strict DER. Its first failure sticks: from then on every method
+// returns nothing, so that a structure reads as a list of its members and the
+// error is looked at once. It never recurses: the depth of what it reads is
+// the depth of the code that reads it, whatever the input nests.
+type decoder struct {
+	capacity int // of the whole input; see offset
+	err      error
+}
+
+// decode starts a decoder on a copy of input, so that what was read stays as it
+// was when the caller reuses the buffer.
+func decode(input []byte, limit int, what string) (*decoder, cryptobyte.String) {
+	d := &decoder{}
+	if len(input) > limit {
+		d.err = &SyntaxError{Offset: limit, What: what + " is larger than accepted"}
+		return d, nil
+	}
+	s := cryptobyte.String(bytes.Clone(input))
+	d.capacity = cap(s)
+	return d, s
+}
+
+// offset finds where s starts in the input. Every part is a slice of the same
+// array, and slicing keeps the capacity from there to the array's end.
+func (d *decoder) offset(s cryptobyte.String) int { return d.capacity - cap(s) }
+
+func (d *decoder) fail(at cryptobyte.String, what string) {
+	d.failWith(&SyntaxError{Offset: d.offset(at), What: what})
+}
+
+func (d *decoder) failWith(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// read takes the contents of the next element, which must carry tag.
+func (d *decoder) read(s *cryptobyte.String, tag asn1.Tag, what string) (contents cryptobyte.String) {
+	if d.err != nil {
+		return nil
+	}
+	at := *s
+	if !s.ReadASN1(&contents, tag) {
+		d.fail(at, what)
+		return nil
+	}
+	return contents
+}
+
+// element takes the next element whole, header included.
+func (d *decoder) element(s *cryptobyte.String, tag asn1.Tag, what string) (element cryptobyte.String) {
+	if d.err != nil {
+		return nil
+	}
+	at := *s
+	if !s.ReadASN1Element(&element, tag) {
+		d.fail(at, what)
+		return nil
+	}
+	return element
+}
+
+// anyElement takes the next element whole, whatever its tag.
+func (d *decoder) anyElement(s *cryptobyte.String, what string) (element cryptobyte.String) {
+	if d.err != nil {
+		return nil
+	}
+	at := *s
+	var tag asn1.Tag
+	if !s.ReadAnyASN1Element(&element, &tag) {
+		d.fail(at, what)
+		return nil
+	}
+	return element
+}
+
+// optional is read for an element that may be left out.
+func (d *decoder) optional(s *cryptobyte.String, tag asn1.Tag, what string) (contents cryptobyte.String, present bool) {
+	if d.err != nil || !s.PeekASN1Tag(tag) {
+		return nil, false
+	}
+	contents = d.read(s, tag, what)
+	return contents, d.err == nil
+}
+
+// end refuses whatever follows the last member of a structure.
+func (d *decoder) end(s cryptobyte.String, what string) {
+	if d.err == nil && !s.Empty() {
+		d.fail(s, "trailing data after "+what)
+	}
+}
+
+// more reports whether a SEQUENCE OF or SET OF has another member to read.
+func (d *decoder) more(s cryptobyte.String) bool { return d.err == nil && !s.Empty() }
+
+func (d *decoder) octets(s *cryptobyte.String, what string) []byte {
+	return d.read(s, asn1.OCTET_STRING, what)
+}
+
+// oid reads an object identifier's contents: identifiers are compared as bytes.
+func (d *decoder) oid(s *cryptobyte.String, what string) string {
+	at := *s
+	contents := d.read(s, asn1.OBJECT_IDENTIFIER, what)
+	if d.err == nil && !validOID(contents) {
+		d.fail(at, what+" is not an object identifier")
+	}
+	return string(contents)
+}
+
+// validOID checks the arcs: each in the fewest octets, the last one complete
+// (X.690, 8.19.2).
+func validOID(contents []byte) bool {
+	start := true
+	for _, c := range contents {
+		if start && c == 0x80 {
+			return false
+		}
+		start = c&0x80 == 0
+	}
+	return start && len(contents) > 0
+}
+
+// policy reads an object identifier that is handed to the caller. It is an
+// x509.OID because arcs such as 2.25.<UUID> do not fit asn1.ObjectIdentifier.
+func (d *decoder) policy(s *cryptobyte.String, what string) (oid x509.OID) {
+	if contents := d.oid(s, what); d.err == nil {
+		// Cannot fail: validOID is what it checks too.
+		_ = oid.UnmarshalBinary([]byte(contents))
+	}
+	return oid
+}
+
+func (d *decoder) integer(s *cryptobyte.String, what string) *big.Int {
+	if d.err != nil {
+		return nil
+	}
+	at, n := *s, new(big.Int)
+	if !s.ReadASN1Integer(n) {
+		d.fail(at, what)
+		return nil
+	}
+	return n
+}
+
+// optionalInteger reads an INTEGER that may be left out; nil when it is.
+func (d *decoder) optionalInteger(s *cryptobyte.String, what string) *big.Int {
+	if d.err != nil || !s.PeekASN1Tag(asn1.INTEGER) {
+		return nil
+	}
+	return d.integer(s, what)
+}
+
+// version reads an INTEGER that can only have the one value.
+func (d *decoder) version(s *cryptobyte.String, want int64, what string) {
+	at := *s
+	if n := d.integer(s, what); d.err == nil && n.Cmp(big.NewInt(want)) != 0 {
+		d.fail(at, what+" is not the one defined")
+	}
+}
+
+// optionalTrue reads BOOLEAN DEFAULT FALSE, which DER encodes only when true
+// (X.690, 11.5).
+func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
+	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
+		return false
+	}
+	at := *s
+	var value bool
+	if !s.ReadASN1Boolean(&value) || !value {
+		d.fail(at, what+" encodes its default")
+	}
+	return value
+}
+
+// sorted refuses the next member of a SET OF that sorts before the last one
+// (X.690, 11.6).
+func (d *decoder) sorted(last, next cryptobyte.String, what string) {
+	if d.err == nil && bytes.Compare(last, next) > 0 {
+		d.fail(next, what+" not in DER order")
+	}
+}
+
+// extensions walks the members of an Extensions structure (RFC 5280, 4.1) and
+// reports whether one of them is critical.
+func (d *decoder) extensions(s cryptobyte.String) (critical bool) {
+	if s.Empty() {
+		d.fail(s, "extensions without a member")
+	}
+	for d.more(s) {
+		extension := d.read(&s, asn1.SEQUENCE, "extension")
+		d.oid(&extension, "extension identifier")
+		critical = d.optionalTrue(&extension, "extension criticality") || critical
+		d.octets(&extension, "extension value")
+		d.end(extension, "extension")
+	}
+	return critical
+}
+
+// addOID writes an object identifier from its contents.
+func addOID(b *cryptobyte.Builder, oid string) {
+	b.AddASN1(asn1.OBJECT_IDENTIFIER, func(b *cryptobyte.Builder) { b.AddBytes([]byte(oid)) })
+}
+
+// addAlgorithm writes an AlgorithmIdentifier without parameters, which is how
+// RFC 5754 wants SHA-2 and ECDSA written.
+func addAlgorithm(b *cryptobyte.Builder, oid string) {
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { addOID(b, oid) })
+}
+
+// addPolicy writes an object identifier given by a caller.
+func addPolicy(b *cryptobyte.Builder, oid x509.OID) {
+	contents, err := oid.MarshalBinary()
+	if err != nil {
+		b.SetError(err)
+		return
+	}
+	addOID(b, string(contents))
+}
+
+// unset reports whether oid is the zero value, which stands for none.
+func unset(oid x509.OID) bool { return oid.Equal(x509.OID{}) }

@@ -1,0 +1,82 @@
+package timestamp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The reasons why a request, a response or a token is refused. Every error of
+// this package's parsers and of Verify matches exactly one of them with
+// errors.Is, or is a *StatusError. Issue has besides these only the errors of
+// the key and of the source of randomness.
+var (
+	// ErrMalformed: not strict DER of the expected shape, or too large. The
+	// error is a *SyntaxError that says what was expected, and where.
+	ErrMalformed = errors.New("malformed")
+	// ErrAlgorithm: an algorithm or key that this package refuses as too weak
+	// (SHA-1 under a signature, RSA below 2048 bits) or does not know. An
+	// authority answers a request with it as badAlg.
+	ErrAlgorithm = errors.New("algorithm not accepted")
+	// ErrExtension: a request with any extension, or a token with a critical
+	// one: its meaning is unknown here and may not be ignored.
+	ErrExtension = errors.New("extension not accepted")
+	// ErrImprint: a sound token perhaps, but over something else.
+	ErrImprint = errors.New("imprint is not that of the data")
+	// ErrNonce: not an answer to this request.
+	ErrNonce = errors.New("nonce is not that of the request")
+	// ErrPolicy: issued (or to be issued) under a policy that was not accepted.
+	ErrPolicy = errors.New("policy not accepted")
+	// ErrSignature: the signature or the digest under it does not fit.
+	ErrSignature = errors.New("signature does not verify")
+	// ErrUsage: the signer's certificate is not one for time stamping alone.
+	ErrUsage = errors.New("certificate is not for time stamping alone")
+	// ErrCertificateID: no signed attribute binds the token to the signer's
+	// certificate, or it names another one.
+	ErrCertificateID = errors.New("signing certificate attribute does not name the signer's certificate")
+	// ErrUntrusted: no path from the signer to the reader's roots that was
+	// valid at the token's time.
+	ErrUntrusted = errors.New("no trusted path to the signer")
+	// ErrNoCertificate: the signer's certificate is neither in the token nor
+	// among those given, so that the token can be neither proved nor refuted.
+	ErrNoCertificate = errors.New("signer's certificate not found")
+	// ErrMock: signed by the mock authority, whose keys everybody knows.
+	ErrMock = errors.New("issued by the mock authority, which proves nothing")
+	// ErrValidity: the authority's clock is outside its certificate's validity,
+	// so that nobody could verify what it would issue.
+	ErrValidity = errors.New("clock is outside the certificate's validity")
+)
+
+// SyntaxError says where an input stopped being what it should be.
+type SyntaxError struct {
+	Offset int    // bytes from the start of the input
+	What   string // the element that was expected there, or what is wrong with it
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("malformed at byte %d: %s", e.Offset, e.What)
+}
+
+// Is makes a SyntaxError match ErrMalformed.
+func (e *SyntaxError) Is(target error) bool { return target == ErrMalformed }
+
+// StatusError is an authority's refusal to issue a token (RFC 3161, 2.4.2).
+type StatusError struct {
+	Status   int      // PKIStatus: 2 rejection, 3 waiting, 4 revocation warning, 5 revocation notification
+	Failures []string // PKIFailureInfo by name: badAlg, badRequest, … or bit N for an unnamed one
+	Text     []string // what the authority says about it, from outside: not to be trusted
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("authority refused: status %d", e.Status)
+	if name := statusName(e.Status); name != "" {
+		s += " (" + name + ")"
+	}
+	if len(e.Failures) > 0 {
+		s += ": " + strings.Join(e.Failures, ", ")
+	}
+	if len(e.Text) > 0 {
+		s += fmt.Sprintf(": %q", strings.Join(e.Text, "; "))
+	}
+	return s
+}

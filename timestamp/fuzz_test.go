@@ -1,0 +1,93 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/hex"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// seed adds the golden vectors of one kind; testdata/fuzz holds further seeds.
+func seed(f *testing.F, kind string) {
+	for _, v := range loadVectors(f) {
+		data, err := os.ReadFile(v.path(kind))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(bytes.Repeat([]byte{0x30, 0x80}, 100))
+}
+
+// FuzzParseRequest: what parses marshals back to the same bytes, or, when the
+// imprint's algorithm had NULL parameters, to those that parse to the same.
+func FuzzParseRequest(f *testing.F) {
+	seed(f, ".tsq")
+	authority := NewMock()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ParseRequest(data)
+		if _, refused := ParseResponse(authority.Respond(data)); err != nil && refused == nil {
+			t.Error("granted what does not parse")
+		}
+		if err != nil {
+			return
+		}
+		der := must[[]byte](t)(r.Marshal())
+		if !bytes.Equal(der, data) && !bytes.Contains(data, []byte(oidSHA256+"\x05\x00")) {
+			t.Errorf("%x marshals back to %x", data, der)
+		}
+		if diff := cmp.Diff(r, must[*Request](t)(ParseRequest(der)), compareInts, compareOIDs); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// FuzzParseResponse: a token taken out and wrapped again is the same token.
+func FuzzParseResponse(f *testing.F) {
+	seed(f, ".tsr")
+	f.Add(marshalRejection(badAlg, "no"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		token, err := ParseResponse(data)
+		if err != nil {
+			return
+		}
+		again := must[[]byte](t)(ParseResponse(must[[]byte](t)(MarshalResponse(token))))
+		if !bytes.Equal(again, token) || !bytes.Contains(data, token) {
+			t.Errorf("%x became %x", token, again)
+		}
+	})
+}
+
+// FuzzParse: whatever parses parses the same way again, and what verifies says
+// nothing that the mock did not sign.
+func FuzzParse(f *testing.F) {
+	seed(f, ".tst")
+	mock := NewMock()
+	opts := Options{Roots: mock.Certificates()[1:], Intermediates: mock.Certificates()[:1], UnsafeAllowMock: true}
+	signed := map[string]bool{}
+	for _, v := range loadVectors(f) {
+		signed[v.Imprint+v.Serial] = true
+	}
+	compareCertificates := cmp.Comparer(func(a, b *x509.Certificate) bool { return a.Equal(b) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		u, err := Parse(data)
+		if err != nil {
+			return
+		}
+		info := u.UnverifiedInfo()
+		again := must[*Unverified](t)(Parse(data)).UnverifiedInfo()
+		if diff := cmp.Diff(info, again, compareInts, compareOIDs, compareCertificates); diff != "" {
+			t.Error(diff)
+		}
+		if !bytes.Contains(data, genTime(formatGenTime(info.GenTime))) {
+			t.Errorf("genTime %v is not spelt so in the token", info.GenTime)
+		}
+		token, err := u.Verify(info.Imprint, opts)
+		if err == nil && !signed[hex.EncodeToString(info.Imprint[:])+token.Serial.Text(16)] {
+			t.Errorf("%x verifies", data)
+		}
+	})
+}

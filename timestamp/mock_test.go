@@ -1,0 +1,200 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden vectors of the mock authority anew")
+
+const vectorsFile = "testdata/vectors.json"
+
+// vector is a request and what the mock answers; the files lie beside the manifest.
+type vector struct {
+	Name     string `json:"name"`
+	Data     string `json:"data"`       // what is stamped, as text
+	Nonce    string `json:"nonce_hex"`  // its magnitude; empty: none
+	Negative bool   `json:"negative"`   // of the nonce
+	Policy   string `json:"policy"`     // requested; empty: none
+	CertReq  bool   `json:"cert_req"`   //
+	Imprint  string `json:"imprint"`    // SHA-256 of data
+	Serial   string `json:"serial_hex"` // of the token
+	GenTime  string `json:"gen_time"`
+	Request  string `json:"request_sha256"` // of NAME.tsq
+	Token    string `json:"token_sha256"`   // of NAME.tst
+	Response string `json:"response_sha256"`
+}
+
+func (v *vector) path(kind string) string { return filepath.Join("testdata", v.Name+kind) }
+
+func (v *vector) request(t testing.TB) *Request {
+	r := &Request{Imprint: sha256.Sum256([]byte(v.Data)), CertReq: v.CertReq}
+	if v.Nonce != "" {
+		r.Nonce = new(big.Int).SetBytes(must[[]byte](t)(hex.DecodeString(v.Nonce)))
+		if v.Negative {
+			r.Nonce.Neg(r.Nonce)
+		}
+	}
+	if v.Policy != "" {
+		r.Policy = must[x509.OID](t)(x509.ParseOID(v.Policy))
+	}
+	return r
+}
+
+// loadVectors fails when there are none: a test over nothing passes.
+func loadVectors(t testing.TB) []*vector {
+	t.Helper()
+	data := must[[]byte](t)(os.ReadFile(vectorsFile))
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var vectors []*vector
+	if err := d.Decode(&vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors) == 0 {
+		t.Fatalf("%s holds no vectors", vectorsFile)
+	}
+	return vectors
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func TestGoldenVectors(t *testing.T) {
+	mock := NewMock()
+	vectors := loadVectors(t)
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			r := v.request(t)
+			files := map[string][]byte{".tsq": must[[]byte](t)(r.Marshal()), ".tst": must[[]byte](t)(mock.Issue(r))}
+			files[".tsr"] = mock.Respond(files[".tsq"])
+			token := must[*Token](t)(must[*Unverified](t)(Parse(files[".tst"])).Verify(r.Imprint, Options{
+				Roots: mock.Certificates()[1:], Intermediates: mock.Certificates()[:1], Nonce: r.Nonce, UnsafeAllowMock: true,
+			}))
+			want := *v
+			want.Imprint, want.Serial, want.GenTime = hex.EncodeToString(r.Imprint[:]), token.Serial.Text(16), token.GenTime.Format(time.RFC3339Nano)
+			want.Request, want.Token, want.Response = digest(files[".tsq"]), digest(files[".tst"]), digest(files[".tsr"])
+			if *update {
+				*v = want
+			}
+			if diff := cmp.Diff(*v, want); diff != "" {
+				t.Errorf("manifest differs (-committed +made):\n%s", diff)
+			}
+			for kind, made := range files {
+				if *update {
+					if err := os.WriteFile(v.path(kind), made, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if committed := must[[]byte](t)(os.ReadFile(v.path(kind))); !bytes.Equal(committed, made) {
+					t.Errorf("%s differs from what the mock makes", v.path(kind))
+				}
+			}
+			checkVectorByHand(t, v, r)
+		})
+	}
+	if *update && !t.Failed() {
+		data := must[[]byte](t)(json.MarshalIndent(vectors, "", "\t"))
+		if err := os.WriteFile(vectorsFile, append(data, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkVectorByHand computes what is documented once more, without the mock's code.
+func checkVectorByHand(t *testing.T, v *vector, r *Request) {
+	t.Helper()
+	imprint := sha256.Sum256([]byte(v.Data))
+	input := imprint[:]
+	if r.Nonce != nil {
+		input = append(input, new(big.Int).Abs(r.Nonce).Bytes()...)
+	}
+	sum := sha256.Sum256(input)
+	if want := new(big.Int).SetUint64(binary.BigEndian.Uint64(sum[:8])); v.Serial != want.Text(16) {
+		t.Errorf("serial %s, want %x", v.Serial, want)
+	}
+	if v.GenTime != "2026-01-01T00:00:00Z" {
+		t.Errorf("genTime %s", v.GenTime)
+	}
+}
+
+func TestMockIsRefused(t *testing.T) {
+	mock := NewMock()
+	root := mock.Certificates()[1]
+	token := must[[]byte](t)(mock.Issue(&Request{Imprint: testImprint, CertReq: true}))
+	otherRoot, otherKey := authorityCA(t, "ca", nil, nil)
+	rootKey := must[crypto.Signer](t)(mockKey(mockRootKeyWORTHLESS))
+	key := must[crypto.Signer](t)(mockKey(mockKeyWORTHLESS))
+	ownLeaf := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)
+	ownCertificate := issueTest(t, leaf(), key.Public(), otherRoot, otherKey)
+
+	for _, test := range []struct {
+		name   string
+		token  []byte
+		opts   Options
+		want   error // without UnsafeAllowMock
+		unsafe error // with it
+	}{
+		{"its root listed", token, Options{Roots: []*x509.Certificate{root}}, ErrMock, nil},
+		{"its certificate listed", token, Options{Roots: mock.Certificates()[:1]}, ErrMock, nil},
+		{"not listed", token, Options{Roots: []*x509.Certificate{testRoot(t)}}, ErrMock, ErrUntrusted},
+		{"another authority under its root", draftBy(ownLeaf, testKey("leaf")).build(t), Options{Roots: []*x509.Certificate{root}}, ErrMock, nil},
+		{"its key under another root", draftBy(ownCertificate, key).build(t), Options{Roots: []*x509.Certificate{otherRoot}}, ErrMock, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := verifyToken(test.token, test.opts)
+			checkError(t, err, test.want)
+			test.opts.UnsafeAllowMock = true
+			_, err = verifyToken(test.token, test.opts)
+			checkError(t, err, test.unsafe)
+		})
+	}
+}
+
+func TestMockConstants(t *testing.T) {
+	certificates := NewMock().Certificates()
+	if len(certificates) != 2 {
+		t.Fatalf("%d certificates", len(certificates))
+	}
+	for i, want := range []struct{ scalar, keyDigest string }{
+		{mockKeyWORTHLESS, mockKeyDigest}, {mockRootKeyWORTHLESS, mockRootKeyDigest},
+	} {
+		raw := must[[]byte](t)(hex.DecodeString(want.scalar))
+		key := must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(elliptic.P256(), raw))
+		if !key.PublicKey.Equal(certificates[i].PublicKey) {
+			t.Errorf("certificate %d is not of its key", i)
+		}
+		if digest(certificates[i].RawSubjectPublicKeyInfo) != want.keyDigest {
+			t.Errorf("certificate %d would not be recognised", i)
+		}
+	}
+}
+
+func TestSameRequestSameBytes(t *testing.T) {
+	r := &Request{Imprint: testImprint, Nonce: big.NewInt(7), CertReq: true}
+	first := must[[]byte](t)(NewMock().Issue(r))
+	if !bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
+		t.Error("same request, other bytes")
+	}
+	r.Nonce = big.NewInt(8)
+	if bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
+		t.Error("other nonce, same bytes")
+	}
+}

@@ -1,0 +1,199 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// region is a stretch of a token.
+type region struct{ start, end int }
+
+func find(t *testing.T, der, part []byte) region {
+	t.Helper()
+	i := bytes.Index(der, part)
+	if i < 0 || bytes.Count(der, part) != 1 {
+		t.Fatalf("part is not in the token exactly once")
+	}
+	return region{i, i + len(part)}
+}
+
+// survivors flips every bit of der, and every byte whole, and returns the
+// positions at which some change still verifies.
+func survivors(der []byte, opts Options) (positions []int) {
+	mutant := bytes.Clone(der)
+	for i := range der {
+		for _, flip := range []byte{1, 2, 4, 8, 16, 32, 64, 128, 255} {
+			mutant[i] ^= flip
+			if _, err := verifyToken(mutant, opts); err == nil && !slices.Contains(positions, i) {
+				positions = append(positions, i)
+			}
+			mutant[i] ^= flip
+		}
+	}
+	return positions
+}
+
+// TestEveryByteCounts: no change of a single bit or byte gets past Verify, except
+// in the stretches that the package documentation says are not covered.
+func TestEveryByteCounts(t *testing.T) {
+	root, certificate := testRoot(t), testCertificate(t)
+	opts := Options{Roots: []*x509.Certificate{root}}
+	given := Options{Roots: opts.Roots, Intermediates: []*x509.Certificate{certificate}}
+	authority := testAuthority(t)
+	issue := func(certReq bool) []byte {
+		return must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))
+	}
+	other, _ := authorityCA(t, "not needed", nil, nil)
+	unsigned := attribute("\x2a\x03", octets([]byte("unsigned")))
+	revocations := seq(octets([]byte("revocations")))
+
+	draftWith := func(change func(f *draft)) []byte {
+		f := newDraft(t)
+		f.imprint = imprintElement(seq(oid(oidSHA256), null()), testImprint[:])
+		f.digestAlgorithm = seq(oid(oidSHA256), null())
+		f.digestAlgorithms = set(f.digestAlgorithm)
+		change(f)
+		return f.build(t)
+	}
+	for _, test := range []struct {
+		name      string
+		token     []byte
+		opts      Options
+		uncovered []byte // the one part in which changes may survive
+	}{
+		{"certificate embedded", issue(true), opts, nil},
+		{"certificate given", issue(false), given, nil},
+		{"NULL parameters", draftWith(func(f *draft) {}), opts, nil},
+		// Its set is then as good as absent, and may even be called revocation lists.
+		{"certificate embedded and given", issue(true), given, tlv(context0Constructed, certificate.Raw)},
+		{"further certificate embedded", draftWith(func(f *draft) {
+			f.certificates = tlv(context0Constructed, certificate.Raw, other.Raw)
+		}), opts, other.Raw},
+		{"unsigned attributes", draftWith(func(f *draft) { f.unsigned = tlv(context1Constructed, unsigned) }), opts, unsigned},
+		{"revocation lists", draftWith(func(f *draft) { f.revocations = tlv(context1Constructed, revocations) }), opts, revocations},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := verifyToken(test.token, test.opts); err != nil {
+				t.Fatal(err)
+			}
+			got := survivors(test.token, test.opts)
+			if test.uncovered == nil {
+				if len(got) > 0 {
+					t.Errorf("changes survive at %v", got)
+				}
+				return
+			}
+			if len(got) == 0 {
+				t.Error("no change survives: the stretch is covered after all, and the documentation wrong")
+			}
+			free := find(t, test.token, test.uncovered)
+			for _, i := range got {
+				if i < free.start || i >= free.end {
+					t.Errorf("a change survives at %d, outside %v", i, free)
+				}
+			}
+		})
+	}
+}
+
+func TestTruncatedAndExtended(t *testing.T) {
+	token := newDraft(t).build(t)
+	for n := range token {
+		if _, err := Parse(token[:n]); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("%d bytes of %d: %v", n, len(token), err)
+		}
+	}
+	for i := range 256 {
+		if _, err := Parse(append(bytes.Clone(token), byte(i))); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("with %#x after it: %v", i, err)
+		}
+	}
+}
+
+// TestDroppedAndDoubledStretches takes pieces out of a token and puts them in twice.
+func TestDroppedAndDoubledStretches(t *testing.T) {
+	token := newDraft(t).build(t)
+	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		i := random.IntN(len(token))
+		j := min(i+1+random.IntN(64), len(token))
+		for _, mutant := range [][]byte{
+			slices.Concat(token[:i], token[j:]),
+			slices.Concat(token[:j], token[i:]),
+		} {
+			if _, err := verifyToken(mutant, opts); err == nil {
+				t.Fatalf("survives a change at %d to %d", i, j)
+			}
+		}
+	}
+}
+
+func TestSizeCaps(t *testing.T) {
+	f := newDraft(t)
+	f.unsigned = tlv(context1Constructed, attribute("\x2a\x03", octets(make([]byte, 60<<10))))
+	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
+	if _, err := verifyToken(f.build(t), opts); err != nil {
+		t.Errorf("below the cap: %v", err)
+	}
+	f.unsigned = tlv(context1Constructed, attribute("\x2a\x03", octets(make([]byte, 64<<10))))
+	large := f.build(t)
+	for name, err := range map[string]error{
+		"token":            second(Parse(large)),
+		"request":          second(ParseRequest(make([]byte, MaxRequestSize+1))),
+		"response":         second(ParseResponse(make([]byte, MaxResponseSize+1))),
+		"token to wrap":    second(MarshalResponse(large)),
+		"token in between": second(ParseResponse(seq(seq(integer(0)), tlv(0x30, make([]byte, MaxTokenSize))))),
+	} {
+		if !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s above the cap: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestNesting gives the parsers what kills those that recurse.
+func TestNesting(t *testing.T) {
+	indefinite, _ := hex.DecodeString("3080")
+	var definite []byte
+	for len(definite) < MaxRequestSize-8 {
+		definite = tlv(0x30, definite)
+	}
+	for name, bomb := range map[string][]byte{
+		"indefinite, small": bytes.Repeat(indefinite, MaxRequestSize/2),
+		"indefinite":        bytes.Repeat(indefinite, MaxTokenSize/2),
+		"indefinite, large": bytes.Repeat(indefinite, 5<<20),
+		"definite":          definite,
+	} {
+		for _, err := range []error{second(Parse(bomb)), second(ParseRequest(bomb)), second(ParseResponse(bomb))} {
+			if !errors.Is(err, ErrMalformed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestIndefiniteLengthsRefused: BER with the same content is another file.
+func TestIndefiniteLengthsRefused(t *testing.T) {
+	token := newDraft(t).build(t)
+	header := len(token) - len(contentsOf(token))
+	ber := slices.Concat([]byte{0x30, 0x80}, token[header:], []byte{0, 0})
+	if _, err := Parse(ber); !errors.Is(err, ErrMalformed) {
+		t.Errorf("indefinite length: %v", err)
+	}
+	long := slices.Concat([]byte{0x30, 0x83, 0}, token[2:])
+	if _, err := Parse(long); !errors.Is(err, ErrMalformed) {
+		t.Errorf("length not minimal: %v", err)
+	}
+}
+
+func contentsOf(der []byte) []byte {
+	d, s := decode(der, len(der), "element")
+	return d.read(&s, 0x30, "element")
+}

@@ -1,0 +1,278 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sslDir is a directory in which openssl is run: the outside judge.
+type sslDir struct {
+	t   *testing.T
+	dir string
+}
+
+func newSSL(t *testing.T) sslDir {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("openssl is not installed, and in CI nothing may go unjudged")
+		}
+		t.Skip("openssl is not installed: no outside judge")
+	}
+	return sslDir{t, t.TempDir()}
+}
+
+func (s sslDir) run(args ...string) (string, error) {
+	cmd := exec.Command("openssl", args...)
+	cmd.Dir = s.dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (s sslDir) must(args ...string) {
+	s.t.Helper()
+	if out, err := s.run(args...); err != nil {
+		s.t.Fatalf("openssl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// mustFail wants openssl to refuse, and for the reason given.
+func (s sslDir) mustFail(reason string, args ...string) {
+	s.t.Helper()
+	out, err := s.run(args...)
+	if err == nil || !strings.Contains(out, reason) {
+		s.t.Errorf("openssl %s: %v, want refusal with %q\n%s", strings.Join(args, " "), err, reason, out)
+	}
+}
+
+func (s sslDir) write(name string, data []byte) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s sslDir) read(name string) []byte {
+	s.t.Helper()
+	return must[[]byte](s.t)(os.ReadFile(filepath.Join(s.dir, name)))
+}
+
+func (s sslDir) certificates(name string, certificates ...*x509.Certificate) {
+	s.t.Helper()
+	var out bytes.Buffer
+	for _, c := range certificates {
+		if err := pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.write(name, out.Bytes())
+}
+
+func (s sslDir) key(name string, key crypto.Signer) {
+	s.t.Helper()
+	var private any = key
+	if d, ok := key.(deterministic); ok {
+		private = d.key
+	}
+	der := must[[]byte](s.t)(x509.MarshalPKCS8PrivateKey(private))
+	s.write(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+const sslData = "what an agent said\n"
+
+// TestOpenSSLVerifiesOurs: its judgement of tokens made here.
+func TestOpenSSLVerifiesOurs(t *testing.T) {
+	authorities := map[string]*Authority{"built-in": testAuthority(t), "mock": NewMock()}
+	for name, authority := range authorities {
+		t.Run(name, func(t *testing.T) {
+			s := newSSL(t)
+			s.write("data", []byte(sslData))
+			s.certificates("root.pem", authority.Certificates()[1])
+			s.certificates("tsa.pem", authority.Certificates()[0])
+			at := strconv.FormatInt(authority.now().Unix(), 10)
+			verify := func(args ...string) []string {
+				return append([]string{"ts", "-verify", "-data", "data", "-CAfile", "root.pem", "-attime", at, "-in"}, args...)
+			}
+			for _, certReq := range []bool{true, false} {
+				request := &Request{Imprint: sha256.Sum256([]byte(sslData)), Nonce: big.NewInt(1 << 40), CertReq: certReq}
+				query := must[[]byte](t)(request.Marshal())
+				response := authority.Respond(query)
+				token := must[[]byte](t)(ParseResponse(response))
+				s.write("query.tsq", query)
+				s.write("response.tsr", response)
+				s.write("token.tst", token)
+				s.write("flipped.tst", flipped(token, len(token)-1))
+
+				untrusted := []string{"-untrusted", "tsa.pem"}
+				s.must(append(verify("response.tsr"), untrusted...)...)
+				s.must(append(verify("token.tst", "-token_in"), untrusted...)...)
+				s.must(append([]string{"ts", "-verify", "-queryfile", "query.tsq", "-CAfile", "root.pem", "-attime", at, "-in", "response.tsr"}, untrusted...)...)
+				s.mustFail("signature failure", append(verify("flipped.tst", "-token_in"), untrusted...)...)
+				if certReq {
+					s.must(verify("response.tsr")...)
+					s.must(verify("token.tst", "-token_in")...)
+				} else {
+					s.mustFail("signer certificate not found", verify("response.tsr")...)
+				}
+			}
+			s.write("data", []byte("what it did not say\n"))
+			s.mustFail("message imprint mismatch", verify("response.tsr", "-untrusted", "tsa.pem")...)
+		})
+	}
+}
+
+func flipped(der []byte, i int) []byte {
+	mutant := bytes.Clone(der)
+	mutant[i] ^= 1
+	return mutant
+}
+
+// TestOpenSSLAsks: its requests, answered here, verified by both.
+func TestOpenSSLAsks(t *testing.T) {
+	authority := testAuthority(t)
+	at := strconv.FormatInt(testTime.Unix(), 10)
+	for _, test := range []struct {
+		name    string
+		args    []string
+		failure string // empty: granted
+	}{
+		{"all", []string{"-sha256", "-cert"}, ""},
+		{"no certificate", []string{"-sha256"}, ""},
+		{"no nonce", []string{"-sha256", "-no_nonce", "-cert"}, ""},
+		{"policy", []string{"-sha256", "-tspolicy", builtInPolicy, "-cert"}, ""},
+		{"another policy", []string{"-sha256", "-tspolicy", "1.2.3.4"}, "unacceptedPolicy"},
+		{"SHA-512", []string{"-sha512", "-cert"}, "badAlg"},
+		{"SHA-1", []string{"-sha1", "-cert"}, "badAlg"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSSL(t)
+			s.write("data", []byte(sslData))
+			s.certificates("root.pem", testRoot(t))
+			s.certificates("tsa.pem", testCertificate(t))
+			s.must(append([]string{"ts", "-query", "-data", "data", "-out", "query.tsq"}, test.args...)...)
+			response := authority.Respond(s.read("query.tsq"))
+			s.write("response.tsr", response)
+			if test.failure != "" {
+				checkRejected(t, response, test.failure)
+				s.mustFail("", "ts", "-verify", "-queryfile", "query.tsq", "-in", "response.tsr", "-CAfile", "root.pem")
+				s.must("ts", "-reply", "-in", "response.tsr", "-text")
+				return
+			}
+			request := must[*Request](t)(ParseRequest(s.read("query.tsq")))
+			again := must[*Request](t)(ParseRequest(must[[]byte](t)(request.Marshal())))
+			if diff := cmp.Diff(request, again, compareInts, compareOIDs); diff != "" {
+				t.Error(diff)
+			}
+			s.must("ts", "-verify", "-queryfile", "query.tsq", "-in", "response.tsr", "-CAfile", "root.pem", "-untrusted", "tsa.pem", "-attime", at)
+			u := must[*Unverified](t)(Parse(must[[]byte](t)(ParseResponse(response))))
+			_, err := u.Verify(request.Imprint, Options{
+				Roots: []*x509.Certificate{testRoot(t)}, Intermediates: []*x509.Certificate{testCertificate(t)}, Nonce: request.Nonce,
+			})
+			checkError(t, err, nil)
+		})
+	}
+}
+
+// TestOpenSSLReplies: its tokens, judged here.
+func TestOpenSSLReplies(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	middle, middleKey := authorityCA(t, "middle", root, rootKey)
+	keys := map[string]crypto.Signer{"rsa": rsaKey(2048), "p256": testKey("leaf")}
+	for _, test := range []struct {
+		key, signerDigest, certificateID string
+		embedded                         bool
+	}{
+		{"rsa", "sha256", "sha256", true},
+		{"rsa", "sha512", "sha1", true},
+		{"rsa", "sha256", "sha512", false},
+		{"p256", "sha256", "sha256", true},
+		{"p256", "sha384", "sha1", false},
+	} {
+		name := fmt.Sprintf("%s %s id %s embedded %v", test.key, test.signerDigest, test.certificateID, test.embedded)
+		t.Run(name, func(t *testing.T) {
+			s, key := newSSL(t), keys[test.key]
+			c := issueTest(t, leaf(), key.Public(), middle, middleKey)
+			s.certificates("tsa.pem", c)
+			s.certificates("chain.pem", middle)
+			s.key("tsa.key", key)
+			s.write("serial", []byte("1000\n"))
+			s.write("ts.cnf", fmt.Appendf(nil, sslConfig, test.signerDigest, test.certificateID))
+
+			ask := func(policy string) (*Request, []byte) {
+				oid := must[x509.OID](t)(x509.ParseOID(policy))
+				r := &Request{Imprint: testImprint, Nonce: big.NewInt(time.Now().UnixNano()), Policy: oid, CertReq: test.embedded}
+				s.write("query.tsq", must[[]byte](t)(r.Marshal()))
+				s.must("ts", "-reply", "-config", "ts.cnf", "-queryfile", "query.tsq", "-inkey", "tsa.key", "-signer", "tsa.pem", "-chain", "chain.pem", "-out", "response.tsr")
+				return r, s.read("response.tsr")
+			}
+			request, response := ask("1.2.3.4.1")
+			token := must[[]byte](t)(ParseResponse(response))
+			opts := Options{Roots: []*x509.Certificate{root}, Nonce: request.Nonce, Policies: []x509.OID{request.Policy}}
+			if !test.embedded {
+				_, err := verifyToken(token, opts)
+				checkError(t, err, ErrNoCertificate)
+				opts.Intermediates = []*x509.Certificate{middle, c}
+			}
+			got := must[*Token](t)(verifyToken(token, opts))
+			if got.Accuracy != 1500*time.Millisecond+100*time.Microsecond || len(got.Chain) != 3 || time.Since(got.GenTime) > time.Hour {
+				t.Errorf("token %+v", got)
+			}
+			checkOpenSSLMutants(t, token, opts)
+
+			other, otherResponse := ask("1.2.3.4.1")
+			otherToken := must[[]byte](t)(ParseResponse(otherResponse))
+			_, err := verifyToken(otherToken, opts)
+			checkError(t, err, ErrNonce)
+			_, err = must[*Unverified](t)(Parse(otherToken)).Verify([32]byte{9}, Options{Roots: opts.Roots, Nonce: other.Nonce})
+			checkError(t, err, ErrImprint)
+
+			_, response = ask("1.2.3.4.99")
+			var status *StatusError
+			if _, err := ParseResponse(response); !errors.As(err, &status) || status.Failures[0] != "unacceptedPolicy" {
+				t.Errorf("unknown policy: %v", err)
+			}
+		})
+	}
+}
+
+// checkOpenSSLMutants flips every byte of a foreign token. None is free: of each
+// certificate that is needed there is one copy.
+func checkOpenSSLMutants(t *testing.T, token []byte, opts Options) {
+	t.Helper()
+	for i := range token {
+		if _, err := verifyToken(flipped(token, i), opts); err == nil {
+			t.Errorf("a change at %d of %d survives", i, len(token))
+		}
+	}
+}
+
+const sslConfig = `
+[tsa]
+default_tsa = authority
+[authority]
+serial = serial
+crypto_device = builtin
+signer_digest = %s
+default_policy = 1.2.3.4.1
+digests = sha256, sha384, sha512
+accuracy = secs:1, millisecs:500, microsecs:100
+clock_precision_digits = 3
+ordering = yes
+tsa_name = yes
+ess_cert_id_chain = yes
+ess_cert_id_alg = %s
+`

@@ -1,0 +1,202 @@
+package timestamp
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	stdasn1 "encoding/asn1"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+)
+
+// scalarKey is the same key on curve in every run.
+func scalarKey(t *testing.T, curve elliptic.Curve, size int) crypto.Signer {
+	scalar := slices.Repeat([]byte{1}, size)
+	return must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(curve, scalar))
+}
+
+// TestCertificateRules breaks one rule at a time about the signer's certificate.
+func TestCertificateRules(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	unknown := func(critical bool) pkix.Extension {
+		return pkix.Extension{Id: stdasn1.ObjectIdentifier{1, 2, 3}, Critical: critical, Value: null()}
+	}
+	keyUsage := func(bits byte) func(c *x509.Certificate) {
+		return func(c *x509.Certificate) {
+			c.KeyUsage = 0
+			c.ExtraExtensions = append(c.ExtraExtensions, pkix.Extension{
+				Id: stdasn1.ObjectIdentifier{2, 5, 29, 15}, Critical: true, Value: []byte{3, 2, 0, bits}})
+		}
+	}
+	purposes := func(critical bool, purposes ...stdasn1.ObjectIdentifier) func(c *x509.Certificate) {
+		return func(c *x509.Certificate) { c.ExtraExtensions = []pkix.Extension{usage(critical, purposes...)} }
+	}
+	for _, rule := range []struct {
+		name   string
+		change func(c *x509.Certificate)
+		want   error
+	}{
+		{"correct", func(c *x509.Certificate) {}, nil},
+		{"no extended key usage", func(c *x509.Certificate) { c.ExtraExtensions = nil }, ErrUsage},
+		{"extended key usage not critical", purposes(false, timeStamping), ErrUsage},
+		{"extended key usage for two purposes", purposes(true, timeStamping, codeSigning), ErrUsage},
+		{"extended key usage for an unknown purpose too", purposes(true, timeStamping, stdasn1.ObjectIdentifier{1, 2, 3}), ErrUsage},
+		{"extended key usage twice the same", purposes(true, timeStamping, timeStamping), ErrUsage},
+		{"extended key usage for another purpose", purposes(true, codeSigning), ErrUsage},
+		{"no key usage", func(c *x509.Certificate) { c.KeyUsage = 0 }, nil},
+		{"key usage nonRepudiation", keyUsage(0x40), nil},
+		{"key usage keyEncipherment", keyUsage(0x20), ErrUsage},
+		{"key usage for nothing", func(c *x509.Certificate) {
+			c.KeyUsage = 0
+			c.ExtraExtensions = append(c.ExtraExtensions, pkix.Extension{
+				Id: stdasn1.ObjectIdentifier{2, 5, 29, 15}, Critical: true, Value: []byte{3, 1, 0}})
+		}, ErrUsage},
+		{"unknown extension", func(c *x509.Certificate) { c.ExtraExtensions = append(c.ExtraExtensions, unknown(false)) }, nil},
+		{"unknown critical extension", func(c *x509.Certificate) { c.ExtraExtensions = append(c.ExtraExtensions, unknown(true)) }, ErrUntrusted},
+		{"expired before genTime", func(c *x509.Certificate) { c.NotAfter = testTime.Add(-time.Second) }, ErrUntrusted},
+		{"valid only after genTime", func(c *x509.Certificate) { c.NotBefore = testTime.Add(time.Second) }, ErrUntrusted},
+		{"expired since", func(c *x509.Certificate) { c.NotAfter = testTime.Add(time.Second) }, nil},
+	} {
+		t.Run(rule.name, func(t *testing.T) {
+			template := leaf()
+			rule.change(template)
+			c := issueTest(t, template, testKey("leaf").Public(), root, rootKey)
+			_, err := verifyToken(draftBy(c, testKey("leaf")).build(t), Options{Roots: []*x509.Certificate{root}})
+			checkError(t, err, rule.want)
+		})
+	}
+}
+
+// TestKeyRules signs with every kind of key, accepted and not.
+func TestKeyRules(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	pss := func(hash, mask string, salt int64) []byte {
+		return seq(oid(oidRSAPSS), seq(
+			tlv(context0Constructed, seq(oid(hash))),
+			tlv(context1Constructed, seq(oid(oidMGF1), seq(oid(mask)))),
+			tlv(context2Constructed, integer(salt)),
+		))
+	}
+	pssOptions := &rsa.PSSOptions{SaltLength: 32, Hash: crypto.SHA256}
+	p256, p384, p521 := testKey("leaf"), scalarKey(t, elliptic.P384(), 48), scalarKey(t, elliptic.P521(), 66)
+	long := rsaKey(2048)
+
+	for _, rule := range []struct {
+		name   string
+		key    crypto.Signer
+		change func(f *draft)
+		want   error
+	}{
+		{"P-256", p256, func(f *draft) {}, nil},
+		{"P-384", p384, func(f *draft) { f.digests(crypto.SHA384, oidSHA384, oidECDSAWithSHA384) }, nil},
+		{"P-521", p521, func(f *draft) { f.digests(crypto.SHA512, oidSHA512, oidECDSAWithSHA512) }, ErrAlgorithm},
+		{"RSA-2048", long, func(f *draft) { f.signatureAlgorithm = seq(oid(oidRSA), null()) }, nil},
+		{"RSA-2048 with SHA-512", long, func(f *draft) { f.digests(crypto.SHA512, oidSHA512, oidSHA512WithRSA) }, nil},
+		{"RSA-2048 with SHA-384", long, func(f *draft) { f.digests(crypto.SHA384, oidSHA384, oidSHA384WithRSA) }, nil},
+		{"RSA-2048, digest of another", long, func(f *draft) { f.signatureAlgorithm = seq(oid(oidSHA384WithRSA), null()) }, ErrAlgorithm},
+		{"RSA-2048, parameters of another kind", long, func(f *draft) { f.signatureAlgorithm = seq(oid(oidRSA), integer(0)) }, ErrAlgorithm},
+		{"RSA-2048 spoilt", long, func(f *draft) {
+			f.signatureAlgorithm = seq(oid(oidRSA), null())
+			f.spoil = func(s []byte) []byte { s[9] ^= 1; return s }
+		}, ErrSignature},
+		{"RSA-1024", rsaKey(1024), func(f *draft) { f.signatureAlgorithm = seq(oid(oidRSA), null()) }, ErrAlgorithm},
+		{"RSA-PSS", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA256, oidSHA256, 32) }, nil},
+		{"RSA-PSS, another salt", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA256, oidSHA256, 31) }, ErrSignature},
+		{"RSA-PSS, salt automatic", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA256, oidSHA256, 0) }, ErrAlgorithm},
+		{"RSA-PSS, salt negative", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA256, oidSHA256, -1) }, ErrAlgorithm},
+		{"RSA-PSS, another mask", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA256, oidSHA512, 32) }, ErrAlgorithm},
+		{"RSA-PSS, another digest", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, pss(oidSHA512, oidSHA256, 32) }, ErrAlgorithm},
+		{"RSA-PSS without parameters", long, func(f *draft) { f.options, f.signatureAlgorithm = pssOptions, seq(oid(oidRSAPSS)) }, ErrAlgorithm},
+	} {
+		t.Run(rule.name, func(t *testing.T) {
+			f := draftFor(t, rule.key, root, rootKey)
+			rule.change(f)
+			_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{root}})
+			checkError(t, err, rule.want)
+		})
+	}
+	t.Run("Ed25519", func(t *testing.T) {
+		key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+		f := draftFor(t, key, root, rootKey)
+		f.options = crypto.Hash(0)
+		_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{root}})
+		checkError(t, err, ErrAlgorithm)
+	})
+}
+
+func draftFor(t *testing.T, key crypto.Signer, root *x509.Certificate, rootKey crypto.Signer) *draft {
+	return draftBy(issueTest(t, leaf(), key.Public(), root, rootKey), key)
+}
+
+func TestPaths(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	middle, middleKey := authorityCA(t, "middle", root, rootKey)
+	c := issueTest(t, leaf(), testKey("leaf").Public(), middle, middleKey)
+	roots := []*x509.Certificate{root}
+	token := draftBy(c, testKey("leaf")).build(t)
+
+	t.Run("intermediate missing", func(t *testing.T) {
+		_, err := verifyToken(token, Options{Roots: roots})
+		checkError(t, err, ErrUntrusted)
+	})
+	t.Run("intermediate given", func(t *testing.T) {
+		got, err := verifyToken(token, Options{Roots: roots, Intermediates: []*x509.Certificate{middle}})
+		checkError(t, err, nil)
+		if len(got.Chain) != 3 || !got.Chain[0].Equal(c) || !got.Chain[1].Equal(middle) || !got.Chain[2].Equal(root) {
+			t.Errorf("chain %v", got.Chain)
+		}
+	})
+	t.Run("intermediate embedded", func(t *testing.T) {
+		f := draftBy(c, testKey("leaf"))
+		f.certificates = tlv(context0Constructed, middle.Raw, c.Raw)
+		_, err := verifyToken(f.build(t), Options{Roots: roots})
+		checkError(t, err, nil)
+	})
+	t.Run("root embedded is not trusted", func(t *testing.T) {
+		f := draftBy(c, testKey("leaf"))
+		f.certificates = tlv(context0Constructed, c.Raw, middle.Raw, root.Raw)
+		_, err := verifyToken(f.build(t), Options{})
+		checkError(t, err, ErrUntrusted)
+	})
+	t.Run("intermediate for another purpose", func(t *testing.T) {
+		template := &x509.Certificate{
+			SerialNumber: middle.SerialNumber, Subject: middle.Subject, NotBefore: testNotBefore, NotAfter: testNotAfter,
+			BasicConstraintsValid: true, IsCA: true, KeyUsage: x509.KeyUsageCertSign,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		}
+		web := issueTest(t, template, middleKey.Public(), root, rootKey)
+		_, err := verifyToken(token, Options{Roots: roots, Intermediates: []*x509.Certificate{web}})
+		checkError(t, err, ErrUntrusted)
+	})
+	t.Run("a decoy with the signer's issuer and serial number first", func(t *testing.T) {
+		decoy := issueTest(t, leaf(), testKey("decoy").Public(), middle, middleKey)
+		f := draftBy(c, testKey("leaf"))
+		f.certificates = tlv(context0Constructed, decoy.Raw, c.Raw, middle.Raw)
+		got, err := verifyToken(f.build(t), Options{Roots: roots})
+		checkError(t, err, nil)
+		if !got.Signer.Equal(c) {
+			t.Error("the decoy passes for the signer")
+		}
+	})
+	t.Run("a forger's own certificate with the same names", func(t *testing.T) {
+		forged, forgedKey := authorityCA(t, "forger", nil, nil)
+		f := draftFor(t, testKey("forger's leaf"), forged, forgedKey)
+		_, err := verifyToken(f.build(t), Options{Roots: roots})
+		checkError(t, err, ErrUntrusted)
+	})
+	t.Run("oversized key on the way", func(t *testing.T) {
+		huge := *middle
+		huge.PublicKey = &rsa.PublicKey{N: newHugeModulus(), E: 65537}
+		if !oversized(&huge) || oversized(middle) {
+			t.Error("oversized keys are not told from others")
+		}
+	})
+}
+
+func newHugeModulus() *big.Int { return new(big.Int).Lsh(big.NewInt(1), maxRSABits) }

@@ -1,0 +1,129 @@
+package timestamp
+
+import (
+	"crypto/x509"
+	"math"
+	"math/big"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+const tstInfoVersion = 1 // RFC 3161, 2.4.2
+
+// tstInfo is what an authority signs (RFC 3161, 2.4.2).
+type tstInfo struct {
+	policy   x509.OID
+	imprint  messageImprint
+	serial   *big.Int
+	genTime  time.Time
+	accuracy time.Duration
+	nonce    *big.Int
+	critical bool // an extension is
+}
+
+// tstInfo reads the contents of the eContent. The tsa name is only a hint: "the
+// actual identification of the entity that signed the response will always
+// occur through the use of the certificate identifier" (RFC 3161, 2.4.2).
+func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
+	info := d.read(&s, asn1.SEQUENCE, "TSTInfo")
+	d.end(s, "TSTInfo")
+
+	d.version(&info, tstInfoVersion, "TSTInfo version")
+	t.policy = d.policy(&info, "policy")
+	t.imprint = d.imprint(&info)
+	t.serial = d.integer(&info, "serial number")
+	t.genTime = d.genTime(&info)
+	t.accuracy = d.accuracy(&info)
+	d.optionalTrue(&info, "ordering")
+	t.nonce = d.optionalInteger(&info, "nonce")
+	if tsa, present := d.optional(&info, context0Constructed, "tsa"); present {
+		d.anyElement(&tsa, "tsa name")
+		d.end(tsa, "tsa name")
+	}
+	if extensions, present := d.optional(&info, context1Constructed, "TSTInfo extensions"); present {
+		t.critical = d.extensions(extensions)
+	}
+	d.end(info, "TSTInfo members")
+	return t
+}
+
+const (
+	genTimeSeconds   = "20060102150405"
+	maxFractionDigit = 9 // a time.Time holds nanoseconds
+)
+
+// genTime reads YYYYMMDDhhmmss[.s...]Z. "The encoding MUST terminate with a Z",
+// and a fraction, "if present, MUST omit all trailing 0's" (RFC 3161, 2.4.2).
+// A fraction finer than a nanosecond is refused rather than cut.
+func (d *decoder) genTime(s *cryptobyte.String) time.Time {
+	at := *s
+	text := string(d.read(s, asn1.GeneralizedTime, "genTime"))
+	if d.err != nil {
+		return time.Time{}
+	}
+	t, ok := parseGenTime(text)
+	if !ok {
+		d.fail(at, "genTime is not a GeneralizedTime in UTC as DER writes it")
+	}
+	return t
+}
+
+func parseGenTime(text string) (time.Time, bool) {
+	digits, zulu := strings.CutSuffix(text, "Z")
+	seconds, fraction, fractional := strings.Cut(digits, ".")
+	if !zulu || len(seconds) != len(genTimeSeconds) || len(fraction) > maxFractionDigit {
+		return time.Time{}, false
+	}
+	if fractional && (fraction == "" || strings.HasSuffix(fraction, "0")) {
+		return time.Time{}, false
+	}
+	// The layout has no fraction, but Parse takes one after the seconds; the
+	// lengths above and the way back below leave it no room for anything else.
+	t, err := time.Parse(genTimeSeconds, digits)
+	return t, err == nil && formatGenTime(t) == text
+}
+
+// formatGenTime is the one spelling of t, which is in UTC.
+func formatGenTime(t time.Time) string {
+	return t.Format(genTimeSeconds+".999999999") + "Z"
+}
+
+// accuracy reads
+//
+//	Accuracy ::= SEQUENCE {
+//	  seconds INTEGER OPTIONAL, millis [0] INTEGER (1..999) OPTIONAL, micros [1] INTEGER (1..999) OPTIONAL }
+func (d *decoder) accuracy(s *cryptobyte.String) time.Duration {
+	contents, present := d.optional(s, asn1.SEQUENCE, "accuracy")
+	if !present {
+		return 0
+	}
+	var total time.Duration
+	at := contents
+	if n := d.optionalInteger(&contents, "accuracy seconds"); n != nil {
+		if n.Sign() < 0 || !n.IsInt64() || n.Int64() > math.MaxInt64/int64(time.Second)-1 {
+			d.fail(at, "accuracy seconds out of range")
+			return 0
+		}
+		total = time.Duration(n.Int64()) * time.Second
+	}
+	total += d.thousandths(&contents, context0, "accuracy millis") * time.Millisecond
+	total += d.thousandths(&contents, context1, "accuracy micros") * time.Microsecond
+	d.end(contents, "accuracy")
+	return total
+}
+
+func (d *decoder) thousandths(s *cryptobyte.String, tag asn1.Tag, what string) time.Duration {
+	if d.err != nil || !s.PeekASN1Tag(tag) {
+		return 0
+	}
+	at := *s
+	var n int64
+	if !s.ReadASN1Int64WithTag(&n, tag) || n < 1 || n > 999 {
+		d.fail(at, what)
+		return 0
+	}
+	return time.Duration(n)
+}

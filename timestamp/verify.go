@@ -1,0 +1,210 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// Options say what the reader trusts and expects. They come from the reader,
+// never from the place where the token was found.
+type Options struct {
+	Roots           []*x509.Certificate // trust anchors; without any, nothing verifies
+	Intermediates   []*x509.Certificate // further certificates, not trusted; among them the authority's, when the token embeds none
+	Policies        []x509.OID          // accepted policies; empty: any
+	Nonce           *big.Int            // on receipt: the request's, which the token must repeat; nil: not checked
+	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
+}
+
+// Verify checks the token fully, as the package documentation lists, and returns
+// what it states: that its authority saw imprint at its time. The error says
+// which check refused it.
+func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
+	token, err := u.verify(imprint, opts)
+	if err != nil {
+		return nil, fmt.Errorf("verifying time stamp token: %w", err)
+	}
+	return token, nil
+}
+
+func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
+	if err := u.checkInfo(imprint, opts); err != nil {
+		return nil, err
+	}
+	signer, err := u.findSigner(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUsage(signer); err != nil {
+		return nil, err
+	}
+	if err := u.checkSignature(signer); err != nil {
+		return nil, err
+	}
+	chain, err := u.findPath(signer, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Token{
+		GenTime:  u.info.genTime,
+		Accuracy: u.info.accuracy,
+		Serial:   clone(u.info.serial),
+		Policy:   u.info.policy,
+		Nonce:    clone(u.info.nonce),
+		Signer:   signer,
+		Chain:    chain,
+	}, nil
+}
+
+// checkInfo holds what the token says against what the reader expects.
+func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
+	switch {
+	case u.info.imprint.sha256 == nil || *u.info.imprint.sha256 != imprint:
+		return ErrImprint
+	case opts.Nonce != nil && (u.info.nonce == nil || u.info.nonce.Cmp(opts.Nonce) != 0):
+		return ErrNonce
+	case len(opts.Policies) > 0 && !slices.ContainsFunc(opts.Policies, u.info.policy.Equal):
+		return fmt.Errorf("%w: %s", ErrPolicy, u.info.policy)
+	case u.info.critical:
+		return ErrExtension
+	}
+	return nil
+}
+
+// findSigner looks for the certificate that the signer identifier and the ESS
+// attribute agree on. Several certificates can carry one issuer and serial, or
+// one key identifier (whoever hands over the token can add such), so that the
+// hash in the attribute chooses among them.
+func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
+	candidates := slices.DeleteFunc(u.known(opts), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
+	if len(candidates) == 0 {
+		return nil, ErrNoCertificate
+	}
+	// RFC 5816 allows either attribute. The old one counts only where the new one
+	// is absent, since nothing is as weak as SHA-1 if there is a choice.
+	id := u.data.signer.attributes.certificateV2
+	if id == nil {
+		id = u.data.signer.attributes.certificateV1
+	}
+	if id == nil {
+		return nil, fmt.Errorf("%w: there is none", ErrCertificateID)
+	}
+	for _, candidate := range candidates {
+		named, err := id.names(candidate)
+		if err != nil {
+			return nil, err
+		}
+		if named {
+			return candidate, nil
+		}
+	}
+	return nil, ErrCertificateID
+}
+
+// known lists every certificate at hand, from wherever.
+func (u *Unverified) known(opts Options) []*x509.Certificate {
+	return slices.Concat(u.certificates, opts.Intermediates, opts.Roots)
+}
+
+// names compares the signer identifier with a certificate (RFC 5652, 5.3).
+// Names are compared as bytes, as issuers copy them.
+func (si *signerInfo) names(c *x509.Certificate) bool {
+	if si.issuer == nil {
+		return len(c.SubjectKeyId) > 0 && bytes.Equal(si.keyID, c.SubjectKeyId)
+	}
+	return bytes.Equal(si.issuer, c.RawIssuer) && si.serial.Cmp(c.SerialNumber) == 0
+}
+
+// names compares the hash, and issuer and serial number where they are stated:
+// the hash alone, or those alone, would leave the other unchecked.
+func (id *certificateID) names(c *x509.Certificate) (bool, error) {
+	hash, err := id.sum(c.Raw)
+	if err != nil {
+		return false, err
+	}
+	if id.issuer != nil && !(bytes.Equal(id.issuer, c.RawIssuer) && id.serial.Cmp(c.SerialNumber) == 0) {
+		return false, nil
+	}
+	return bytes.Equal(id.hash, hash), nil
+}
+
+// checkUsage: "The corresponding certificate MUST contain only one instance of
+// the extended key usage field extension … with KeyPurposeID having value
+// id-kp-timeStamping. This extension MUST be critical" (RFC 3161, 2.3). An
+// authority's key that also signs something else could be made to sign a token.
+func checkUsage(c *x509.Certificate) error {
+	alone := len(c.ExtKeyUsage) == 1 && c.ExtKeyUsage[0] == x509.ExtKeyUsageTimeStamping && len(c.UnknownExtKeyUsage) == 0
+	if !alone {
+		return fmt.Errorf("%w: extended key usage is missing or has another purpose", ErrUsage)
+	}
+	for _, extension := range c.Extensions {
+		switch extension.Id.String() {
+		case oidExtKeyUsage:
+			if !extension.Critical {
+				return fmt.Errorf("%w: extended key usage is not critical", ErrUsage)
+			}
+		case oidKeyUsage: // optional, but if it is there it has to allow signing
+			if c.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
+				return fmt.Errorf("%w: key usage does not allow signatures", ErrUsage)
+			}
+		}
+	}
+	return nil
+}
+
+// findPath builds the path to the reader's roots as of the token's time: an
+// authority's certificate may well have expired since. crypto/x509 checks
+// signatures, validity, constraints, extended key usage along the path, and
+// refuses SHA-1 and critical extensions that it does not know.
+func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.Certificate, error) {
+	if isMock(signer) && !opts.UnsafeAllowMock {
+		return nil, ErrMock
+	}
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range opts.Roots {
+		roots.AddCert(c)
+	}
+	for _, c := range slices.Concat(u.certificates, opts.Intermediates) {
+		if !oversized(c) {
+			intermediates.AddCert(c)
+		}
+	}
+	chains, err := signer.Verify(x509.VerifyOptions{
+		Roots:         roots, // never nil, which would mean the machine's
+		Intermediates: intermediates,
+		CurrentTime:   u.info.genTime,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %w", ErrUntrusted, formatGenTime(u.info.genTime), err)
+	}
+	for _, chain := range chains {
+		if opts.UnsafeAllowMock || !slices.ContainsFunc(chain, isMock) {
+			return chain, nil
+		}
+	}
+	return nil, ErrMock
+}
+
+// oversized reports a key whose use would take long enough to be an attack: the
+// embedded certificates are anybody's.
+func oversized(c *x509.Certificate) bool {
+	key, ok := c.PublicKey.(*rsa.PublicKey)
+	return ok && key.N.BitLen() > maxRSABits
+}
+
+// isMock recognises the mock authority by its keys, so that no other certificate
+// for them gets past.
+func isMock(c *x509.Certificate) bool {
+	digest := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	switch hex.EncodeToString(digest[:]) {
+	case mockRootKeyDigest, mockKeyDigest:
+		return true
+	}
+	return false
+}
