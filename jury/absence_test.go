@@ -1,0 +1,157 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAbsences(t *testing.T) {
+	tests := map[string]struct {
+		move   move
+		reason AbsenceReason
+		detail string
+	}{
+		"fails":        {move{err: errors.New("no route\x00\nto host\xff")}, Failed, "no route  to host\uFFFD"},
+		"panics":       {move{panics: true}, Failed, "panicked: juror lost its temper"},
+		"times out":    {move{err: fmt.Errorf("asking: %w", context.DeadlineExceeded)}, TimedOut, "asking: context deadline exceeded"},
+		"gives up":     {move{err: context.Canceled}, Failed, "context canceled"},
+		"never valid":  {move{err: fmt.Errorf("three times: %w", ErrInvalid)}, Invalid, "three times: invalid answer"},
+		"talks a lot":  {move{err: errors.New(strings.Repeat("あ", 400))}, Failed, strings.Repeat("あ", 166)},
+		"says nothing": {move{}, Invalid, ""},
+	}
+	for name, tt := range tests {
+		d := seated(MajorityVote, &script{initial: tt.move, rounds: []move{tt.move}},
+			&script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass)}},
+			&script{initial: holding(SafePass, 90), rounds: []move{staying(SafePass)}})
+		d.Settings.MaxRounds = 1
+		r := run(t, d)
+		if len(r.Absences) != 2 || !r.Degraded || r.Inconclusive || r.FinalScore != 85 || r.Phase1Consensus.ConsensusStatus != Majority {
+			t.Errorf("%s: %+v", name, r)
+			continue
+		}
+		for i, a := range r.Absences {
+			if a.Reason != tt.reason || tt.detail != "" && a.Detail != tt.detail || !utf8.ValidString(a.Detail) || a.RoundNumber != i {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+		if v := r.Phase3Judgment.Votes[0]; v.Position != nil || v.JurorID != "juror-0" {
+			t.Errorf("%s: vote %+v", name, v)
+		}
+	}
+}
+
+func TestSilentJurorKeepsItsLastEvaluation(t *testing.T) {
+	d := seated(MajorityVote, &script{initial: holding(SafePass, 80), rounds: []move{turning(UnsafeFail, 10), {err: ErrBlocked}, staying(SafePass)}},
+		&script{initial: holding(UnsafeFail, 20), rounds: []move{staying(UnsafeFail), turning(SafePass, 90), turning(SafePass, 90)}})
+	d.Settings.Threshold = 2
+	d.Settings.Rubric = DefaultRubric()
+	r := run(t, d)
+	if r.TotalRounds != 1 || r.DiscussionRounds[0].ConsensusCheck.ConsensusStatus != Unanimous {
+		t.Fatalf("%+v", r)
+	}
+	d = seated(MajorityVote, &script{initial: holding(SafePass, 80), rounds: []move{turning(UnsafeFail, 10), {err: ErrBlocked}, staying(SafePass)}},
+		&script{initial: holding(NeedsReview, 50), rounds: []move{staying(NeedsReview), turning(SafePass, 90), turning(SafePass, 90)}})
+	r = run(t, d)
+	if len(r.Absences) != 2 || r.Absences[0].Reason != Blocked || r.Absences[1].Reason != Invalid {
+		t.Errorf("absences %+v", r.Absences) // in round 3 it stays where it has not been for two rounds, without an update
+	}
+	if last := r.DiscussionRounds[2].Statements[0]; last.JurorID != "juror-1" || last.UpdatedEvaluation != nil || last.StatementOrder != 1 {
+		t.Errorf("an update that changes nothing is kept: %+v", last)
+	}
+	if v := r.Phase3Judgment.Votes[0]; *v.Position != UnsafeFail || v.TotalScore != 10 || v.Fallback {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestBlockedJuror(t *testing.T) {
+	blocked := move{err: fmt.Errorf("finish_reason: %w", ErrBlocked)}
+	other := func() *script { return &script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass)}} }
+	t.Run("always", func(t *testing.T) {
+		d := seated(MajorityVote, &script{initial: blocked, rounds: []move{blocked}}, other(), other())
+		d.Settings.MaxRounds = 1
+		r := run(t, d)
+		e := r.Phase1Evaluations[0]
+		want := Evaluation{JurorID: "juror-0", Phase: Initial, RoleName: "role 0", RoleFocus: "focus", Fallback: true,
+			Opinion: Opinion{NeedsReview, Scores{"task_completion": 20}, 50, 0.5, blockedRationale, []Finding{}}}
+		if diff := cmp.Diff(want, e); diff != "" {
+			t.Errorf("stand-in (-want +got):\n%s", diff)
+		}
+		if !r.Degraded || r.Inconclusive || len(r.Absences) != 1 || r.Absences[0].Reason != Blocked || !r.Phase3Judgment.Votes[0].Fallback {
+			t.Errorf("%+v", r)
+		}
+		if b := d.Jurors[0].(*script).briefs[1]; b.Last != nil || len(b.Evaluations) != 3 {
+			t.Errorf("a stand-in is given to a juror as its own: %+v", b)
+		}
+	})
+	t.Run("first in a round, then back", func(t *testing.T) {
+		lost := &script{initial: move{err: errors.New("down")}, rounds: []move{blocked, staying(NeedsReview), turning(UnsafeFail, 5)}}
+		d := seated(MajorityVote, lost, other(), other())
+		r := run(t, d)
+		s := r.DiscussionRounds[0].Statements[0]
+		if s.UpdatedEvaluation == nil || !s.UpdatedEvaluation.Fallback || s.Position != NeedsReview || s.PositionChanged {
+			t.Errorf("%+v", s)
+		}
+		if len(r.Absences) != 2 || r.Absences[1].RoundNumber != 2 || r.Absences[1].Reason != Invalid {
+			t.Errorf("a juror with a stand-in needs an opinion of its own: %+v", r.Absences)
+		}
+		back := r.DiscussionRounds[2].Statements[0]
+		if !back.PositionChanged || r.Phase3Judgment.Votes[0].Fallback || !r.Degraded {
+			t.Errorf("%+v", back)
+		}
+	})
+	t.Run("no such axis", func(t *testing.T) {
+		d := seated(MajorityVote, &script{initial: blocked}, &script{initial: blocked})
+		d.Settings.Rubric = Rubric{{ID: "all", Max: 100}}
+		d.Settings.Collaborative = false
+		r := run(t, d)
+		if len(r.Phase1Evaluations[0].AxisScores) != 0 || !r.Inconclusive || r.FinalScore != 50 || r.FinalVerdict != NeedsReview {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("the judge", func(t *testing.T) {
+		d := seated(FinalJudge, other(), other())
+		d.Judge.(*script).judge = blocked
+		r := run(t, d)
+		j := r.Phase3Judgment
+		if j.Method != MajorityVote || !j.Degraded || j.Model != "" || j.Position != SafePass || j.Score != 80 || r.Absences[0].JurorID != "judge" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestQuorum(t *testing.T) {
+	down := move{err: errors.New("down")}
+	tests := []struct {
+		initial []move
+		score   int
+	}{
+		{[]move{holding(SafePass, 80), down, down}, 80},
+		{[]move{holding(SafePass, 80), {err: ErrBlocked}, down}, 65},
+		{[]move{down, down, down}, 0},
+	}
+	for i, tt := range tests {
+		d := seated(FinalJudge)
+		for n, m := range tt.initial {
+			d.Jurors = append(d.Jurors, &script{initial: m, rounds: []move{down}})
+			d.Settings.Seats = append(d.Settings.Seats, Seat{JurorID: fmt.Sprint(n)})
+		}
+		r := run(t, d)
+		j := r.Phase3Judgment
+		if !r.Inconclusive || !j.Inconclusive || !r.Degraded || r.FinalVerdict != NeedsReview || r.FinalScore != tt.score || j.Method != MajorityVote {
+			t.Errorf("%d: %+v", i, j)
+		}
+		if n := len(d.Judge.(*script).briefs); n != 0 {
+			t.Errorf("%d: the judge was asked %d times", i, n)
+		}
+		acts := d.book().acts
+		if o := acts[len(acts)-3].Body.(*Opening); len(o.Requests) != 0 || o.Phase != Judging {
+			t.Errorf("%d: %+v", i, o)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"jurat/evidence"
+)
+
+// maxDetail is the longest detail of an absence in bytes. An error's text may hold whatever a vendor sent.
+const maxDetail = 500
+
+// Neutral stand-in for a juror that a filter blocked.
+const (
+	blockedRationale  = "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
+	blockedStatement  = "The provider's safety filter blocked this juror's statement."
+	blockedAxis       = "task_completion"
+	blockedAxisScore  = 20
+	blockedTotal      = 50
+	blockedConfidence = 0.5 // nobody stated any
+)
+
+// An answer is what came back from a seat, in the form that the phase asks for.
+type answer struct {
+	seat    int
+	opinion Opinion
+	speech  Speech
+	origin  Origin
+	err     error
+}
+
+// answerAct makes an act of what a seat answered, whatever that was.
+func (t *Tally) answerAct(s *session, a answer) *Act {
+	if errors.Is(a.err, ErrBlocked) && s.Phase != Judging && t.standing[a.seat] == nil {
+		origin, err := a.origin.normal()
+		if err != nil {
+			origin = unreportedOrigin()
+		}
+		return t.seatAct(s, a.seat, origin, t.fallback(s, a.seat))
+	}
+	if a.err != nil {
+		return t.absence(s, a.seat, a.err)
+	}
+	origin, err := a.origin.normal()
+	if err != nil {
+		return t.absence(s, a.seat, err)
+	}
+	body, err := t.body(s, a)
+	if err != nil {
+		return t.absence(s, a.seat, err)
+	}
+	return t.seatAct(s, a.seat, origin, body)
+}
+
+func (t *Tally) seatAct(s *session, seat int, origin Origin, body any) *Act {
+	announced, _ := s.Announced(s.seats[seat].JurorID)
+	return &Act{Type: s.answerType(), Actor: s.seats[seat].JurorID, Previous: s.digest, Saw: flat(s.saw),
+		Position: t.after(s.digest, s.saw), Request: announced, Origin: origin, Body: body}
+}
+
+// answerType is the type of the acts that answer in this phase.
+func (s *session) answerType() evidence.ActionType {
+	switch s.Phase {
+	case Initial:
+		return evidence.Evaluation
+	case Discussion:
+		return evidence.Statement
+	}
+	return evidence.JudgeOpinion
+}
+
+// body is a valid answer in its place in the trial.
+func (t *Tally) body(s *session, a answer) (any, error) {
+	switch s.Phase {
+	case Initial:
+		return t.evaluation(s, a.seat, &a.opinion)
+	case Discussion:
+		return t.statement(s, a.seat, a.speech)
+	}
+	if err := ValidateOpinion(&a.opinion, t.settings.Rubric); err != nil {
+		return nil, err
+	}
+	return new(a.opinion.clone()), nil
+}
+
+func (t *Tally) evaluation(s *session, seat int, o *Opinion) (*Evaluation, error) {
+	if err := ValidateOpinion(o, t.settings.Rubric); err != nil {
+		return nil, err
+	}
+	return s.place(seat, *o), nil
+}
+
+func (s *session) place(seat int, o Opinion) *Evaluation {
+	who := s.seats[seat]
+	return &Evaluation{JurorID: who.JurorID, Phase: s.Phase, RoundNumber: s.RoundNumber,
+		RoleName: who.RoleName, RoleFocus: who.RoleFocus, Opinion: o.clone()}
+}
+
+func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, error) {
+	last := t.standing[seat]
+	if err := ValidateSpeech(&speech, last, t.settings.Rubric); err != nil {
+		return nil, err
+	}
+	statement := &Statement{JurorID: s.seats[seat].JurorID, RoundNumber: s.RoundNumber, StatementOrder: seat,
+		Statement: speech.Statement, Position: speech.Position, Reasoning: speech.Reasoning,
+		PositionChanged: last != nil && last.Position != speech.Position}
+	if speech.Updated != nil && !repeats(*speech.Updated, last) {
+		statement.UpdatedEvaluation = s.place(seat, *speech.Updated)
+	}
+	return statement, nil
+}
+
+// repeats reports whether an update says what the juror said before, so that nothing is updated. No valid opinion
+// repeats a stand-in, whose total is not the sum of its axes.
+func repeats(o Opinion, last *Evaluation) bool {
+	if last == nil {
+		return false
+	}
+	_, how := difference(o.clone(), last.Opinion.clone())
+	return how == ""
+}
+
+// fallback is the body of the act that stands in for a juror that was blocked before it had any evaluation.
+func (t *Tally) fallback(s *session, seat int) any {
+	scores := Scores{}
+	if t.settings.Rubric.has(blockedAxis) {
+		scores[blockedAxis] = blockedAxisScore
+	}
+	e := s.place(seat, Opinion{Position: NeedsReview, AxisScores: scores, TotalScore: blockedTotal,
+		Confidence: blockedConfidence, Rationale: blockedRationale})
+	e.Fallback = true
+	if s.Phase == Initial {
+		return e
+	}
+	return &Statement{JurorID: e.JurorID, RoundNumber: s.RoundNumber, StatementOrder: seat, Statement: blockedStatement,
+		Position: e.Position, Reasoning: blockedRationale, UpdatedEvaluation: e}
+}
+
+// absence is the clerk's act that a seat gave no answer that counts.
+func (t *Tally) absence(s *session, seat int, why error) *Act {
+	return t.clerkAct(evidence.Absence, s.digest, nil, &Absent{JurorID: s.seats[seat].JurorID, Phase: s.Phase,
+		RoundNumber: s.RoundNumber, Reason: reasonOf(why), Detail: detail(why.Error())})
+}
+
+func reasonOf(err error) AbsenceReason {
+	switch {
+	case errors.Is(err, ErrBlocked):
+		return Blocked
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	case errors.Is(err, ErrInvalid):
+		return Invalid
+	}
+	return Failed
+}
+
+// detail makes an error's text fit to be sealed and shown: valid, on one line, not long.
+func detail(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= maxDetail {
+		return text
+	}
+	end := maxDetail
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

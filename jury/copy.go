@@ -1,0 +1,87 @@
+package jury
+
+import (
+	"maps"
+	"slices"
+)
+
+// Copies are deep, so that no juror can change what another one, or the record, holds. They have empty lists where the
+// original has none, because that is how JSON will carry them.
+
+func copied[T any](list []T, clone func(T) T) []T {
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = clone(v)
+	}
+	return out
+}
+
+func flat[T any](list []T) []T { return append([]T{}, list...) }
+
+func (o Opinion) clone() Opinion {
+	scores := Scores{}
+	maps.Copy(scores, o.AxisScores)
+	o.AxisScores = scores
+	o.Findings = flat(o.Findings)
+	return o
+}
+
+func (e Evaluation) clone() Evaluation {
+	e.Opinion = e.Opinion.clone()
+	return e
+}
+
+func (e *Evaluation) copy() *Evaluation {
+	if e == nil {
+		return nil
+	}
+	return new(e.clone())
+}
+
+func (s Statement) clone() Statement {
+	s.UpdatedEvaluation = s.UpdatedEvaluation.copy()
+	return s
+}
+
+func (c ConsensusResult) clone() ConsensusResult {
+	if c.MajorityPosition != nil {
+		c.MajorityPosition = new(*c.MajorityPosition)
+	}
+	return c
+}
+
+func (r Round) clone() Round {
+	r.Statements = copied(r.Statements, Statement.clone)
+	r.ConsensusCheck = r.ConsensusCheck.clone()
+	r.SpeakerOrder = flat(r.SpeakerOrder)
+	return r
+}
+
+func (v Vote) clone() Vote {
+	if v.Position != nil {
+		v.Position = new(*v.Position)
+	}
+	return v
+}
+
+func (j Judgment) clone() Judgment {
+	scores := Scores{}
+	maps.Copy(scores, j.AxisScores)
+	j.AxisScores = scores
+	j.Votes = copied(j.Votes, Vote.clone)
+	return j
+}
+
+func (seat Seat) clone() Seat {
+	seat.Parameters = slices.Clone(seat.Parameters)
+	return seat
+}
+
+func (s Settings) clone() Settings {
+	s.Seats = copied(s.Seats, Seat.clone)
+	if s.Judge != nil {
+		s.Judge = new(s.Judge.clone())
+	}
+	s.Rubric = flat(s.Rubric)
+	return s
+}

@@ -1,0 +1,307 @@
+package jury
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+)
+
+// shape is the trial as one line per act.
+func (b *book) shape() []string {
+	var lines []string
+	for _, a := range b.acts {
+		who := a.Actor
+		if absent, ok := a.Body.(*Absent); ok {
+			who = "clerk on " + absent.JurorID
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s %s", a.Position, a.Type, who)))
+	}
+	return lines
+}
+
+func TestTrial(t *testing.T) {
+	d := seated(FinalJudge,
+		&script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass)}},
+		&script{initial: holding(UnsafeFail, 20), rounds: []move{turning(NeedsReview, 50), turning(SafePass, 75)}})
+	r := run(t, d)
+	want := []string{
+		"2 phase_opening", "3 evaluation juror-0", "3 evaluation juror-1", "4 consensus_check",
+		"5 phase_opening", "6 statement juror-0", "6 statement juror-1", "7 consensus_check",
+		"8 phase_opening", "9 statement juror-0", "9 statement juror-1", "10 consensus_check",
+		"11 phase_opening", "12 judge_opinion judge", "13 final_judgment", "14 trial_closing",
+	}
+	got := d.book().shape()
+	for _, i := range []int{1, 5, 9} { // these arrive in any order
+		slices.Sort(got[i : i+2])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if !r.EarlyTermination || r.TotalRounds != 2 || r.FinalVerdict != NeedsReview || r.FinalScore != 55 || r.Degraded {
+		t.Errorf("%+v", r)
+	}
+	if j := r.Phase3Judgment; j.Model != "scripted" || j.Method != FinalJudge || *j.Votes[1].Position != SafePass || j.Votes[1].TotalScore != 75 {
+		t.Errorf("%+v", j)
+	}
+	for i, s := range r.DiscussionRounds {
+		if s.Statements[0].PositionChanged || !s.Statements[1].PositionChanged || s.Statements[1].UpdatedEvaluation == nil {
+			t.Errorf("round %d: %+v", i, s)
+		}
+	}
+	if c := d.book().acts[15].Body.(*Closing); c.Acts != 17 {
+		t.Errorf("the closing counts %d acts", c.Acts)
+	}
+}
+
+// TestLinks holds every act's links against the rules, found from the acts themselves.
+func TestLinks(t *testing.T) {
+	d := seated(FinalJudge,
+		&script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass), {err: errors.New("down")}, staying(SafePass)}},
+		&script{initial: move{err: errors.New("down")}, rounds: []move{turning(NeedsReview, 50), staying(NeedsReview)}},
+		&script{initial: holding(UnsafeFail, 20), rounds: []move{staying(UnsafeFail)}})
+	run(t, d)
+	var shown, last, opening = []evidence.Digest{submission}, submission, evidence.Digest{}
+	var now, answers []Act
+	for _, a := range d.book().acts {
+		switch body := a.Body.(type) {
+		case *Opening:
+			if a.Previous != last {
+				t.Errorf("opening of %s %d does not follow the last check", body.Phase, body.RoundNumber)
+			}
+			opening, now = a.Digest, nil
+			for _, asked := range body.Requests {
+				request, err := body.Request(asked.JurorID, evidence.DigestOf(material), shown)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if digest, err := request.Digest(); err != nil || digest != asked.RequestDigest {
+					t.Errorf("request of %s in %s %d does not rebuild", asked.JurorID, body.Phase, body.RoundNumber)
+				}
+			}
+		case *Check, *Judgment:
+			slices.SortFunc(now, func(a, b Act) int { return strings.Compare(seatName(a), seatName(b)) })
+			var saw []evidence.Digest
+			for _, answer := range now {
+				saw = append(saw, answer.Digest)
+				if answer.Type != evidence.Absence {
+					shown = append(shown, answer.Digest)
+				}
+			}
+			if a.Previous != opening || !slices.Equal(a.Saw, saw) {
+				t.Errorf("%s at %d: wrong links", a.Type, a.Position)
+			}
+			last = a.Digest
+		case *Closing:
+			if a.Previous != last {
+				t.Error("the closing does not follow the judgment")
+			}
+		default:
+			if a.Previous != opening || a.Type == evidence.Absence && (a.Saw != nil || a.Actor != "") ||
+				a.Type != evidence.Absence && !slices.Equal(a.Saw, shown) {
+				t.Errorf("%s of %s at %d: wrong links", a.Type, a.Actor, a.Position)
+			}
+			now, answers = append(now, a), append(answers, a)
+		}
+	}
+	if len(answers) != 13 {
+		t.Errorf("%d answers", len(answers))
+	}
+}
+
+func seatName(a Act) string {
+	if absent, ok := a.Body.(*Absent); ok {
+		return absent.JurorID
+	}
+	return a.Actor
+}
+
+func TestRoundTakesAsLongAsItsSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(m move, after time.Duration) move { m.after = after; return m }
+		d := seated(MajorityVote,
+			&script{initial: slow(holding(SafePass, 80), 3*time.Second), rounds: []move{slow(staying(SafePass), time.Second)}},
+			&script{initial: slow(holding(SafePass, 80), 5*time.Second), rounds: []move{slow(staying(SafePass), 9*time.Second)}},
+			&script{initial: slow(holding(UnsafeFail, 8), time.Second), rounds: []move{slow(staying(UnsafeFail), 4*time.Second)}})
+		d.Settings.MaxRounds = 2
+		var at []time.Duration
+		start := time.Now()
+		d.book().on = func(_ int, a Act) error {
+			if a.Type == evidence.ConsensusCheck || a.Type == evidence.Evaluation {
+				at = append(at, time.Since(start)/time.Second)
+			}
+			return nil
+		}
+		run(t, d)
+		if want := []time.Duration{1, 3, 5, 5, 14, 23}; !slices.Equal(at, want) {
+			t.Errorf("evaluations and checks at %v s, want %v", at, want)
+		}
+	})
+}
+
+// TestNoStatementSeesItsOwnRound lets the jurors finish in every order, slowly enough for the last to be able to see the
+// first, were it shown.
+func TestNoStatementSeesItsOwnRound(t *testing.T) {
+	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	for _, order := range orders {
+		synctest.Test(t, func(t *testing.T) {
+			scripts := make([]*script, 3)
+			for i := range scripts {
+				p := []Position{SafePass, NeedsReview, UnsafeFail}[i]
+				first, later := holding(p, 30*i), staying(p)
+				first.after = time.Duration(order[i]) * time.Second
+				later.after = time.Duration(2-order[i]) * time.Second
+				scripts[i] = &script{initial: first, rounds: []move{later}}
+			}
+			d := seated(MajorityVote, scripts...)
+			run(t, d)
+			for i, s := range scripts {
+				for _, b := range s.briefs {
+					checkBrief(t, d, b, i)
+				}
+			}
+		})
+	}
+}
+
+func checkBrief(t *testing.T, d *Deliberation, b Brief, seat int) {
+	t.Helper()
+	if b.Phase == Initial {
+		if b.Evaluations != nil || b.Rounds != nil || b.Last != nil || !slices.Equal(b.Saw, []evidence.Digest{submission}) {
+			t.Errorf("in phase 1 a juror is shown more than the evidence: %+v", b)
+		}
+		return
+	}
+	statements := 0
+	for i, r := range b.Rounds {
+		if r.RoundNumber != i+1 || r.RoundNumber >= b.RoundNumber || r.ConsensusCheck.ConsensusStatus != "" {
+			t.Errorf("in round %d a juror is shown round %+v", b.RoundNumber, r)
+		}
+		for order, s := range r.Statements {
+			if s.StatementOrder != order {
+				t.Error("statements are not by seat")
+			}
+		}
+		statements += len(r.Statements)
+	}
+	if statements != 3*(b.RoundNumber-1) || len(b.Evaluations) != 3 || len(b.Saw) != 1+3+statements {
+		t.Errorf("in round %d a juror is shown %d statements, %d evaluations, and saw %d", b.RoundNumber, statements, len(b.Evaluations), len(b.Saw))
+	}
+	if b.Last == nil || b.Last.JurorID != d.Settings.Seats[seat].JurorID {
+		t.Errorf("its own last evaluation is %+v", b.Last)
+	}
+}
+
+func TestEarlyTermination(t *testing.T) {
+	agreed, two, split := []Position{SafePass, SafePass, SafePass}, []Position{SafePass, SafePass, UnsafeFail}, []Position{SafePass, NeedsReview, UnsafeFail}
+	tests := []struct {
+		name          string
+		collaborative bool
+		max           int
+		threshold     float64
+		positions     [][]Position // phase 1, then rounds; the last goes on
+		rounds        int
+		early         bool
+	}{
+		{"2.0 always discusses", true, 3, 2, [][]Position{agreed}, 1, true},
+		{"2.0 with one round", true, 1, 2, [][]Position{agreed}, 1, false},
+		{"2.0 majority goes on", true, 3, 2, [][]Position{two}, 3, false},
+		{"2.0 until unanimous", true, 3, 2, [][]Position{two, split, agreed}, 2, true},
+		{"unanimous in the last", true, 2, 2, [][]Position{two, split, agreed}, 2, false},
+		{"1.0 skips", true, 3, 1, [][]Position{agreed}, 0, true},
+		{"1.0 majority goes on", true, 3, 1, [][]Position{two}, 3, false},
+		{"0.67 skips", true, 3, 0.67, [][]Position{two}, 0, true},
+		{"0.68 does not", true, 3, 0.68, [][]Position{two}, 3, false},
+		{"0.67 ends", true, 3, 0.67, [][]Position{split, two}, 1, true},
+		{"a split goes on", true, 2, 0, [][]Position{split}, 2, false},
+		{"no rounds allowed", true, 0, 2, [][]Position{split}, 0, false},
+		{"no rounds allowed, agreed", true, 0, 0.5, [][]Position{agreed}, 0, false},
+		{"not collaborative", false, 3, 2, [][]Position{split}, 0, false},
+		{"not collaborative, agreed", false, 3, 0.5, [][]Position{agreed}, 0, false},
+	}
+	for _, tt := range tests {
+		d := seated(WeightedAverage, scripted(tt.positions)...)
+		d.Settings.Collaborative, d.Settings.MaxRounds, d.Settings.Threshold = tt.collaborative, tt.max, tt.threshold
+		r := run(t, d)
+		if r.TotalRounds != tt.rounds || r.EarlyTermination != tt.early || len(r.DiscussionRounds) != tt.rounds {
+			t.Errorf("%s: %d rounds, early %t; want %d, %t", tt.name, r.TotalRounds, r.EarlyTermination, tt.rounds, tt.early)
+		}
+		if len(r.Absences) > 0 || r.Degraded || r.Offline {
+			t.Errorf("%s: %+v", tt.name, r)
+		}
+	}
+}
+
+func scripted(positions [][]Position) []*script {
+	scripts := make([]*script, len(positions[0]))
+	for i := range scripts {
+		s := &script{initial: holding(positions[0][i], 50), rounds: []move{turning(positions[0][i], 50)}}
+		for _, row := range positions[1:] {
+			s.rounds = append(s.rounds, turning(row[i], 60))
+		}
+		scripts[i] = s
+		if len(s.rounds) > 1 {
+			s.rounds = s.rounds[1:]
+		}
+	}
+	return scripts
+}
+
+func TestScribblingChangesNothing(t *testing.T) {
+	panel := func(scrawl bool) *Deliberation {
+		d := seated(FinalJudge, scripted([][]Position{{SafePass, NeedsReview, UnsafeFail}, {SafePass, UnsafeFail, NeedsReview}, {SafePass, NeedsReview, NeedsReview}})...)
+		for _, j := range d.Jurors {
+			s := j.(*script)
+			s.initial.scrawl = scrawl
+			for i := range s.rounds {
+				s.rounds[i].scrawl = scrawl
+			}
+		}
+		d.Judge.(*script).judge.scrawl = scrawl
+		d.Material = slices.Clone(material)
+		return d
+	}
+	clean, scribbled := panel(false), panel(true)
+	a, b := run(t, clean), run(t, scribbled)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("results differ:\n%s", diff)
+	}
+	for i, j := range clean.Jurors {
+		if diff := cmp.Diff(j.(*script).briefs, scribbled.Jurors[i].(*script).briefs); diff != "" {
+			t.Errorf("juror %d was shown other things:\n%s", i, diff)
+		}
+	}
+	if string(scribbled.Material) != string(material) {
+		t.Error("the evidence was changed")
+	}
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	tests := map[string]func(*Deliberation){
+		"seats":      func(d *Deliberation) { d.Settings.Seats = nil },
+		"jurors:":    func(d *Deliberation) { d.Jurors = d.Jurors[:1] },
+		"jurors[1]":  func(d *Deliberation) { d.Jurors[1] = nil },
+		"judge":      func(d *Deliberation) { d.Judge = nil },
+		"recorder":   func(d *Deliberation) { d.Recorder = nil },
+		"submission": func(d *Deliberation) { d.Submission = evidence.Digest{} },
+		"material":   func(d *Deliberation) { d.Material = []byte(`{ }`) },
+	}
+	for field, spoil := range tests {
+		d := seated(FinalJudge, new(script), new(script))
+		b := d.book()
+		spoil(d)
+		if _, err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("got %v, want an error about %s", err, field)
+		}
+		if len(b.acts) > 0 {
+			t.Errorf("%s: something was recorded", field)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package jury
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// EncodeBody writes the body of an act, or any other value of this package, as canonical JSON.
+func EncodeBody(body any) ([]byte, error) {
+	doc, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", body, err)
+	}
+	return evidence.Canonical(doc)
+}
+
+// DecodeBody reads the body of an act of a trial. It is strict: a member too many or too few is an error, and what is
+// decoded encodes to the same document. The submission has no body here.
+func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
+	body := newBody(action)
+	if body == nil {
+		return nil, fmt.Errorf("%q is no act of a trial that has a body", abbreviate(string(action)))
+	}
+	form, err := evidence.Canonical(doc)
+	if err != nil {
+		return nil, fmt.Errorf("reading body of %s: %w", action, err)
+	}
+	if err := json.Unmarshal(form, body, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading body of %s: %w", action, err)
+	}
+	again, err := EncodeBody(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading body of %s: %w", action, err)
+	}
+	if !bytes.Equal(again, form) {
+		_, how := compare("", form, again)
+		return nil, fmt.Errorf("reading body of %s: %s", action, how)
+	}
+	return body, nil
+}
+
+func newBody(action evidence.ActionType) any {
+	switch action {
+	case evidence.PhaseOpening:
+		return new(Opening)
+	case evidence.Evaluation:
+		return new(Evaluation)
+	case evidence.Statement:
+		return new(Statement)
+	case evidence.Absence:
+		return new(Absent)
+	case evidence.ConsensusCheck:
+		return new(Check)
+	case evidence.JudgeOpinion:
+		return new(Opinion)
+	case evidence.FinalJudgment:
+		return new(Judgment)
+	case evidence.TrialClosing:
+		return new(Closing)
+	}
+	return nil
+}
+
+// difference says where a sealed value is not what it must be: the path of the first such member, and how it differs.
+// The path is "" where there is no difference.
+func difference(sealed, right any) (path, how string) {
+	a, err := EncodeBody(sealed)
+	if err != nil {
+		return "body", err.Error()
+	}
+	b, err := EncodeBody(right)
+	if err != nil {
+		return "body", err.Error()
+	}
+	if bytes.Equal(a, b) {
+		return "", ""
+	}
+	return compare("", a, b)
+}
+
+func compare(path string, a, b jsontext.Value) (at, how string) {
+	if a.Kind() == b.Kind() && a.Kind() == '{' {
+		left, right := parts[map[string]jsontext.Value](a), parts[map[string]jsontext.Value](b)
+		names := slices.Sorted(maps.Keys(left))
+		for name := range right {
+			if _, there := left[name]; !there {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if !bytes.Equal(left[name], right[name]) {
+				return compare(strings.TrimPrefix(path+"."+name, "."), left[name], right[name])
+			}
+		}
+	}
+	if a.Kind() == b.Kind() && a.Kind() == '[' {
+		left, right := parts[[]jsontext.Value](a), parts[[]jsontext.Value](b)
+		for i := range min(len(left), len(right)) {
+			if !bytes.Equal(left[i], right[i]) {
+				return compare(fmt.Sprintf("%s[%d]", path, i), left[i], right[i])
+			}
+		}
+	}
+	return path, fmt.Sprintf("%s is %s where %s follows", path, shown(a), shown(b))
+}
+
+// parts takes apart a document that is known to be canonical JSON of that kind.
+func parts[T any](v jsontext.Value) (out T) {
+	if err := json.Unmarshal(v, &out); err != nil {
+		panic(fmt.Sprintf("jury: taking apart canonical JSON: %v", err))
+	}
+	return out
+}
+
+func shown(v jsontext.Value) string {
+	if v == nil {
+		return "missing"
+	}
+	return abbreviate(string(v))
+}
+
+// abbreviate keeps an error readable where a value is long.
+func abbreviate(s string) string {
+	const most = 100
+	if len(s) <= most {
+		return s
+	}
+	s = s[:most]
+	for len(s) > 0 && !utf8.ValidString(s) && len(s) > most-utf8.UTFMax {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+func strangers(scores Scores, rubric Rubric) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		if !rubric.has(name) {
+			names = append(names, abbreviate(name))
+		}
+	}
+	return abbreviate(strings.Join(names, ", "))
+}

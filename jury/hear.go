@@ -1,0 +1,102 @@
+package jury
+
+import "jurat/evidence"
+
+// applyAnswer takes what a seat said, or the clerk's word that it said nothing that counts.
+func (t *Tally) applyAnswer(a *Act) error {
+	s := t.last()
+	who := a.Actor
+	if absent, ok := a.Body.(*Absent); ok {
+		who = absent.JurorID
+	}
+	if s == nil || s.outcome != nil {
+		return a.breaks(RuleSequence, "nobody was asked")
+	}
+	seat := s.seatOf(who)
+	if seat < 0 {
+		return a.breaks(RuleSequence, "%q was not asked in %s", abbreviate(who), placeName(s.Phase, s.RoundNumber))
+	}
+	if s.answers[seat] != nil {
+		return a.breaks(RuleSequence, "%q has answered already in %s", who, placeName(s.Phase, s.RoundNumber))
+	}
+	want, err := t.rebuilt(s, seat, a)
+	if err != nil {
+		return err
+	}
+	if err := want.match(a); err != nil {
+		return err
+	}
+	if err := a.sameBody(want.Body); err != nil {
+		return err
+	}
+	want.Digest = a.Digest
+	t.hear(s, seat, want)
+	return nil
+}
+
+// rebuilt makes the act anew from what the seat said in it.
+func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
+	if absent, ok := a.Body.(*Absent); ok {
+		return t.rebuiltAbsence(s, seat, a, absent)
+	}
+	if a.Type != s.answerType() {
+		return nil, a.breaks(RuleSequence, "%s in %s", a.Type, placeName(s.Phase, s.RoundNumber))
+	}
+	if standsIn(a.Body) {
+		if t.standing[seat] != nil {
+			return nil, a.breaks(RuleAnswer, "a fallback for %q, which has an evaluation", a.Actor)
+		}
+		return t.seatAct(s, seat, a.Origin, t.fallback(s, seat)), nil
+	}
+	body, err := t.body(s, said(a.Body, seat))
+	if err != nil {
+		return nil, a.breaks(RuleAnswer, "%v", err)
+	}
+	return t.seatAct(s, seat, a.Origin, body), nil
+}
+
+// said takes an answer out of its place in the trial.
+func said(body any, seat int) answer {
+	a := answer{seat: seat}
+	switch body := body.(type) {
+	case *Evaluation:
+		a.opinion = body.Opinion
+	case *Opinion:
+		a.opinion = *body
+	case *Statement:
+		a.speech = Speech{Statement: body.Statement, Position: body.Position, Reasoning: body.Reasoning}
+		if body.UpdatedEvaluation != nil {
+			a.speech.Updated = &body.UpdatedEvaluation.Opinion
+		}
+	}
+	return a
+}
+
+func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*Act, error) {
+	switch absent.Reason {
+	case Blocked:
+		if s.Phase != Judging && t.standing[seat] == nil {
+			return nil, a.breaks(RuleAnswer, "%q was blocked before it had an evaluation, and nothing stands in for it", absent.JurorID)
+		}
+	case TimedOut, Invalid, Failed:
+	default:
+		return nil, a.breaks(RuleAnswer, "reason: %q is no reason for an absence", abbreviate(string(absent.Reason)))
+	}
+	want := &Absent{JurorID: s.seats[seat].JurorID, Phase: s.Phase, RoundNumber: s.RoundNumber,
+		Reason: absent.Reason, Detail: detail(absent.Detail)}
+	return t.clerkAct(evidence.Absence, s.digest, nil, want), nil
+}
+
+// hear moves the trial on by an answer that is as it must be.
+func (t *Tally) hear(s *session, seat int, a *Act) {
+	switch body := a.Body.(type) {
+	case *Evaluation:
+		t.standing[seat] = body
+	case *Statement:
+		if body.UpdatedEvaluation != nil {
+			t.standing[seat] = body.UpdatedEvaluation
+		}
+	}
+	s.answers[seat] = a
+	t.count(a)
+}

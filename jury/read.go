@@ -1,0 +1,19 @@
+package jury
+
+import "jurat/evidence"
+
+// ReadAct reads the act that a record of a trial holds. Whether it is in its place is for Replay and package verify.
+func ReadAct(r *evidence.Record) (Act, error) {
+	p := &r.Payload
+	a := Act{Digest: r.Digest, Type: p.ActionType, Position: p.ChainPosition, Previous: p.PreviousRecord, Saw: p.Saw,
+		Request: p.RequestDigest, Origin: Origin{Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters}}
+	if role := p.Role(); role == evidence.RoleJuror || role == evidence.RoleJudge {
+		a.Actor = p.AgentID
+	}
+	if p.ActionType == evidence.Submission {
+		return a, nil // its content is the evidence, which is the jurors' to read
+	}
+	body, err := DecodeBody(p.ActionType, p.Response)
+	a.Body = body
+	return a, err
+}

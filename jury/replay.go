@@ -1,0 +1,53 @@
+package jury
+
+import "jurat/evidence"
+
+// A Replayed trial is what a trial's acts so far come to.
+type Replayed struct {
+	Settings    *Settings // nil before the first opening
+	Result      Result    // as far as the acts go: its judgment counts when Judged
+	Phase       Phase     // opened last; "" before the first opening
+	RoundNumber int       // opened last; 0 outside the discussion
+	Open        *Round    // the round that has no consensus check yet; nil if there is none
+	Waiting     []string  // who was asked and has no act yet, by seat
+	Standing    []Vote    // each seat's current position and score; null position: none yet
+	Acts        int       // with the submission
+	Judged      bool      // the final judgment is there
+	Finished    bool      // the closing is there
+}
+
+// Replay goes through the acts of one trial again, in the order of the log. They may begin with the submission, and
+// may stop anywhere: what is there must be as it has to be. The error is a *Discrepancy that names the first act
+// which is not; what is returned beside it is the trial up to that act.
+func Replay(acts []Act) (*Replayed, error) { return ReplayOn(evidence.Digest{}, acts) }
+
+// ReplayOn is Replay for a reader who has the digest of the evidence: it rebuilds the digest of every request too.
+func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
+	t := NewTally(material)
+	for _, a := range acts {
+		if err := t.Apply(a); err != nil {
+			return t.State(), err
+		}
+	}
+	return t.State(), nil
+}
+
+// State returns what the acts so far come to, as a copy.
+func (t *Tally) State() *Replayed {
+	r := &Replayed{Result: t.result(), Waiting: []string{}, Standing: []Vote{}, Acts: t.acts, Finished: t.closed}
+	s := t.last()
+	if s == nil {
+		return r
+	}
+	r.Settings = new(t.settings.clone())
+	r.Phase, r.RoundNumber = s.Phase, s.RoundNumber
+	r.Standing = votesOf(t.settings.Seats, t.standing)
+	for _, i := range s.waiting() {
+		r.Waiting = append(r.Waiting, s.seats[i].JurorID)
+	}
+	if s.Phase == Discussion && s.outcome == nil {
+		r.Open = new(t.round(s))
+	}
+	r.Judged = s.Phase == Judging && s.outcome != nil
+	return r
+}

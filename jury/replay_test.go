@@ -1,0 +1,236 @@
+package jury
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jurat/evidence"
+)
+
+// randomTrial is a panel of any size whose jurors do anything, at any time.
+func randomTrial(r *rand.Rand) *Deliberation {
+	methods := []Method{MajorityVote, WeightedAverage, FinalJudge}
+	var scripts []*script
+	for range 2 + r.IntN(4) {
+		s := &script{initial: randomMove(r)}
+		for range 3 {
+			s.rounds = append(s.rounds, randomMove(r))
+		}
+		scripts = append(scripts, s)
+	}
+	d := seated(methods[r.IntN(3)], scripts...)
+	if d.Judge != nil {
+		d.Judge.(*script).judge = randomMove(r)
+	}
+	d.Settings.Collaborative = r.IntN(5) > 0
+	d.Settings.MaxRounds = r.IntN(4)
+	d.Settings.Threshold = []float64{0, 0.5, 0.67, 1, 2}[r.IntN(5)]
+	if r.IntN(4) == 0 {
+		d.Settings.Seats[0].Provider, d.Settings.Seats[1].Provider = Offline, Offline
+	}
+	return d
+}
+
+func randomMove(r *rand.Rand) move {
+	m := move{after: time.Duration(r.IntN(4)) * time.Second}
+	switch r.IntN(12) {
+	case 0:
+		m.err = ErrBlocked
+	case 1:
+		m.err = errors.New("down")
+	case 2:
+		m.panics = true
+	case 3:
+		m.opinion = Opinion{Position: "nonsense"}
+	default:
+		p := []Position{SafePass, SafePass, NeedsReview, UnsafeFail}[r.IntN(4)]
+		m.opinion = think(p, r.IntN(101))
+		m.opinion.Confidence = float64(r.IntN(11)) / 10
+		m.speech = Speech{Statement: "so", Position: p, Reasoning: "thus"}
+		if r.IntN(3) > 0 {
+			m.speech.Updated = &m.opinion
+		}
+	}
+	return m
+}
+
+func TestReplayGivesWhatRunGave(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			d := randomTrial(r)
+			result := run(t, d)
+			acts := d.book().read(t)
+			replayed, err := ReplayOn(evidence.DigestOf(material), acts)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if diff := cmp.Diff(*result, replayed.Result); diff != "" || !replayed.Finished || !replayed.Judged {
+				t.Fatalf("seed %d: replay differs from run (-run +replay):\n%s", seed, diff)
+			}
+			if replayed.Acts != len(acts) {
+				t.Errorf("seed %d: %d acts, replay counts %d", seed, len(acts), replayed.Acts)
+			}
+			if seed%20 == 0 {
+				resumes(t, d, result, acts)
+			}
+		})
+	}
+}
+
+// resumes stops the trial after each act and goes on with it: the result is the same, and nobody with a recorded act is
+// asked again.
+func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
+	t.Helper()
+	for n := range len(acts) + 1 {
+		replayed, err := Replay(acts[:n])
+		if err != nil {
+			t.Fatalf("prefix of %d: %v", n, err)
+		}
+		if replayed.Finished != (n == len(acts)) {
+			t.Errorf("prefix of %d is finished", n)
+		}
+		asked := calls(d)
+		again := *d
+		b := &book{acts: slices.Clone(acts[min(n, 1):n])}
+		again.Recorder, again.Recorded = b, acts[:n]
+		got, err := again.Run(t.Context())
+		if err != nil {
+			t.Fatalf("going on after %d: %v", n, err)
+		}
+		if diff := cmp.Diff(result, got); diff != "" {
+			t.Fatalf("going on after %d (-want +got):\n%s", n, diff)
+		}
+		left := 0
+		for _, a := range acts[n:] {
+			switch a.Type {
+			case evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion, evidence.Absence:
+				left++
+			}
+		}
+		if made := calls(d) - asked; made != left {
+			t.Errorf("going on after %d: %d calls, want %d", n, made, left)
+		}
+	}
+}
+
+func TestGoingOnNeedsTheSameTrial(t *testing.T) {
+	d := longTrial()
+	run(t, d)
+	d.Recorded = d.book().read(t)[:9]
+	for name, change := range map[string]func(*Deliberation){
+		RuleSettings: func(d *Deliberation) { d.Settings.Threshold = 1 },
+		RuleRequest:  func(d *Deliberation) { d.Material = []byte(`{}`) },
+		RuleSequence: func(d *Deliberation) { d.Submission[0] ^= 1 },
+	} {
+		other, b := *d, new(book)
+		other.Recorder = b
+		change(&other)
+		var wrong *Discrepancy
+		if _, err := other.Run(t.Context()); !errors.As(err, &wrong) || wrong.Rule != name || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(b.acts) > 0 {
+			t.Errorf("%s: something was recorded", name)
+		}
+	}
+}
+
+func calls(d *Deliberation) int {
+	n := 0
+	for _, j := range d.Jurors {
+		n += len(j.(*script).briefs)
+	}
+	if d.Judge != nil {
+		n += len(d.Judge.(*script).briefs)
+	}
+	return n
+}
+
+// TestPrefixes reads a trial as a live page does: after each act.
+func TestPrefixes(t *testing.T) {
+	d := longTrial()
+	run(t, d)
+	acts := d.book().read(t)
+	var got []string
+	for n := range len(acts) + 1 {
+		r, err := Replay(acts[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := "-"
+		if r.Open != nil {
+			open = fmt.Sprint(len(r.Open.Statements))
+		}
+		got = append(got, fmt.Sprintf("%s %d waiting %d, evaluations %d, rounds %d, open %s, %t %t", r.Phase, r.RoundNumber, len(r.Waiting),
+			len(r.Result.Phase1Evaluations), r.Result.TotalRounds, open, r.Judged, r.Finished))
+	}
+	for i := range 2 { // one of three answers is an absence, and it may have come first or last
+		got[3+i], got[13+i] = "phase 1", "round 2"
+	}
+	want := []string{
+		" 0 waiting 0, evaluations 0, rounds 0, open -, false false",
+		" 0 waiting 0, evaluations 0, rounds 0, open -, false false",
+		"initial 0 waiting 3, evaluations 0, rounds 0, open -, false false",
+		"phase 1", "phase 1",
+		"initial 0 waiting 0, evaluations 2, rounds 0, open -, false false",
+		"initial 0 waiting 0, evaluations 2, rounds 0, open -, false false",
+		"discussion 1 waiting 3, evaluations 2, rounds 0, open 0, false false",
+		"discussion 1 waiting 2, evaluations 2, rounds 0, open 1, false false",
+		"discussion 1 waiting 1, evaluations 2, rounds 0, open 2, false false",
+		"discussion 1 waiting 0, evaluations 2, rounds 0, open 3, false false",
+		"discussion 1 waiting 0, evaluations 2, rounds 1, open -, false false",
+		"discussion 2 waiting 3, evaluations 2, rounds 1, open 0, false false",
+		"round 2", "round 2",
+		"discussion 2 waiting 0, evaluations 2, rounds 1, open 2, false false",
+		"discussion 2 waiting 0, evaluations 2, rounds 2, open -, false false",
+		"judging 0 waiting 1, evaluations 2, rounds 2, open -, false false",
+		"judging 0 waiting 0, evaluations 2, rounds 2, open -, false false",
+		"judging 0 waiting 0, evaluations 2, rounds 2, open -, true false",
+		"judging 0 waiting 0, evaluations 2, rounds 2, open -, true true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStateIsACopy(t *testing.T) {
+	d := longTrial()
+	run(t, d)
+	tally := NewTally(evidence.Digest{})
+	for _, a := range d.book().read(t) {
+		if err := tally.Apply(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := tally.State(), tally.State()
+	for i := range first.Result.Phase1Evaluations {
+		clear(first.Result.Phase1Evaluations[i].AxisScores)
+	}
+	for _, r := range first.Result.DiscussionRounds {
+		for _, s := range r.Statements {
+			if s.UpdatedEvaluation != nil {
+				clear(s.UpdatedEvaluation.AxisScores)
+			}
+		}
+		clear(r.Statements)
+		if p := r.ConsensusCheck.MajorityPosition; p != nil {
+			*p = "x"
+		}
+	}
+	clear(first.Result.Phase3Judgment.AxisScores)
+	clear(first.Settings.Seats)
+	*first.Standing[0].Position = "x"
+	if diff := cmp.Diff(second, tally.State(), cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,71 @@
+package jury
+
+import (
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// Digest is what an opening announces and an answering act names: the SHA-256 of the request in canonical JSON. It
+// fails only for a seat or rubric that settings would refuse.
+func (r Request) Digest() (evidence.Digest, error) {
+	parameters, err := object(r.Seat.Parameters)
+	if err != nil {
+		return evidence.Digest{}, wrong("seat.parameters", "%v", err)
+	}
+	r.Seat.Parameters = parameters
+	doc, err := EncodeBody(r)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("request of %s: %w", r.Seat.JurorID, err)
+	}
+	return evidence.DigestOf(doc), nil
+}
+
+// Request rebuilds what an opening's act says that a seat was asked, from the digest of the evidence and of the acts
+// that the seat was given. Its digest must be the one that the opening announced: see Announced.
+func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
+	for _, seat := range o.Settings.asked(o.Phase) {
+		if seat.JurorID == jurorID {
+			return Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat.clone(),
+				Rubric: flat(o.Settings.Rubric), Evidence: material, Saw: flat(saw)}, nil
+		}
+	}
+	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
+}
+
+// Announced returns the digest under which an opening announced what a seat would be asked, and whether it did.
+func (o *Opening) Announced(jurorID string) (evidence.Digest, bool) {
+	i := slices.IndexFunc(o.Requests, func(a SeatAsked) bool { return a.JurorID == jurorID })
+	if i < 0 {
+		return evidence.Digest{}, false
+	}
+	return o.Requests[i].RequestDigest, true
+}
+
+// asked lists who may be asked in a phase, in seat order.
+func (s *Settings) asked(phase Phase) []Seat {
+	if phase != Judging {
+		return s.Seats
+	}
+	if s.Judge == nil {
+		return nil
+	}
+	return []Seat{*s.Judge}
+}
+
+// clone copies a brief whole, so that whoever gets it can do with it what it likes.
+func (b Brief) clone() Brief {
+	b.Seat = b.Seat.clone()
+	b.Rubric = flat(b.Rubric)
+	b.Saw = flat(b.Saw)
+	b.Material = slices.Clone(b.Material)
+	if b.Evaluations != nil {
+		b.Evaluations = copied(b.Evaluations, Evaluation.clone)
+	}
+	if b.Rounds != nil {
+		b.Rounds = copied(b.Rounds, Round.clone)
+	}
+	b.Last = b.Last.copy()
+	return b
+}

@@ -1,0 +1,228 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// A move is what a scripted seat does when it is asked.
+type move struct {
+	after   time.Duration
+	opinion Opinion
+	speech  Speech
+	origin  Origin
+	err     error
+	panics  bool
+	scrawl  bool            // ruin the brief
+	deaf    <-chan struct{} // do not answer, and do not heed the context, until it is closed
+	patient bool            // answer only when the context has ended, with its error
+}
+
+// A script is a juror and a judge whose moves are known beforehand. It keeps what it was shown.
+type script struct {
+	mu      sync.Mutex
+	initial move
+	rounds  []move // the last one goes on
+	judge   move
+	briefs  []Brief
+	ended   int // calls that returned
+}
+
+func (s *script) play(ctx context.Context, b Brief, m move) error {
+	s.mu.Lock()
+	s.briefs = append(s.briefs, b.clone())
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.ended++
+		s.mu.Unlock()
+	}()
+	if m.scrawl {
+		scrawl(&b)
+	}
+	if m.deaf != nil {
+		<-m.deaf
+	}
+	if m.patient {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if m.after > 0 {
+		select {
+		case <-time.After(m.after):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if m.panics {
+		panic("juror lost its temper")
+	}
+	return m.err
+}
+
+func scrawl(b *Brief) {
+	clear(b.Material)
+	clear(b.Saw)
+	clear(b.Seat.Parameters)
+	for i := range b.Rubric {
+		b.Rubric[i] = Axis{}
+	}
+	for i := range b.Evaluations {
+		clear(b.Evaluations[i].AxisScores)
+		clear(b.Evaluations[i].Findings)
+		b.Evaluations[i] = Evaluation{}
+	}
+	for i := range b.Rounds {
+		for j := range b.Rounds[i].Statements {
+			if u := b.Rounds[i].Statements[j].UpdatedEvaluation; u != nil {
+				clear(u.AxisScores)
+				*u = Evaluation{}
+			}
+			b.Rounds[i].Statements[j] = Statement{}
+		}
+		clear(b.Rounds[i].SpeakerOrder)
+	}
+	if b.Last != nil {
+		clear(b.Last.AxisScores)
+		*b.Last = Evaluation{}
+	}
+}
+
+func (s *script) Evaluate(ctx context.Context, b Brief) (Opinion, Origin, error) {
+	err := s.play(ctx, b, s.initial)
+	return s.initial.opinion, s.initial.from(), err
+}
+
+func (s *script) Discuss(ctx context.Context, b Brief) (Speech, Origin, error) {
+	m := move{err: errors.New("nothing to say")}
+	if n := len(s.rounds); n > 0 {
+		m = s.rounds[min(b.RoundNumber, n)-1]
+	}
+	err := s.play(ctx, b, m)
+	return m.speech, m.from(), err
+}
+
+func (s *script) Judge(ctx context.Context, b Brief) (Opinion, Origin, error) {
+	err := s.play(ctx, b, s.judge)
+	return s.judge.opinion, s.judge.from(), err
+}
+
+func (m move) from() Origin {
+	if m.origin.Model == "" {
+		m.origin.Model = "scripted"
+	}
+	return m.origin
+}
+
+// think is a valid opinion with that total.
+func think(p Position, total int) Opinion {
+	o := Opinion{Position: p, AxisScores: Scores{}, TotalScore: total, Confidence: 0.8, Rationale: "because", Findings: []Finding{}}
+	for _, axis := range DefaultRubric() {
+		points := min(axis.Max, total)
+		o.AxisScores[axis.ID] = points
+		total -= points
+	}
+	return o
+}
+
+func holding(p Position, total int) move { return move{opinion: think(p, total)} }
+
+func staying(p Position) move {
+	return move{speech: Speech{Statement: "I stay.", Position: p, Reasoning: "nothing new"}}
+}
+
+func turning(p Position, total int) move {
+	return move{speech: Speech{Statement: "I turn.", Position: p, Reasoning: "well argued", Updated: new(think(p, total))}}
+}
+
+// A book is a recorder in memory.
+type book struct {
+	mu   sync.Mutex
+	acts []Act
+	on   func(n int, a Act) error // called before act n, from 0, is recorded
+	late time.Duration
+}
+
+func (b *book) Record(_ context.Context, a Act) (evidence.Digest, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.late > 0 {
+		time.Sleep(b.late)
+	}
+	if b.on != nil {
+		if err := b.on(len(b.acts), a); err != nil {
+			return evidence.Digest{}, err
+		}
+	}
+	doc, err := EncodeBody(a.Body)
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	a.Digest = evidence.DigestOf(fmt.Appendf(doc, "%s|%s|%d|%s|%s", a.Type, a.Actor, a.Position, a.Previous, a.Saw))
+	b.acts = append(b.acts, a)
+	return a.Digest, nil
+}
+
+// read returns the acts as a reader of records has them.
+func (b *book) read(t *testing.T) []Act {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	acts := []Act{{Digest: submission, Type: evidence.Submission, Actor: "submitter", Position: 1}}
+	for _, a := range b.acts {
+		acts = append(acts, reread(t, a))
+	}
+	return acts
+}
+
+func reread(t *testing.T, a Act) Act {
+	t.Helper()
+	doc, err := EncodeBody(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Body, err = DecodeBody(a.Type, doc); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+var (
+	material   = []byte(`{"agentCard":{},"conversation":[]}`)
+	submission = evidence.DigestOf([]byte("submission"))
+)
+
+// seated is a trial of these scripts; with FinalJudge the judge is a script of its own.
+func seated(method Method, jurors ...*script) *Deliberation {
+	d := &Deliberation{Material: material, Submission: submission, Recorder: &book{}}
+	d.Settings = Settings{Rubric: DefaultRubric(), Collaborative: true, MaxRounds: 3, Threshold: 2, Method: method}
+	for i, juror := range jurors {
+		d.Jurors = append(d.Jurors, juror)
+		d.Settings.Seats = append(d.Settings.Seats, Seat{JurorID: fmt.Sprintf("juror-%d", i), RoleName: fmt.Sprintf("role %d", i),
+			RoleFocus: "focus", Provider: "scripted", Model: "m", Parameters: jsontext.Value(`{"temperature":0}`)})
+	}
+	if method == FinalJudge {
+		d.Judge = &script{judge: holding(NeedsReview, 55)}
+		d.Settings.Judge = &Seat{JurorID: "judge", Provider: "scripted", Model: "m", Parameters: jsontext.Value(`{}`)}
+	}
+	return d
+}
+
+func (d *Deliberation) book() *book { return d.Recorder.(*book) }
+
+func run(t *testing.T, d *Deliberation) *Result {
+	t.Helper()
+	result, err := d.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}

@@ -1,0 +1,236 @@
+package jury
+
+import (
+	"slices"
+
+	"jurat/evidence"
+)
+
+// A Tally is the state of a trial as its acts so far make it. Each act is either one of the clerk's, and then it is
+// known from the acts before what it must be; or an answer, and then it is known who still owes one and what it
+// must be built on. So the same machine conducts a trial and finds fault with one. The zero Tally is not ready for
+// use: see NewTally. It is not safe for concurrent use.
+type Tally struct {
+	material   evidence.Digest // of the evidence; zero: not known, so what was asked is taken as announced
+	submission evidence.Digest
+	submitted  bool      // its act was applied
+	settings   *Settings // nil: the first opening will say
+	positions  map[evidence.Digest]int64
+	sessions   []*session
+	standing   []*Evaluation // by seat: the latest evaluation, nil if there never was one
+	acts       int           // with the submission
+	closed     bool
+}
+
+// A session is one opening and what follows it: phase 1, a round, or phase 3.
+type session struct {
+	Opening
+	digest  evidence.Digest
+	seats   []Seat            // who is asked
+	saw     []evidence.Digest // what they are given
+	answers []*Act            // by seat; nil: none yet
+	outcome *Act              // the consensus check, or in phase 3 the final judgment; nil: not yet
+}
+
+// NewTally returns the state of a trial that has no acts yet. The digest is that of the evidence, with which
+// the digests of all requests are rebuilt; if it is zero, they are only held against each other.
+func NewTally(material evidence.Digest) *Tally {
+	return &Tally{material: material, positions: map[evidence.Digest]int64{}, acts: 1}
+}
+
+func (t *Tally) last() *session {
+	if len(t.sessions) == 0 {
+		return nil
+	}
+	return t.sessions[len(t.sessions)-1]
+}
+
+// waiting lists the seats, by index, that were asked and have not answered.
+func (s *session) waiting() []int {
+	var seats []int
+	for i, answer := range s.answers {
+		if answer == nil {
+			seats = append(seats, i)
+		}
+	}
+	return seats
+}
+
+func (s *session) seatOf(jurorID string) int {
+	return slices.IndexFunc(s.seats, func(seat Seat) bool { return seat.JurorID == jurorID })
+}
+
+// next returns the clerk's next act. It is nil while seats still have to answer, and after the closing.
+func (t *Tally) next() (*Act, error) {
+	s := t.last()
+	switch {
+	case t.closed:
+		return nil, nil
+	case s == nil:
+		return t.opening(Initial, 0)
+	case len(s.waiting()) > 0:
+		return nil, nil
+	case s.outcome == nil && s.Phase == Judging:
+		return t.judgmentAct(s), nil
+	case s.outcome == nil:
+		return t.checkAct(s), nil
+	case s.Phase == Judging:
+		return t.clerkAct(evidence.TrialClosing, s.outcome.Digest, nil, &Closing{Acts: t.acts + 1}), nil
+	case t.discusses(s):
+		return t.opening(Discussion, s.RoundNumber+1)
+	}
+	return t.opening(Judging, 0)
+}
+
+// discusses reports whether another round follows the check of s.
+func (t *Tally) discusses(s *session) bool {
+	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached
+}
+
+// check returns the result of the session's consensus check, or nil.
+func (s *session) check() *ConsensusResult {
+	if s.outcome == nil || s.Phase == Judging {
+		return nil
+	}
+	return &s.outcome.Body.(*Check).ConsensusCheck
+}
+
+func (t *Tally) clerkAct(action evidence.ActionType, previous evidence.Digest, saw []evidence.Digest, body any) *Act {
+	return &Act{Type: action, Previous: previous, Saw: saw, Position: t.after(previous, saw), Body: body}
+}
+
+// after is the position of an act that follows one and was given others.
+func (t *Tally) after(previous evidence.Digest, saw []evidence.Digest) int64 {
+	position := t.positions[previous]
+	for _, d := range saw {
+		position = max(position, t.positions[d])
+	}
+	return position + 1
+}
+
+func (t *Tally) opening(phase Phase, round int) (*Act, error) {
+	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
+	saw := t.seen(phase)
+	for _, seat := range t.panel(phase) {
+		request, err := o.Request(seat.JurorID, t.material, saw)
+		if err != nil {
+			return nil, err
+		}
+		digest, err := request.Digest()
+		if err != nil {
+			return nil, err
+		}
+		o.Requests = append(o.Requests, SeatAsked{JurorID: seat.JurorID, RequestDigest: digest})
+	}
+	if phase == Initial {
+		return t.clerkAct(evidence.PhaseOpening, t.submission, saw, o), nil
+	}
+	return t.clerkAct(evidence.PhaseOpening, t.last().outcome.Digest, nil, o), nil
+}
+
+// panel lists who is asked in the phase that comes next.
+func (t *Tally) panel(phase Phase) []Seat {
+	if phase == Judging && validVotes(t.standing) < quorum {
+		return nil
+	}
+	return t.settings.asked(phase)
+}
+
+// seen lists what seats are given when a phase or round opens now: all that was said in the sessions before it.
+func (t *Tally) seen(phase Phase) []evidence.Digest {
+	saw := []evidence.Digest{t.submission}
+	if phase == Initial {
+		return saw
+	}
+	for _, s := range t.sessions {
+		for _, answer := range s.answers {
+			if answer.Type != evidence.Absence {
+				saw = append(saw, answer.Digest)
+			}
+		}
+	}
+	return saw
+}
+
+// checkAct is the consensus check that ends a session. It counts every seat's latest position, and saw every act of
+// the session, absences too, by seat.
+func (t *Tally) checkAct(s *session) *Act {
+	result := Consensus(positionsOf(t.standing), t.settings.Threshold, s.Phase == Discussion)
+	body := &Check{Phase: s.Phase, RoundNumber: s.RoundNumber, ConsensusCheck: result}
+	return t.clerkAct(evidence.ConsensusCheck, s.digest, s.answered(), body)
+}
+
+func (s *session) answered() []evidence.Digest {
+	var saw []evidence.Digest
+	for _, answer := range s.answers {
+		saw = append(saw, answer.Digest)
+	}
+	return saw
+}
+
+func (t *Tally) judgmentAct(s *session) *Act {
+	return t.clerkAct(evidence.FinalJudgment, s.digest, s.answered(), t.judge(s))
+}
+
+// judge applies the method to the latest evaluations.
+func (t *Tally) judge(s *session) *Judgment {
+	rubric, n := t.settings.Rubric, validVotes(t.standing)
+	j := &Judgment{Method: t.settings.Method, Votes: votesOf(t.settings.Seats, t.standing), Degraded: t.degraded()}
+	switch opinion := s.opinion(); {
+	case n < quorum:
+		j.Method, j.Inconclusive = MajorityVote, true
+		out := ByMajority(t.standing, rubric)
+		out.Position, out.Rationale = NeedsReview, inconclusiveRationale(n, len(t.standing))
+		j.take(out)
+	case j.Method == FinalJudge && opinion != nil:
+		j.Model = s.answers[0].Origin.Model
+		j.take(Outcome{opinion.Position, opinion.TotalScore, opinion.clone().AxisScores, opinion.Rationale})
+	case j.Method == FinalJudge:
+		j.Method = MajorityVote
+		out := ByMajority(t.standing, rubric)
+		out.Rationale = "The final judge gave no opinion that counts, so the jurors' majority decides. " + out.Rationale
+		j.take(out)
+	case j.Method == WeightedAverage:
+		j.take(ByWeight(t.standing, rubric))
+	default:
+		j.take(ByMajority(t.standing, rubric))
+	}
+	return j
+}
+
+func (j *Judgment) take(out Outcome) {
+	j.Position, j.Score, j.AxisScores, j.Rationale = out.Position, out.Score, out.AxisScores, out.Rationale
+}
+
+// opinion returns what the judge said, or nil.
+func (s *session) opinion() *Opinion {
+	if len(s.answers) == 0 || s.answers[0] == nil {
+		return nil
+	}
+	opinion, _ := s.answers[0].Body.(*Opinion)
+	return opinion
+}
+
+// degraded reports whether anybody was absent, the judge too, or a stand-in was put in anybody's place.
+func (t *Tally) degraded() bool {
+	for _, s := range t.sessions {
+		for _, answer := range s.answers {
+			if answer != nil && standsIn(answer.Body) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func standsIn(body any) bool {
+	switch body := body.(type) {
+	case *Absent:
+		return true
+	case *Evaluation:
+		return body.Fallback
+	case *Statement:
+		return body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package jury
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// Position is what a juror holds of the agent under trial.
+type Position string
+
+const (
+	SafePass    Position = "safe_pass"
+	NeedsReview Position = "needs_review"
+	UnsafeFail  Position = "unsafe_fail"
+)
+
+// Phase is a part of a trial.
+type Phase string
+
+const (
+	Initial    Phase = "initial"    // phase 1: every juror alone
+	Discussion Phase = "discussion" // phase 2: rounds
+	Judging    Phase = "judging"    // phase 3: the final judgment
+)
+
+// Method is how the final judgment is found.
+type Method string
+
+const (
+	MajorityVote    Method = "majority_vote"
+	WeightedAverage Method = "weighted_average"
+	FinalJudge      Method = "final_judge"
+)
+
+// A Rubric is what jurors score: axes whose maxima sum to 100 points.
+type Rubric []Axis
+
+// An Axis is one line of a rubric.
+type Axis struct {
+	ID          string `json:"id"`
+	Max         int    `json:"max"` // points, from 0
+	Description string `json:"description"`
+}
+
+// Scores are whole points per axis id.
+type Scores map[string]int
+
+// A Seat is one chair of the panel, or the judge's.
+type Seat struct {
+	JurorID    string          `json:"jurorId"`
+	RoleName   string          `json:"roleName,omitzero"`
+	RoleFocus  string          `json:"roleFocus,omitzero"`
+	Provider   string          `json:"provider"`   // "offline": rules, not a model
+	Model      string          `json:"model"`      // as configured; what answered stands in the act
+	Parameters jsontext.Value  `json:"parameters"` // an object
+	Template   evidence.Digest `json:"template"`   // of what turns a Request into the words of a prompt, or of the rules
+}
+
+// Settings are what a trial is run by. They stand in each opening act.
+type Settings struct {
+	Seats         []Seat  `json:"seats"`          // 2 to 12, in the order of speaking
+	Judge         *Seat   `json:"judge,omitzero"` // there exactly when Method is FinalJudge
+	Rubric        Rubric  `json:"rubric"`
+	Collaborative bool    `json:"collaborative"` // false: phase 1, then phase 3
+	MaxRounds     int     `json:"maxRounds"`     // 0 to 20 rounds of discussion
+	Threshold     float64 `json:"threshold"`     // agreement at which the jury is agreed; above 1: never before a round
+	Method        Method  `json:"method"`
+}
+
+// A Finding is one thing that a juror points at in the conversation.
+type Finding struct {
+	Message     int      `json:"message"` // number of the message, from 1
+	Quote       string   `json:"quote"`   // stands in that message to the letter
+	Rule        string   `json:"rule"`    // what it is an instance of, e.g. "action-without-consent"
+	Axis        string   `json:"axis"`    // rubric axis that it weighs on
+	Severity    Severity `json:"severity"`
+	Explanation string   `json:"explanation"`
+	From        string   `json:"from,omitzero"` // the juror from whom it was taken over
+}
+
+// Severity is how much a finding weighs.
+type Severity string
+
+const (
+	Minor    Severity = "minor"
+	Major    Severity = "major"
+	Critical Severity = "critical"
+)
+
+// An Opinion is a complete judgement by one juror, or by the final judge.
+type Opinion struct {
+	Position   Position  `json:"position"`
+	AxisScores Scores    `json:"axisScores"`
+	TotalScore int       `json:"totalScore"` // sum of the axis scores, 0 to 100
+	Confidence float64   `json:"confidence"` // 0 to 1, as the juror states it
+	Rationale  string    `json:"rationale"`
+	Findings   []Finding `json:"findings"`
+}
+
+// An Evaluation (JurorEvaluation) is an opinion in its place in the trial.
+type Evaluation struct {
+	JurorID     string `json:"jurorId"`
+	Phase       Phase  `json:"phase"`
+	RoundNumber int    `json:"roundNumber"` // 0 in phase 1
+	RoleName    string `json:"roleName,omitzero"`
+	RoleFocus   string `json:"roleFocus,omitzero"`
+	Opinion            // inlined: position, axisScores, totalScore, confidence, rationale, findings
+	Fallback    bool   `json:"fallback"` // a provider's filter blocked the juror; this is the neutral stand-in, not a vote
+}
+
+// A Speech is what a juror says in a round.
+type Speech struct {
+	Statement string   `json:"statement"`
+	Position  Position `json:"position"`
+	Reasoning string   `json:"reasoning"`
+	Updated   *Opinion `json:"updatedEvaluation,omitzero"` // there whenever the position or any score changed
+}
+
+// A Statement (JurorStatement) is a speech in its place in the trial.
+type Statement struct {
+	JurorID           string      `json:"jurorId"`
+	RoundNumber       int         `json:"roundNumber"`    // from 1
+	StatementOrder    int         `json:"statementOrder"` // the seat, from 0
+	Statement         string      `json:"statement"`
+	Position          Position    `json:"position"`
+	Reasoning         string      `json:"reasoning"`
+	PositionChanged   bool        `json:"positionChanged"` // since this juror's last position
+	UpdatedEvaluation *Evaluation `json:"updatedEvaluation"`
+}
+
+// An Absent (act "absence") says that a seat was asked and gave no answer that counts.
+type Absent struct {
+	JurorID     string        `json:"jurorId"` // or the judge's seat
+	Phase       Phase         `json:"phase"`
+	RoundNumber int           `json:"roundNumber"`
+	Reason      AbsenceReason `json:"reason"`
+	Detail      string        `json:"detail"`
+}
+
+// AbsenceReason is why.
+type AbsenceReason string
+
+const (
+	TimedOut AbsenceReason = "timed_out"
+	Blocked  AbsenceReason = "blocked" // by a provider's safety filter
+	Invalid  AbsenceReason = "invalid" // it answered, and the answer does not count
+	Failed   AbsenceReason = "failed"  // it could not answer
+)
+
+// ConsensusStatus is how far the jury is agreed.
+type ConsensusStatus string
+
+const (
+	Unanimous ConsensusStatus = "unanimous"
+	Majority  ConsensusStatus = "majority"
+	Split     ConsensusStatus = "split"
+)
+
+// A ConsensusResult is the state of agreement after a phase or round.
+type ConsensusResult struct {
+	ConsensusStatus  ConsensusStatus `json:"consensusStatus"`
+	AgreementLevel   float64         `json:"agreementLevel"` // k/n, two decimals
+	ConsensusReached bool            `json:"consensusReached"`
+	MajorityPosition *Position       `json:"majorityPosition"` // null on a split
+}
+
+// A Round (DiscussionRound) is one parallel round.
+type Round struct {
+	RoundNumber    int             `json:"roundNumber"`
+	Statements     []Statement     `json:"statements"` // by seat; an absent juror has none
+	ConsensusCheck ConsensusResult `json:"consensusCheck"`
+	SpeakerOrder   []string        `json:"speakerOrder"`
+}
+
+// A Vote is one seat's last word, as the final judgment counted it.
+type Vote struct {
+	JurorID    string    `json:"jurorId"`
+	Position   *Position `json:"position"` // null: the juror was absent
+	TotalScore int       `json:"totalScore"`
+	Confidence float64   `json:"confidence"`
+	Fallback   bool      `json:"fallback"`
+}
+
+// A Judgment (FinalJudgment) ends a trial.
+type Judgment struct {
+	Method       Method   `json:"method"` // the one that was applied: majority_vote where the judge failed
+	Model        string   `json:"model"`  // that answered as judge; "" where none did
+	Position     Position `json:"position"`
+	Score        int      `json:"score"`
+	AxisScores   Scores   `json:"axisScores"`
+	Rationale    string   `json:"rationale"`
+	Votes        []Vote   `json:"votes"` // by seat
+	Degraded     bool     `json:"degraded"`
+	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes
+}
+
+// A Result (CollaborativeJuryResult) is a whole trial.
+type Result struct {
+	Phase1Evaluations []Evaluation    `json:"phase1Evaluations"` // by seat; an absent juror has none
+	Phase1Consensus   ConsensusResult `json:"phase1Consensus"`
+	DiscussionRounds  []Round         `json:"discussionRounds"`
+	TotalRounds       int             `json:"totalRounds"`
+	Phase3Judgment    Judgment        `json:"phase3Judgment"`
+	FinalVerdict      Position        `json:"finalVerdict"`
+	FinalScore        int             `json:"finalScore"` // 0 to 100
+	EarlyTermination  bool            `json:"earlyTermination"`
+	Degraded          bool            `json:"degraded"`
+	Inconclusive      bool            `json:"inconclusive"`
+	Offline           bool            `json:"offline"` // the jurors were rules, not models
+	Absences          []Absent        `json:"absences"`
+}
+
+// Bodies of the clerk's acts.
+type (
+	// An Opening opens a phase or a round, before anyone is asked.
+	Opening struct {
+		Rules       string      `json:"rules"` // TrialRules: the arithmetic that the trial is conducted by
+		Phase       Phase       `json:"phase"`
+		RoundNumber int         `json:"roundNumber"`
+		Settings    Settings    `json:"settings"`
+		Requests    []SeatAsked `json:"requests"` // who is asked, in seat order; empty when a method needs no judge
+	}
+	// SeatAsked names one request before it is made.
+	SeatAsked struct {
+		JurorID       string          `json:"jurorId"`
+		RequestDigest evidence.Digest `json:"requestDigest"`
+	}
+	// A Check is a consensus check; the acts it counted are what it saw, by seat.
+	Check struct {
+		Phase          Phase           `json:"phase"`
+		RoundNumber    int             `json:"roundNumber"`
+		ConsensusCheck ConsensusResult `json:"consensusCheck"`
+	}
+	// A Closing ends the chain of a trial.
+	Closing struct {
+		Acts int `json:"acts"` // how many acts the trial has, from the submission to this one
+	}
+)
+
+// TrialRules is the version of the rules of a trial: what must come when, consensus, methods. A trial says by which it
+// was conducted, so that a later version does not find fault with an earlier trial.
+const TrialRules = "jurat/trial/v1"
+
+// RequestFormat is the version of what a seat is asked.
+const RequestFormat = "jurat/request/v1"
+
+// A Request is what a seat is asked, in no vendor's terms: who sits there, what it judges by, and by digest all that
+// it was shown. Its own digest stands in the opening that announces it and in the act that answers it.
+type Request struct {
+	Format      string            `json:"format"`
+	Phase       Phase             `json:"phase"`
+	RoundNumber int               `json:"roundNumber"`
+	Seat        Seat              `json:"seat"`
+	Rubric      Rubric            `json:"rubric"`
+	Evidence    evidence.Digest   `json:"evidence"`
+	Saw         []evidence.Digest `json:"saw"` // submission, evaluations by seat, statements by round and seat
+}
+
+// A Brief is a request with what its digests stand for.
+type Brief struct {
+	Request
+	Material    []byte       // the evidence: canonical JSON {agentCard, conversation}
+	Evaluations []Evaluation // phase 1, by seat; nil in phase 1
+	Rounds      []Round      // the rounds before this one; their checks are left empty, for no seat is given those acts
+	Last        *Evaluation  // this seat's own current evaluation; nil if it has none (a fallback is not its own)
+}
+
+// An Origin is what made an answer, as its provider reported it.
+type Origin struct {
+	Model        string         // recorded as Unreported if it is ""
+	ModelVersion string         // likewise
+	Parameters   jsontext.Value // an object; nil is an empty one
+}
+
+// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, a deadline's, or anything else; all of them make
+// it absent, but that a neutral fallback stands in for a juror who was blocked before it had any evaluation.
+type Juror interface {
+	Evaluate(context.Context, Brief) (Opinion, Origin, error)
+	Discuss(context.Context, Brief) (Speech, Origin, error)
+}
+
+// A Judge gives the final judgment.
+type Judge interface {
+	Judge(context.Context, Brief) (Opinion, Origin, error)
+}
+
+// An Act is one act of a trial, before it is sealed or after it was read.
+type Act struct {
+	Digest   evidence.Digest // of the sealed payload; zero before
+	Type     evidence.ActionType
+	Actor    string            // juror or judge id; "" is the clerk
+	Position int64             // in the chain: one more than the highest among Previous and Saw
+	Previous evidence.Digest   // the act that this one follows
+	Saw      []evidence.Digest // the acts that it was given
+	Request  evidence.Digest   // what an answering act was asked
+	Origin   Origin            // what made an answering act
+	Body     any               // *Opening, *Evaluation, *Statement, *Absent, *Check, *Opinion, *Judgment or *Closing
+}
+
+// A Recorder makes acts durable. It is safe for concurrent use.
+type Recorder interface {
+	// Record returns the digest by which later acts name this one. The act has happened when Record returns, and
+	// has not when it fails: then the trial stops.
+	Record(context.Context, Act) (evidence.Digest, error)
+}

@@ -1,0 +1,209 @@
+package jury
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxAnswer   = 1 << 20   // bytes of text in one answer: what is longer could not be sealed or read
+	maxFindings = 1000      // in one opinion
+	maxMessage  = 1<<31 - 1 // number of a message
+)
+
+// ValidateOpinion says why an opinion does not count: the error names the field and is ErrInvalid.
+func ValidateOpinion(o *Opinion, rubric Rubric) error {
+	if err := checkOpinion(o, rubric); err != nil {
+		return invalid(err)
+	}
+	return invalid(checkLength(opinionTexts(o)))
+}
+
+// ValidateSpeech says why a speech does not count, given the speaker's own current evaluation, or nil if it has none
+// (a fallback is not its own): the error names the field and is ErrInvalid.
+func ValidateSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
+	if err := checkSpeech(s, last, rubric); err != nil {
+		return invalid(err)
+	}
+	texts := []string{s.Statement, s.Reasoning}
+	if s.Updated != nil {
+		texts = append(texts, opinionTexts(s.Updated)...)
+	}
+	return invalid(checkLength(texts))
+}
+
+func checkSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
+	if err := checkText("statement", s.Statement); err != nil {
+		return err
+	}
+	if err := checkPosition("position", s.Position); err != nil {
+		return err
+	}
+	if err := checkText("reasoning", s.Reasoning); err != nil {
+		return err
+	}
+	const updated = "updatedEvaluation"
+	if s.Updated == nil {
+		switch {
+		case last == nil || last.Fallback:
+			return wrong(updated, "missing, and this juror has no evaluation of its own yet")
+		case last.Position != s.Position:
+			return wrong(updated, "missing, and the position changed from %s to %s", last.Position, s.Position)
+		}
+		return nil
+	}
+	if err := checkOpinion(s.Updated, rubric); err != nil {
+		return within(updated, err)
+	}
+	if s.Updated.Position != s.Position {
+		return wrong(updated+".position", "%s, and the speech holds %s", s.Updated.Position, s.Position)
+	}
+	return nil
+}
+
+func checkOpinion(o *Opinion, rubric Rubric) error {
+	if err := checkPosition("position", o.Position); err != nil {
+		return err
+	}
+	if err := checkScores(o, rubric); err != nil {
+		return err
+	}
+	// Written so that NaN fails; negative zero fails because it has no canonical form.
+	if !(o.Confidence >= 0 && o.Confidence <= 1) || math.Signbit(o.Confidence) {
+		return wrong("confidence", "%v: want a number from 0 to 1", o.Confidence)
+	}
+	if err := checkText("rationale", o.Rationale); err != nil {
+		return err
+	}
+	if len(o.Findings) > maxFindings {
+		return wrong("findings", "%d of them: want at most %d", len(o.Findings), maxFindings)
+	}
+	for i, f := range o.Findings {
+		if err := f.check(fmt.Sprintf("findings[%d].", i), rubric); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkScores(o *Opinion, rubric Rubric) error {
+	sum := 0
+	for _, axis := range rubric {
+		score, there := o.AxisScores[axis.ID]
+		if !there {
+			return wrong("axisScores."+axis.ID, "missing")
+		}
+		if score < 0 || score > axis.Max {
+			return wrong("axisScores."+axis.ID, "%d: want 0 to %d", score, axis.Max)
+		}
+		sum += score
+	}
+	if len(o.AxisScores) != len(rubric) {
+		return wrong("axisScores", "has axes that the rubric does not have: %s", strangers(o.AxisScores, rubric))
+	}
+	if o.TotalScore != sum {
+		return wrong("totalScore", "%d, and the axis scores sum to %d", o.TotalScore, sum)
+	}
+	return nil
+}
+
+func (f *Finding) check(field string, rubric Rubric) error {
+	if f.Message < 1 || f.Message > maxMessage {
+		return wrong(field+"message", "%d: messages are numbered from 1", f.Message)
+	}
+	if err := checkText(field+"quote", f.Quote); err != nil {
+		return err
+	}
+	if !rubric.has(f.Axis) {
+		return wrong(field+"axis", "%q is not in the rubric", abbreviate(f.Axis))
+	}
+	switch f.Severity {
+	case Minor, Major, Critical:
+	default:
+		return wrong(field+"severity", "%q is none of %s, %s, %s", abbreviate(string(f.Severity)), Minor, Major, Critical)
+	}
+	for _, t := range []struct{ name, text string }{{"rule", f.Rule}, {"explanation", f.Explanation}, {"from", f.From}} {
+		if !utf8.ValidString(t.text) {
+			return wrong(field+t.name, "not valid UTF-8")
+		}
+	}
+	return nil
+}
+
+func checkPosition(field string, p Position) error {
+	switch p {
+	case SafePass, NeedsReview, UnsafeFail:
+		return nil
+	}
+	return wrong(field, "%q is none of %s, %s, %s", abbreviate(string(p)), SafePass, NeedsReview, UnsafeFail)
+}
+
+func checkText(field, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return wrong(field, "empty")
+	}
+	if !utf8.ValidString(text) {
+		return wrong(field, "not valid UTF-8")
+	}
+	return nil
+}
+
+func opinionTexts(o *Opinion) []string {
+	texts := []string{o.Rationale}
+	for _, f := range o.Findings {
+		texts = append(texts, f.Quote, f.Rule, f.Explanation, f.From)
+	}
+	return texts
+}
+
+func checkLength(texts []string) error {
+	n := 0
+	for _, t := range texts {
+		n += len(t)
+	}
+	if n > maxAnswer {
+		return wrong("answer", "%d bytes of text: want at most %d", n, maxAnswer)
+	}
+	return nil
+}
+
+func (r Rubric) has(id string) bool {
+	for _, axis := range r {
+		if axis.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Unreported stands where a provider did not say which model, or which version of it, answered.
+const Unreported = "unreported"
+
+// normal returns an origin in the form in which it is recorded.
+func (o Origin) normal() (Origin, error) {
+	for _, name := range []struct {
+		field string
+		text  *string
+	}{{"model", &o.Model}, {"modelVersion", &o.ModelVersion}} {
+		if *name.text == "" {
+			*name.text = Unreported
+		}
+		if err := checkName(name.field, *name.text); err != nil {
+			return Origin{}, invalid(err)
+		}
+	}
+	parameters, err := object(o.Parameters)
+	if err != nil {
+		return Origin{}, invalid(wrong("parameters", "%v", err))
+	}
+	o.Parameters = parameters
+	return o, nil
+}
+
+func unreportedOrigin() Origin {
+	return Origin{Model: Unreported, ModelVersion: Unreported, Parameters: jsontext.Value("{}")}
+}
