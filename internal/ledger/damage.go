@@ -1,0 +1,82 @@
+package ledger
+
+import "fmt"
+
+// DamageKind says what is wrong.
+type DamageKind string
+
+const (
+	DamageMissingRow   DamageKind = "missing_row"
+	DamageUnreadable   DamageKind = "unreadable_row"
+	DamageDigest       DamageKind = "payload_changed"
+	DamageKeys         DamageKind = "keys_changed"
+	DamageRow          DamageKind = "row_changed"
+	DamageMoved        DamageKind = "row_moved"
+	DamageDuplicate    DamageKind = "duplicate"
+	DamageLookup       DamageKind = "lookup"
+	DamageExtraRow     DamageKind = "row_beyond_head"
+	DamageMissingHash  DamageKind = "missing_hash"
+	DamageHash         DamageKind = "hash_changed"
+	DamageBelow        DamageKind = "history_changed"
+	DamageExtraHash    DamageKind = "hash_beyond_head"
+	DamageHead         DamageKind = "head"
+	DamageNoCheckpoint DamageKind = "checkpoint_missing"
+	DamageKey          DamageKind = "checkpoint_not_ours"
+	DamageFork         DamageKind = "checkpoint_contradicts"
+	DamageCut          DamageKind = "tail_cut"
+	DamageUnpublished  DamageKind = "published_missing"
+	DamagePublished    DamageKind = "published_not_ours"
+	DamageBehind       DamageKind = "published_ahead"
+	DamagePublicFork   DamageKind = "published_contradicts"
+	DamageCheck        DamageKind = "check_failed"
+	DamageStore        DamageKind = "store"
+)
+
+var meanings = map[DamageKind]string{
+	DamageMissingRow:   "a record that was logged is not in the store any more; its hash is still in the tree",
+	DamageUnreadable:   "what stands in the row is not a record",
+	DamageDigest:       "the payload is not the one that was signed: its digest is another than the row's",
+	DamageKeys:         "the row can be found under an id, a digest or a chain that its payload does not have",
+	DamageRow:          "the record is not the one that was logged at this place: payload or signatures were changed",
+	DamageMoved:        "the record was logged at another place: the order was changed",
+	DamageDuplicate:    "the same record or payload stands in the log twice",
+	DamageLookup:       "the record is in the log and cannot be found by its id or digest",
+	DamageExtraRow:     "a row stands beyond the end of the log: it was never committed, or the head was set back",
+	DamageMissingHash:  "a stored hash is missing; it can be computed again",
+	DamageHash:         "a stored hash was changed: the records and the hashes around it agree on another value",
+	DamageBelow:        "hashes were changed together with what is below them: the hash above still tells of other records",
+	DamageExtraHash:    "a hash stands beyond the end of the log: the head was set back",
+	DamageHead:         "the head is not the root of the records that are there",
+	DamageNoCheckpoint: "the signed checkpoint is gone",
+	DamageKey:          "the checkpoint is not signed by this log's key",
+	DamageFork:         "the log's key has signed another history than this one",
+	DamageCut:          "the log's key has signed for more records than there are: the end was cut off",
+	DamageUnpublished:  "the log has signed checkpoints, and the place outside where the last one is kept is empty",
+	DamagePublished:    "the published checkpoint is not signed by this log's key",
+	DamageBehind:       "a checkpoint over more records was published: the store came back from a backup, or its end was cut off",
+	DamagePublicFork:   "a checkpoint over another history was published: this is not the log that the public knows",
+	DamageCheck:        "the record is the one that was logged, and does not hold what it must",
+	DamageStore:        "the database complains",
+}
+
+// Meaning says in a sentence what such a damage means.
+func (k DamageKind) Meaning() string { return meanings[k] }
+
+// Damage is one thing that is wrong with a log.
+type Damage struct {
+	Kind     DamageKind
+	Index    int64  // the record's place in the log; -1 when it is not about one record
+	RecordID string // as the row says; "" when unknown
+	Detail   string
+}
+
+func (d Damage) String() string {
+	where := ""
+	if d.Index >= 0 {
+		where = fmt.Sprintf(" at %d", d.Index)
+	}
+	if d.RecordID != "" {
+		where += fmt.Sprintf(" (record %s)", d.RecordID)
+	}
+	return fmt.Sprintf("%s%s: %s: %s", d.Kind, where, d.Kind.Meaning(), d.Detail)
+}

@@ -1,0 +1,206 @@
+package ledger_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/sqlite"
+)
+
+// Keys of these tests. Anybody can sign with them.
+var (
+	logSigner, logVerifier     = logKey("jurat.example/log")
+	otherSigner, otherVerifier = logKey("other.example/log")
+	actorKey                   = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	actor                      = []evidence.Signer{must(evidence.NewSigner(actorKey, rand.Reader))}
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func logKey(name string) (note.Signer, note.Verifier) {
+	seed := sha256.Sum256([]byte(name))
+	private, public, err := note.GenerateKey(bytes.NewReader(seed[:]), name)
+	if err != nil {
+		panic(err)
+	}
+	return must(note.NewSigner(private)), must(note.NewVerifier(public))
+}
+
+// clock stamps with the imprint itself, which a test can check.
+type clock struct{}
+
+func (clock) Stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
+	return append([]byte("stamped "), imprint[:]...), ctx.Err()
+}
+
+// genuine checks signature and token as the fixture makes them.
+func genuine(r *evidence.Record) error {
+	if len(r.Timestamps) == 0 {
+		return errors.New("no time stamp")
+	}
+	imprint := r.Imprint()
+	if !bytes.Equal(r.Timestamps[0].Token, append([]byte("stamped "), imprint[:]...)) {
+		return errors.New("the time stamp is over something else")
+	}
+	return r.CheckSignature(0, actorKey.Public())
+}
+
+func config(store ledger.Store) ledger.Config {
+	return ledger.Config{Store: store, Signer: logSigner, Verifier: logVerifier, Stamper: clock{}}
+}
+
+// folder is a data folder: a database and the checkpoint beside it.
+type folder string
+
+func (f folder) database() string { return filepath.Join(string(f), "log.db") }
+
+func (f folder) published() ledger.CheckpointFile {
+	return ledger.CheckpointFile(filepath.Join(string(f), "checkpoint"))
+}
+
+func (f folder) config(store ledger.Store) ledger.Config {
+	c := config(store)
+	c.Published = f.published()
+	return c
+}
+
+func (f folder) create(t testing.TB) *ledger.Ledger {
+	t.Helper()
+	store, err := sqlite.Create(t.Context(), f.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Create(t.Context(), f.config(store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// open opens the ledger, or says why not.
+func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), f.database())
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(t.Context(), f.config(store))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, nil
+}
+
+func (f folder) fsck(t testing.TB) []ledger.Damage {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), f.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	return fsck(t, f.config(store))
+}
+
+func fsck(t testing.TB, c ledger.Config) []ledger.Damage {
+	t.Helper()
+	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{Check: genuine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func wantClean(t testing.TB, found []ledger.Damage) {
+	t.Helper()
+	for _, d := range found {
+		t.Errorf("damage: %v", d)
+	}
+}
+
+func inMemory(t testing.TB) (*ledger.Ledger, ledger.Config) {
+	t.Helper()
+	c := config(memory.New())
+	l, err := ledger.Create(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, c
+}
+
+const someAct = `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
+	"prompt":"May I?","response":"You may.","parameters":{"temperature":0.5}%s}`
+
+// act is a draft; more is further members, with a comma before each.
+func act(more string) *evidence.Draft {
+	return must(evidence.ParseDraft(fmt.Appendf(nil, someAct, more)))
+}
+
+func seal(t testing.TB, l *ledger.Ledger, more string) *evidence.Record {
+	t.Helper()
+	r, err := l.Seal(t.Context(), act(more), actor, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func sealMany(t testing.TB, l *ledger.Ledger, n int) (records []*evidence.Record) {
+	t.Helper()
+	for range n {
+		records = append(records, seal(t, l, ""))
+	}
+	return records
+}
+
+func wantError(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+// wantOnce checks that each of these ids is in the log exactly once.
+func wantOnce(t testing.TB, l *ledger.Ledger, ids []string) {
+	t.Helper()
+	times := map[string]int{}
+	for r, err := range l.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[r.Payload.RecordID]++
+	}
+	for _, id := range ids {
+		if times[strings.TrimSpace(id)] != 1 {
+			t.Errorf("record %s is in the log %d times", id, times[id])
+		}
+	}
+}
+
+func itoa(n int64) string { return fmt.Sprint(n) }
+
+// blob and text write SQL literals.
+func blob(data []byte) string { return fmt.Sprintf("x'%x'", data) }
+
+func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,200 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// FsckOptions says what Fsck does beside reading.
+type FsckOptions struct {
+	Progress func(done, total int64)      // told after every page of rows; nil: nobody is told
+	Check    func(*evidence.Record) error // held against every intact record, such as its signatures; nil: nothing is
+}
+
+// Fsck reads everything, changes nothing, and names every damage. It returns an error only when it could not read on.
+// It is not a method, because what Open refuses is what it is most needed for. It needs the Store, the Verifier and,
+// to know of a log that went back in time, Published. Records that are appended meanwhile are left to the next time.
+//
+// The checkpoint vouches for the root, a hash for the two below it, and a leaf for its record. So when two of them
+// disagree, the hash above says which of them was changed.
+func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("checking ledger: %w", err)
+	}
+	f := &fsck{cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, strays: map[tlog.Hash]int64{}, logged: map[tlog.Hash]int64{}}
+	if err := f.run(ctx); err != nil {
+		return f.found, fmt.Errorf("checking ledger: %w", err)
+	}
+	return f.found, nil
+}
+
+// fsck is one reading of a log.
+type fsck struct {
+	cfg     Config
+	options FsckOptions
+	found   []Damage
+
+	head   Head
+	claims []claim             // checkpoints to be held against the tree
+	roots  map[int64]tlog.Hash // of the sizes that claims name, computed in passing
+	edge   []tlog.Hash         // by level: the last complete hash, as far as can be said what it should be
+
+	strays map[tlog.Hash]int64 // leaf hashes of records that are not what was logged, with their places
+	logged map[tlog.Hash]int64 // what was logged in those places
+}
+
+// A claim is a signed checkpoint's word on the log.
+type claim struct {
+	Head
+	larger, other DamageKind // when the log is smaller; when it is another
+}
+
+func (f *fsck) report(kind DamageKind, index int64, id, format string, args ...any) {
+	f.found = append(f.found, Damage{Kind: kind, Index: index, RecordID: id, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (f *fsck) run(ctx context.Context) (err error) {
+	if err := f.complaints(ctx); err != nil {
+		return err
+	}
+	if err := f.checkpoints(ctx); err != nil {
+		return err
+	}
+	if f.head, err = f.cfg.Store.Head(ctx); err != nil { // after the checkpoints, which it must contain
+		return err
+	}
+	f.takeRoots(0)
+	for from := int64(0); from < f.head.Size; from += pageSize {
+		n := min(pageSize, f.head.Size-from)
+		if err := f.page(ctx, from, n); err != nil {
+			return err
+		}
+		if f.options.Progress != nil {
+			f.options.Progress(from+n, f.head.Size)
+		}
+	}
+	f.nameMoved()
+	f.judge()
+	return f.beyond(ctx)
+}
+
+func (f *fsck) complaints(ctx context.Context) error {
+	checker, ok := f.cfg.Store.(Checker)
+	if !ok {
+		return nil
+	}
+	complaints, err := checker.Check(ctx)
+	for _, complaint := range complaints {
+		f.report(DamageStore, -1, "", "%s", complaint)
+	}
+	if errors.Is(err, ErrDamaged) {
+		f.report(DamageStore, -1, "", "%v", err)
+		return nil
+	}
+	return err
+}
+
+// checkpoints collects what the log's key has signed, inside and outside of the store.
+func (f *fsck) checkpoints(ctx context.Context) error {
+	inside, err := f.cfg.Store.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if inside == "" {
+		f.report(DamageNoCheckpoint, -1, "", "every log has one from its beginning")
+	} else {
+		f.claim(inside, DamageKey, DamageCut, DamageFork)
+	}
+	if f.cfg.Published == nil {
+		return nil
+	}
+	outside, err := f.cfg.Published.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if outside != "" {
+		f.claim(outside, DamagePublished, DamageBehind, DamagePublicFork)
+	} else if len(f.claims) > 0 && f.claims[0].Size > 0 {
+		f.report(DamageUnpublished, -1, "", "the last one in the store covers %d records", f.claims[0].Size)
+	}
+	return nil
+}
+
+func (f *fsck) claim(signed string, foreign, larger, other DamageKind) {
+	head, err := f.cfg.open(signed)
+	if err != nil {
+		f.report(foreign, -1, "", "%v", err)
+		return
+	}
+	f.claims = append(f.claims, claim{Head: head, larger: larger, other: other})
+}
+
+// takeRoots keeps the root of the first size records if a claim is about it.
+func (f *fsck) takeRoots(size int64) {
+	for _, c := range f.claims {
+		if c.Size == size {
+			f.roots[size] = f.root(size)
+		}
+	}
+}
+
+// root computes the root of the first size records, which have just been read.
+func (f *fsck) root(size int64) tlog.Hash {
+	root, first := EmptyHead.Root, true
+	for level := range f.edge {
+		if size>>level&1 == 0 {
+			continue
+		}
+		if first {
+			root, first = f.edge[level], false
+		} else {
+			root = tlog.NodeHash(f.edge[level], root)
+		}
+	}
+	return root
+}
+
+// judge holds the head and the checkpoints against the tree that was read.
+func (f *fsck) judge() {
+	if root := f.root(f.head.Size); root != f.head.Root {
+		f.report(DamageHead, -1, "", "it says %v; the records make the root %v", f.head, root)
+	}
+	for _, c := range f.claims {
+		root, known := f.roots[c.Size]
+		switch {
+		case !known:
+			f.report(c.larger, -1, "", "it covers %d records, and the log holds %d", c.Size, f.head.Size)
+		case root != c.Root:
+			f.report(c.other, -1, "", "over %d records it says the root %v; the log makes %v", c.Size, c.Root, root)
+		}
+	}
+}
+
+// beyond looks for what a head that was set back has left behind.
+func (f *fsck) beyond(ctx context.Context) error {
+	now, err := f.cfg.Store.Head(ctx)
+	if err != nil || now != f.head {
+		return err // the log has grown meanwhile, and what is beyond is new
+	}
+	rows, err := f.cfg.Store.Rows(ctx, f.head.Size, pageSize)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		f.report(DamageExtraRow, row.Index, row.RecordID, "the log ends before %d", f.head.Size)
+	}
+	index := tlog.StoredHashCount(f.head.Size)
+	_, err = f.cfg.Store.Hashes(ctx, []int64{index})
+	if err == nil {
+		f.report(DamageExtraHash, -1, "", "the hashes of the log end before %d", index)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

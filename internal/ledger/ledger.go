@@ -1,0 +1,186 @@
+// Package ledger is the only writer: it seals what was said, and keeps the records in one append-only log.
+//
+// # What holds when
+//
+// When Seal has returned a record, the record is signed, stamped and durable, and has a place in the log that no other
+// record has. When Seal has returned an error, the record is not in the log, unless the error is ErrUnknown, and then
+// the record's id says. The log has no gaps, no record id and no payload twice, and its RFC 6962 hashes are stored in
+// the same transaction as its records.
+//
+// When Checkpoint has returned, the log key has signed the size and the root hash of what is committed, and this
+// stands in the store and, where Config.Published is set, outside of it. From then on nobody, the operator included,
+// can change, drop or reorder one of these records without contradicting that signature. Of records after the last
+// checkpoint only their own signatures and time stamps speak; that some are missing at the end shows nowhere.
+//
+// A ledger signs a checkpoint only over a log that contains every checkpoint it knows of, and appends only to such a
+// log. So a log that came back from a backup, or lost its end, takes no record until it holds again what was signed:
+// otherwise there would be two histories under one key, and no proof could tell which is the true one.
+//
+// # Who does what
+//
+// Bringing a draft into canonical form, signing and stamping happen in parallel. Only the place in the log, the hashes
+// and the transaction are one after the other: in one process by a lock, between processes by the store's. Readers
+// wait for nobody. The place and the hashes are decided on inside the transaction (see Plan), and not before it with a
+// comparison at the end: two processes that append all the time would keep refusing each other.
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+)
+
+var (
+	// ErrNoLog says that the store is empty: Create has never been called on it.
+	ErrNoLog = errors.New("there is no log here")
+	// ErrExists says that there is a log, or was one, where Create was to begin one.
+	ErrExists = errors.New("there is a log here already")
+	// ErrBehind says that the log lacks records that a checkpoint of its own covers: it came back from a backup, or
+	// its end was cut off. It can be read, and takes nothing until it has them again.
+	ErrBehind = errors.New("the log is behind its own checkpoint")
+	// ErrForked says that the log is not the one that its key has signed a checkpoint of.
+	ErrForked = errors.New("the log contradicts its own checkpoint")
+	// ErrCheckpoint says that a checkpoint is not one that this log's key signed.
+	ErrCheckpoint = errors.New("the checkpoint is not this log's")
+	// ErrUnknown says that the store failed so that nobody knows whether the record is in the log. Look it up by the
+	// record id that the error names, before the same is sealed again.
+	ErrUnknown = errors.New("it is not known whether the record is in the log")
+)
+
+// A Stamper obtains a time-stamp token.
+type Stamper interface {
+	// Stamp returns an RFC 3161 token in DER over a SHA-256 imprint, checked as far as its receiver can check it.
+	Stamp(ctx context.Context, imprint [32]byte) (token []byte, err error)
+}
+
+// Published is where the last checkpoint is kept outside the store, so that a store that went back in time is known.
+type Published interface {
+	// Load returns the last checkpoint, or "" when there has been none.
+	Load(ctx context.Context) (string, error)
+	// Store replaces it, durably and whole.
+	Store(ctx context.Context, checkpoint string) error
+}
+
+// Config is what a Ledger works with.
+type Config struct {
+	Store     Store            // required; the Ledger closes it
+	Verifier  note.Verifier    // required: the log's public key, whose name is the log's origin
+	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
+	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
+	Published Published        // nil: none, and a store that went back in time passes for the present one
+	Random    io.Reader        // record ids and salts; nil: crypto/rand
+	Now       func() time.Time // nil: time.Now
+}
+
+func (c *Config) check() error {
+	if c.Store == nil || c.Verifier == nil {
+		return errors.New("a ledger needs a store and the log's public key")
+	}
+	if c.Signer != nil && (c.Signer.Name() != c.Verifier.Name() || c.Signer.KeyHash() != c.Verifier.KeyHash()) {
+		return fmt.Errorf("%w: the private key (%s) and the public key (%s) of the log are not a pair",
+			ErrCheckpoint, c.Signer.Name(), c.Verifier.Name())
+	}
+	return nil
+}
+
+// open reads a signed checkpoint of this log.
+func (c *Config) open(signed string) (Head, error) {
+	checkpoint, err := evidence.OpenCheckpoint(signed, c.Verifier)
+	if err != nil {
+		return Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return Head{Size: checkpoint.Size, Root: checkpoint.Root}, nil
+}
+
+// A Ledger is one log, open. It is safe for concurrent use, and other processes may have the same log open.
+type Ledger struct {
+	cfg    Config
+	refuse error // why this ledger takes no records at all; nil: it does
+
+	known atomic.Pointer[Head] // the latest head that the log is known to have had: it must contain this for ever
+
+	writing lock  // while it is held, nobody else in this process appends
+	tree    *tree // guarded by writing: the tree after the last append; nil: to be read from the store
+
+	signing   lock   // while it is held, nobody else in this process signs or publishes
+	published string // guarded by signing: the checkpoint that this ledger last found or stored in Published
+}
+
+func newLedger(cfg Config) (*Ledger, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	} else {
+		cfg.Random = &lockedReader{from: cfg.Random}
+	}
+	l := &Ledger{cfg: cfg, writing: newLock(), signing: newLock()}
+	l.known.Store(&Head{Root: EmptyHead.Root})
+	return l, nil
+}
+
+// learn remembers that the log has had this head.
+func (l *Ledger) learn(head Head) {
+	for {
+		known := l.known.Load()
+		if known.Size >= head.Size || l.known.CompareAndSwap(known, &head) {
+			return
+		}
+	}
+}
+
+// Origin returns the log's name.
+func (l *Ledger) Origin() string { return l.cfg.Verifier.Name() }
+
+// Size returns how many records are committed.
+func (l *Ledger) Size(ctx context.Context) (int64, error) {
+	head, err := l.cfg.Store.Head(ctx)
+	return head.Size, err
+}
+
+// Close closes the store. What Seal has returned needs no Close to be durable.
+func (l *Ledger) Close() error { return l.cfg.Store.Close() }
+
+// A lock is a mutex for which one waits only as long as a context allows.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+func (l lock) acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l lock) release() { <-l }
+
+// lockedReader lets many goroutines draw from a source that was made for one.
+type lockedReader struct {
+	mu   sync.Mutex // while it is held, nobody else reads
+	from io.Reader
+}
+
+func (r *lockedReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return io.ReadFull(r.from, p)
+}

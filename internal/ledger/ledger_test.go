@@ -1,0 +1,402 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/sqlite"
+)
+
+func TestSealAndRead(t *testing.T) {
+	l := folder(t.TempDir()).create(t)
+	one := seal(t, l, `,"chain_id":"c-1","chain_position":1`)
+	two := seal(t, l, "")
+	three := seal(t, l, fmt.Sprintf(`,"chain_id":"c-1","chain_position":2,"previous_record":%q`, one.Digest))
+
+	same := func(what string, got *evidence.Record, err error, want *evidence.Record) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+		if diff := cmp.Diff(string(must(want.Marshal())), string(must(got.Marshal()))); diff != "" {
+			t.Errorf("%s: want -, got +:\n%s", what, diff)
+		}
+		if err := genuine(got); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	got, err := l.Record(t.Context(), two.Payload.RecordID)
+	same("Record", got, err, two)
+	got, err = l.RecordByDigest(t.Context(), three.Digest)
+	same("RecordByDigest", got, err, three)
+	chain, err := l.Chain(t.Context(), "c-1")
+	if err != nil || len(chain) != 2 {
+		t.Fatalf("Chain = %v, %v", chain, err)
+	}
+	same("Chain", chain[0], nil, one)
+	same("Chain", chain[1], nil, three)
+	all := []*evidence.Record{one, two, three}
+	for from := range int64(4) {
+		index := from
+		for r, err := range l.Records(t.Context(), from) {
+			same("Records", r, err, all[index])
+			index++
+		}
+		if index != 3 {
+			t.Errorf("Records from %d end at %d", from, index)
+		}
+	}
+	_, err = l.Record(t.Context(), "no such id")
+	wantError(t, err, ledger.ErrNotFound)
+	_, err = l.Chain(t.Context(), "no such chain")
+	wantError(t, err, ledger.ErrNotFound)
+}
+
+func TestSealApart(t *testing.T) {
+	l, _ := inMemory(t)
+	r, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Disclosures) != 1 || r.CheckDisclosures() != nil {
+		t.Errorf("disclosures %v", r.Disclosures)
+	}
+	stored, err := l.Record(t.Context(), r.Payload.RecordID)
+	if err != nil || len(stored.Disclosures) != 0 || strings.Contains(string(stored.Canonical()), "May I?") {
+		t.Errorf("the log has the text: %s, %v", stored.Canonical(), err)
+	}
+}
+
+// outage is an authority that does not answer as it should.
+type outage struct {
+	token []byte
+	err   error
+}
+
+func (o outage) Stamp(context.Context, [32]byte) ([]byte, error) { return o.token, o.err }
+
+func TestNoTokenNoRecord(t *testing.T) {
+	down := errors.New("503")
+	for name, stamper := range map[string]ledger.Stamper{
+		"none":    nil,
+		"down":    outage{err: down},
+		"empty":   outage{},
+		"too big": outage{token: make([]byte, evidence.MaxToken+1)},
+	} {
+		c := config(memory.New())
+		c.Stamper = stamper
+		l, err := ledger.Create(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Seal(t.Context(), act(""), actor, nil); err == nil {
+			t.Errorf("%s: sealed", name)
+		} else if name == "down" {
+			wantError(t, err, down)
+		} else if name == "none" {
+			wantError(t, err, ledger.ErrReadOnly)
+			wantError(t, l.CanAppend(t.Context()), ledger.ErrReadOnly)
+		}
+		if n, err := l.Size(t.Context()); n != 0 || err != nil {
+			t.Errorf("%s: %d records, %v", name, n, err)
+		}
+	}
+}
+
+func TestDuplicate(t *testing.T) {
+	l, _ := inMemory(t)
+	const id = "01890000-0000-7000-8000-000000000001"
+	mine := fmt.Sprintf(`,"record_id":%q`, id)
+	seal(t, l, mine)
+	_, err := l.Seal(t.Context(), act(mine), actor, nil)
+	var duplicate *ledger.DuplicateError
+	if !errors.As(err, &duplicate) || duplicate.RecordID != id {
+		t.Errorf("error %v", err)
+	}
+	seal(t, l, "")
+}
+
+func TestCreateAndOpen(t *testing.T) {
+	ctx := t.Context()
+	empty := memory.New()
+	_, err := ledger.Open(ctx, config(empty))
+	wantError(t, err, ledger.ErrNoLog)
+	l, err := ledger.Create(ctx, config(empty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ledger.Create(ctx, config(empty))
+	wantError(t, err, ledger.ErrExists)
+	sealMany(t, l, 40)
+	if _, err := ledger.Open(ctx, config(empty)); err != nil {
+		t.Error(err)
+	}
+	foreign := config(empty)
+	foreign.Signer, foreign.Verifier = otherSigner, otherVerifier
+	_, err = ledger.Open(ctx, foreign)
+	wantError(t, err, ledger.ErrCheckpoint)
+	foreign.Verifier = logVerifier
+	_, err = ledger.Open(ctx, foreign)
+	wantError(t, err, ledger.ErrCheckpoint)
+	keyless := config(memory.New())
+	keyless.Signer = nil
+	_, err = ledger.Create(ctx, keyless)
+	wantError(t, err, ledger.ErrReadOnly)
+}
+
+func TestDatabaseMissing(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 3)
+	must(l.Checkpoint(t.Context()))
+	l.Close()
+	if err := os.Remove(f.database()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.open(t)
+	wantError(t, err, fs.ErrNotExist)
+	store := must(sqlite.Create(t.Context(), f.database()))
+	defer store.Close()
+	_, err = ledger.Create(t.Context(), f.config(store)) // a second history under one key
+	wantError(t, err, ledger.ErrExists)
+	_, err = ledger.Open(t.Context(), f.config(store))
+	wantError(t, err, ledger.ErrNoLog)
+}
+
+func TestCheckpoint(t *testing.T) {
+	l, c := inMemory(t)
+	empty := must(l.Checkpoint(t.Context()))
+	if again := must(l.Checkpoint(t.Context())); again != empty {
+		t.Error("a second checkpoint over the same log")
+	}
+	records := sealMany(t, l, 5)
+	signed := must(l.Checkpoint(t.Context()))
+	checkpoint, err := evidence.OpenCheckpoint(signed, logVerifier)
+	if err != nil || checkpoint.Size != 5 {
+		t.Fatalf("%+v, %v", checkpoint, err)
+	}
+	var leaves []tlog.Hash
+	for _, r := range records {
+		leaves = append(leaves, tlog.RecordHash(r.LogEntry()))
+	}
+	if root := rootOf(leaves); root != checkpoint.Root {
+		t.Errorf("root %v, want %v", checkpoint.Root, root)
+	}
+	keyless := c
+	keyless.Signer = nil
+	reader := must(ledger.Open(t.Context(), keyless))
+	if again, err := reader.Checkpoint(t.Context()); err != nil || again != signed {
+		t.Errorf("without a key: %v", err)
+	}
+	seal(t, l, "")
+	_, err = reader.Checkpoint(t.Context())
+	wantError(t, err, ledger.ErrReadOnly)
+}
+
+// rootOf is RFC 6962, section 2.1, as it is written there.
+func rootOf(leaves []tlog.Hash) tlog.Hash {
+	if len(leaves) == 1 {
+		return leaves[0]
+	}
+	k := 1
+	for 2*k < len(leaves) {
+		k *= 2
+	}
+	return tlog.NodeHash(rootOf(leaves[:k]), rootOf(leaves[k:]))
+}
+
+// TestProofs checks every inclusion and many consistency proofs for sizes around powers of two.
+func TestProofs(t *testing.T) {
+	const most = 130
+	l, _ := inMemory(t)
+	var leaves, roots []tlog.Hash
+	for size := int64(1); size <= most; size++ {
+		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry()))
+		roots = append(roots, rootOf(leaves))
+		for index := range size {
+			proof, err := l.ProveInclusion(t.Context(), index, size)
+			if err == nil {
+				err = tlog.CheckRecord(proof, size, roots[size-1], index, leaves[index])
+			}
+			if err != nil {
+				t.Fatalf("record %d of %d: %v", index, size, err)
+			}
+		}
+		for old := int64(1); old <= size; old++ {
+			proof, err := l.ProveConsistency(t.Context(), old, size)
+			if err == nil {
+				err = tlog.CheckTree(proof, size, roots[size-1], old, roots[old-1])
+			}
+			if err != nil {
+				t.Fatalf("%d in %d: %v", old, size, err)
+			}
+		}
+	}
+	for _, bad := range [][2]int64{{-1, 5}, {5, 5}, {6, 5}, {130, 131}, {0, 131}, {0, 0}} {
+		if _, err := l.ProveInclusion(t.Context(), bad[0], bad[1]); err == nil {
+			t.Errorf("proved inclusion of %d in %d", bad[0], bad[1])
+		}
+	}
+	for _, bad := range [][2]int64{{-1, 5}, {6, 5}, {5, 131}} {
+		if _, err := l.ProveConsistency(t.Context(), bad[0], bad[1]); err == nil {
+			t.Errorf("proved consistency of %d with %d", bad[0], bad[1])
+		}
+	}
+}
+
+func checkProof(t *testing.T, r *evidence.Record, signed string) {
+	t.Helper()
+	c, err := evidence.OpenCheckpoint(signed, logVerifier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proof tlog.RecordProof
+	for _, node := range r.Log.Proof {
+		proof = append(proof, tlog.Hash(node))
+	}
+	if err := tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry())); err != nil {
+		t.Errorf("record %d: %v", r.Log.Index, err)
+	}
+}
+
+func TestProve(t *testing.T) {
+	l, _ := inMemory(t)
+	records := sealMany(t, l, 9)
+	bundle, err := l.Prove(t.Context(), records[7], records[2], records[7], records[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := evidence.ParseBundle(must(bundle.Marshal()))
+	if err != nil || len(again.Records) != 3 {
+		t.Fatalf("%v, %v", again, err)
+	}
+	for i, index := range []int64{0, 2, 7} {
+		if r := again.Records[i]; r.Log.Index != index || r.Digest != records[index].Digest {
+			t.Errorf("record %d of the bundle is %d", i, r.Log.Index)
+		}
+		checkProof(t, again.Records[i], again.Checkpoint)
+	}
+	if records[7].Log != nil {
+		t.Error("the record given was changed")
+	}
+	sealMany(t, l, 3)
+	one, err := l.ProveOne(t.Context(), records[4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Log.Checkpoint != bundle.Checkpoint {
+		t.Error("a new checkpoint, where the last one covers the record")
+	}
+	opened, err := evidence.Open(must(one.Marshal()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkProof(t, opened, opened.Log.Checkpoint)
+	other, _ := inMemory(t)
+	_, err = l.Prove(t.Context(), seal(t, other, ""))
+	wantError(t, err, ledger.ErrNotFound)
+	resigned, err := evidence.OpenParts(records[0].Canonical(), [][]byte{{1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Prove(t.Context(), resigned)
+	wantError(t, err, ledger.ErrNotFound)
+}
+
+func TestAddTimestamp(t *testing.T) {
+	l, c := inMemory(t)
+	r := seal(t, l, "")
+	id := r.Payload.RecordID
+	for range 2 {
+		if err := l.AddTimestamp(t.Context(), id, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("later")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := l.Record(t.Context(), id)
+	if err != nil || len(got.Timestamps) != 2 {
+		t.Errorf("%v, %v", got.Timestamps, err)
+	}
+	if err := l.AddTimestamp(t.Context(), id, evidence.Timestamp{Kind: "sundial", Token: []byte("x")}); err == nil {
+		t.Error("added a time stamp of an unknown kind")
+	}
+	wantError(t, l.AddTimestamp(t.Context(), "no such id", evidence.Timestamp{}), ledger.ErrNotFound)
+	wantClean(t, fsck(t, c))
+}
+
+func TestConcurrentSealers(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	second, err := f.open(t) // as another process would have it
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sealers, each = 16, 8
+	var wg sync.WaitGroup
+	ids := make(chan string, sealers*each)
+	for i := range sealers {
+		l := []*ledger.Ledger{l, second}[i%2]
+		wg.Go(func() {
+			for n := range each {
+				r, err := l.Seal(t.Context(), act(fmt.Sprintf(`,"chain_id":"c-%d"`, i)), actor, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ids <- r.Payload.RecordID
+				if n%3 == 0 {
+					if _, err := l.ProveOne(t.Context(), r); err != nil {
+						t.Error(err)
+					}
+				}
+				if chain, err := l.Chain(t.Context(), fmt.Sprint("c-", i)); err != nil || len(chain) != n+1 {
+					t.Errorf("chain of %d, %v, after %d", len(chain), err, n+1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(ids)
+	var acknowledged []string
+	for id := range ids {
+		acknowledged = append(acknowledged, id)
+	}
+	if len(acknowledged) != sealers*each {
+		t.Errorf("%d of %d acknowledged", len(acknowledged), sealers*each)
+	}
+	wantOnce(t, l, acknowledged)
+	wantClean(t, f.fsck(t))
+	latest := must(l.Checkpoint(t.Context()))
+	if outside := must(f.published().Load(t.Context())); outside != latest {
+		t.Errorf("published is\n%s\nnot\n%s", outside, latest)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	l, c := inMemory(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.Seal(ctx, act(""), actor, nil)
+	wantError(t, err, context.Canceled)
+	_, err = l.Checkpoint(ctx)
+	wantError(t, err, context.Canceled)
+	for _, err := range l.Records(ctx, 0) {
+		wantError(t, err, context.Canceled)
+	}
+	if n, err := l.Size(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d records, %v", n, err)
+	}
+	wantClean(t, fsck(t, c))
+}

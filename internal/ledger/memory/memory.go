@@ -1,0 +1,266 @@
+// Package memory keeps a log in memory: for tests, and for trying things out. Nothing of it is left when the process
+// ends. It behaves as a durable store does, and passes the same tests.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Store is a ledger.Store. It is safe for concurrent use.
+type Store struct {
+	writing chan struct{} // holds one element while a writer is at work: Plan runs under it, and readers go on
+
+	mu         sync.RWMutex // while it is held for reading, all below belongs together
+	head       ledger.Head
+	rows       []ledger.Row
+	hashes     []tlog.Hash
+	byID       map[string]int64
+	byDigest   map[evidence.Digest]int64
+	byChain    map[string][]int64
+	checkpoint string
+	closed     bool
+}
+
+var _ ledger.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{writing: make(chan struct{}, 1), head: ledger.EmptyHead, byID: map[string]int64{},
+		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}}
+}
+
+// read runs f while nothing changes.
+func (s *Store) read(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ledger.ErrClosed
+	}
+	return f()
+}
+
+// write runs f while nobody reads.
+func (s *Store) write(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ledger.ErrClosed
+	}
+	return f()
+}
+
+// Head implements ledger.Store.
+func (s *Store) Head(ctx context.Context) (head ledger.Head, err error) {
+	err = s.read(ctx, func() error {
+		head = s.head
+		return nil
+	})
+	return head, err
+}
+
+// Append implements ledger.Store.
+func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
+	head, err := s.Head(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx = context.WithoutCancel(ctx)
+	if head, err = s.Head(ctx); err != nil {
+		return err
+	}
+	batch, err := plan(head, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		return s.Hashes(ctx, indexes)
+	}))
+	if err != nil {
+		return err
+	}
+	if err := batch.Check(head); err != nil {
+		return err
+	}
+	return s.write(ctx, func() error { return s.commit(&batch) })
+}
+
+func (s *Store) commit(batch *ledger.Batch) error {
+	if err := s.duplicate(batch.Rows); err != nil {
+		return err
+	}
+	for _, row := range batch.Rows {
+		s.rows = append(s.rows, clone(row))
+		s.byID[row.RecordID] = row.Index
+		s.byDigest[row.Digest] = row.Index
+		if row.ChainID != "" {
+			s.byChain[row.ChainID] = append(s.byChain[row.ChainID], row.Index)
+		}
+	}
+	s.hashes = append(s.hashes, batch.Hashes...)
+	s.head = batch.Next
+	return nil
+}
+
+// duplicate finds a row whose record or payload is there already, in the log or earlier in the batch.
+func (s *Store) duplicate(rows []ledger.Row) error {
+	ids, digests := map[string]ledger.Row{}, map[evidence.Digest]ledger.Row{}
+	for _, row := range rows {
+		if i, there := s.byID[row.RecordID]; there {
+			ids[row.RecordID] = s.rows[i]
+		}
+		if i, there := s.byDigest[row.Digest]; there {
+			digests[row.Digest] = s.rows[i]
+		}
+		if first, there := ids[row.RecordID]; there {
+			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
+		}
+		if first, there := digests[row.Digest]; there {
+			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
+		}
+		ids[row.RecordID], digests[row.Digest] = row, row
+	}
+	return nil
+}
+
+// Rows implements ledger.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) (rows []ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		size := int64(len(s.rows))
+		from = min(max(0, from), size)
+		for _, row := range s.rows[from : from+min(max(0, n), size-from)] {
+			rows = append(rows, clone(row))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// ByRecordID implements ledger.Store.
+func (s *Store) ByRecordID(ctx context.Context, id string) (row ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		i, there := s.byID[id]
+		if !there {
+			return ledger.ErrNotFound
+		}
+		row = clone(s.rows[i])
+		return nil
+	})
+	return row, err
+}
+
+// ByDigest implements ledger.Store.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (row ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		i, there := s.byDigest[digest]
+		if !there {
+			return ledger.ErrNotFound
+		}
+		row = clone(s.rows[i])
+		return nil
+	})
+	return row, err
+}
+
+// ByChain implements ledger.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) (rows []ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		for _, i := range s.byChain[chainID] {
+			rows = append(rows, clone(s.rows[i]))
+		}
+		if rows == nil {
+			return ledger.ErrNotFound
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// Hashes implements ledger.Store.
+func (s *Store) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
+	err = s.read(ctx, func() error {
+		for _, i := range indexes {
+			if i < 0 || i >= int64(len(s.hashes)) {
+				return fmt.Errorf("hash %d: %w", i, ledger.ErrNotFound)
+			}
+			hashes = append(hashes, s.hashes[i])
+		}
+		return nil
+	})
+	return hashes, err
+}
+
+// AddTimestamp implements ledger.Store.
+func (s *Store) AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error {
+	return s.write(ctx, func() error {
+		if index < 0 || index >= int64(len(s.rows)) {
+			return ledger.ErrNotFound
+		}
+		for _, have := range s.rows[index].Timestamps {
+			if have.Kind == t.Kind && bytes.Equal(have.Token, t.Token) {
+				return nil
+			}
+		}
+		t.Token = bytes.Clone(t.Token)
+		s.rows[index].Timestamps = append(s.rows[index].Timestamps, t)
+		return nil
+	})
+}
+
+// Checkpoint implements ledger.Store.
+func (s *Store) Checkpoint(ctx context.Context) (checkpoint string, err error) {
+	err = s.read(ctx, func() error {
+		checkpoint = s.checkpoint
+		return nil
+	})
+	return checkpoint, err
+}
+
+// SetCheckpoint implements ledger.Store.
+func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
+	return s.write(ctx, func() error {
+		if s.checkpoint != old {
+			return ledger.ErrConflict
+		}
+		s.checkpoint = next
+		return nil
+	})
+}
+
+// Close implements ledger.Store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// clone keeps what is stored apart from what callers hold.
+func clone(row ledger.Row) ledger.Row {
+	row.Payload = bytes.Clone(row.Payload)
+	row.Signatures = slices.Clone(row.Signatures)
+	for i, signature := range row.Signatures {
+		row.Signatures[i] = bytes.Clone(signature)
+	}
+	row.Timestamps = slices.Clone(row.Timestamps)
+	for i, t := range row.Timestamps {
+		row.Timestamps[i].Token = bytes.Clone(t.Token)
+	}
+	return row
+}

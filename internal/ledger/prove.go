@@ -1,0 +1,154 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// Prove puts records into a bundle, in log order and each once, with proofs of their places against one checkpoint.
+// The records given are not changed.
+func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
+	bundle, err := l.prove(ctx, records)
+	if err != nil {
+		return nil, fmt.Errorf("proving records: %w", err)
+	}
+	return bundle, nil
+}
+
+// ProveOne returns a copy of one record that carries the proof of its place and the checkpoint itself.
+func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
+	bundle, err := l.Prove(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	proved := bundle.Records[0]
+	proved.Log.Checkpoint = bundle.Checkpoint
+	return proved, nil
+}
+
+func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*evidence.Bundle, error) {
+	proved, err := l.place(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	var size int64
+	if len(proved) > 0 {
+		size = proved[len(proved)-1].Log.Index + 1
+	}
+	signed, head, err := l.covering(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	hashes := cached(l.cfg.hashes(ctx))
+	for _, record := range proved {
+		if err := prove(record, head, hashes); err != nil {
+			return nil, err
+		}
+	}
+	return &evidence.Bundle{Records: proved, Checkpoint: signed}, nil
+}
+
+// place copies records and puts the copies into log order.
+func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
+	placed := make([]*evidence.Record, len(records))
+	for i, record := range records {
+		index, err := l.Index(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		placed[i] = new(*record)
+		placed[i].Log = &evidence.LogProof{Index: index}
+	}
+	slices.SortFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
+	same := func(a, b *evidence.Record) bool { return a.Log.Index == b.Log.Index }
+	return slices.CompactFunc(placed, same), nil
+}
+
+// covering returns a checkpoint over at least size records: the last one, if it will do.
+func (l *Ledger) covering(ctx context.Context, size int64) (signed string, head Head, err error) {
+	if signed, err = l.cfg.Store.Checkpoint(ctx); err != nil {
+		return "", Head{}, err
+	}
+	if head, err = l.cfg.open(signed); err != nil || head.Size >= size {
+		return signed, head, err
+	}
+	if signed, err = l.Checkpoint(ctx); err != nil {
+		return "", Head{}, err
+	}
+	head, err = l.cfg.open(signed)
+	return signed, head, err
+}
+
+// prove fills in the proof, and checks it as its reader will: what does not prove is not handed out.
+func prove(record *evidence.Record, head Head, hashes tlog.HashReader) error {
+	proof, err := tlog.ProveRecord(head.Size, record.Log.Index, hashes)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
+	}
+	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, leafOf(record)); err != nil {
+		return fmt.Errorf("%w: record %s at index %d is not under the checkpoint: %w",
+			ErrDamaged, record.Payload.RecordID, record.Log.Index, err)
+	}
+	record.Log.Proof = make([][]byte, len(proof))
+	for i, node := range proof {
+		record.Log.Proof[i] = slices.Clone(node[:])
+	}
+	return nil
+}
+
+// cached reads every hash once: the proofs of a chain's records share most of theirs.
+func cached(from tlog.HashReader) tlog.HashReader {
+	seen := tree{edge: map[int64]tlog.Hash{}}
+	fill := seen.remember(from)
+	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		var missing []int64
+		for _, index := range indexes {
+			if _, ok := seen.edge[index]; !ok {
+				missing = append(missing, index)
+			}
+		}
+		if len(missing) > 0 {
+			if _, err := fill.ReadHashes(missing); err != nil {
+				return nil, err
+			}
+		}
+		return seen.reader().ReadHashes(indexes)
+	})
+}
+
+// ProveInclusion returns the audit path from the record at an index to the root of the first size records.
+func (l *Ledger) ProveInclusion(ctx context.Context, index, size int64) ([]tlog.Hash, error) {
+	if err := l.within(ctx, index+1, size); err != nil {
+		return nil, fmt.Errorf("proving inclusion: %w", err)
+	}
+	return tlog.ProveRecord(size, index, l.cfg.hashes(ctx))
+}
+
+// ProveConsistency returns the proof that the log of oldSize records is the beginning of the log of newSize records.
+func (l *Ledger) ProveConsistency(ctx context.Context, oldSize, newSize int64) ([]tlog.Hash, error) {
+	if err := l.within(ctx, oldSize, newSize); err != nil {
+		return nil, fmt.Errorf("proving consistency: %w", err)
+	}
+	if oldSize == 0 {
+		return nil, nil // every log begins empty
+	}
+	return tlog.ProveTree(newSize, oldSize, l.cfg.hashes(ctx))
+}
+
+// within checks that 0 ≤ low ≤ high ≤ size of the log.
+func (l *Ledger) within(ctx context.Context, low, high int64) error {
+	size, err := l.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if low < 0 || low > high || high > size {
+		return fmt.Errorf("%w: %d and %d in a log of %d records", ErrNotFound, low, high, size)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// pageSize is how many rows are read at once.
+const pageSize = 32
+
+// Record returns the record with this id, or ErrNotFound.
+func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error) {
+	row, err := l.cfg.Store.ByRecordID(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading record %s: %w", id, err)
+	}
+	return openRow(&row)
+}
+
+// RecordByDigest returns the record with this payload digest, or ErrNotFound.
+func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*evidence.Record, error) {
+	row, err := l.cfg.Store.ByDigest(ctx, digest)
+	if err != nil {
+		return nil, fmt.Errorf("reading the record with payload digest %v: %w", digest, err)
+	}
+	return openRow(&row)
+}
+
+// Chain returns the records of a chain in log order, or ErrNotFound when there are none.
+func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record, error) {
+	rows, err := l.cfg.Store.ByChain(ctx, chainID)
+	if err != nil {
+		return nil, fmt.Errorf("reading chain %q: %w", chainID, err)
+	}
+	return openRows(rows)
+}
+
+func openRows(rows []Row) ([]*evidence.Record, error) {
+	records := make([]*evidence.Record, len(rows))
+	for i := range rows {
+		var err error
+		if records[i], err = openRow(&rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// Records iterates over the log in its order: the first record has the index from, the next one from+1, up to what was
+// committed when the iteration began. It ends after an error.
+func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[*evidence.Record, error] {
+	return func(yield func(*evidence.Record, error) bool) {
+		head, err := l.cfg.Store.Head(ctx)
+		for index := max(0, from); err == nil && index < head.Size; {
+			var records []*evidence.Record
+			records, err = l.page(ctx, index, min(pageSize, head.Size-index))
+			for _, record := range records {
+				if !yield(record, nil) {
+					return
+				}
+				index++
+			}
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the log: %w", err))
+		}
+	}
+}
+
+// page returns exactly these records.
+func (l *Ledger) page(ctx context.Context, from, n int64) ([]*evidence.Record, error) {
+	rows, err := l.cfg.Store.Rows(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if rows[i].Index != from+int64(i) {
+			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
+		}
+	}
+	if int64(len(rows)) != n {
+		return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
+	}
+	return openRows(rows)
+}
+
+// Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is
+// not in the log.
+func (l *Ledger) Index(ctx context.Context, record *evidence.Record) (int64, error) {
+	row, err := l.cfg.Store.ByDigest(ctx, record.Digest)
+	if err != nil {
+		return 0, fmt.Errorf("looking for record %s in the log: %w", record.Payload.RecordID, err)
+	}
+	stored, err := openRow(&row)
+	if err != nil {
+		return 0, err
+	}
+	if leafOf(stored) != leafOf(record) {
+		return 0, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
+	}
+	return row.Index, nil
+}
+
+// ReadHashes returns stored hashes by their stored hash index, for whoever serves the log as tiles.
+func (l *Ledger) ReadHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	return l.cfg.Store.Hashes(ctx, indexes)
+}

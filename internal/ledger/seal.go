@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// settleTime is how long a ledger looks for a record of which the store did not say whether it is stored.
+const settleTime = 10 * time.Second
+
+// Seal completes a draft, has it signed by these signers in this order and stamped, and appends the record to the
+// log. It returns when the record is durable. Without a token there is no record, and without a record no act.
+//
+// apart lists JSON pointers to members that are sealed apart: what opens them is in Record.Disclosures of the returned
+// record and is not in the log; whoever wants to disclose it later must keep it.
+//
+// A draft that brings a record id can be sealed again after any error without becoming two records: the second time
+// the error is a *DuplicateError, if the first time it was stored.
+func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
+	record, err := l.seal(ctx, draft, by, apart)
+	if err != nil {
+		return nil, fmt.Errorf("sealing record: %w", err)
+	}
+	return record, nil
+}
+
+func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
+	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
+	now := l.cfg.Now()
+	id, err := evidence.NewRecordID(now, l.cfg.Random)
+	if err != nil {
+		return nil, err
+	}
+	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Random: l.cfg.Random})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.stamp(ctx, record); err != nil {
+		return nil, err
+	}
+	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
+	if err := l.append(ctx, record); err != nil {
+		return nil, err
+	}
+	// A crash from here on leaves a record of which the caller may not know. It is genuine, and is found by its id.
+	return record, nil
+}
+
+func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) error {
+	token, err := l.cfg.Stamper.Stamp(ctx, record.Imprint())
+	if err != nil {
+		return fmt.Errorf("stamping: %w", err)
+	}
+	if len(token) == 0 || len(token) > evidence.MaxToken {
+		return fmt.Errorf("stamping: the token has %d bytes, want 1 to %d", len(token), evidence.MaxToken)
+	}
+	record.Timestamps = append(record.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
+	return nil
+}
+
+// append gives sealed records the next places in the log, all in one transaction.
+func (l *Ledger) append(ctx context.Context, records ...*evidence.Record) error {
+	leaves := make([]tlog.Hash, len(records))
+	for i, record := range records {
+		leaves[i] = leafOf(record)
+	}
+	if err := l.writing.acquire(ctx); err != nil {
+		return fmt.Errorf("waiting to append: %w", err)
+	}
+	defer l.writing.release()
+
+	var next *tree
+	err := l.cfg.Store.Append(ctx, func(head Head, hashes tlog.HashReader) (Batch, error) {
+		tree, err := l.follow(head, hashes)
+		if err != nil {
+			return Batch{}, err
+		}
+		batch := Batch{Rows: rowsOf(records, head.Size)}
+		next, batch.Hashes, err = tree.grow(leaves)
+		if err != nil {
+			return Batch{}, err
+		}
+		batch.Next = next.head
+		return batch, nil
+	})
+	if err != nil {
+		l.tree = nil // whatever it is now, the store says
+		return l.settle(ctx, records[0], fmt.Errorf("appending: %w", err))
+	}
+	l.tree = next
+	l.learn(next.head)
+	return nil
+}
+
+// follow returns the tree of a log that is locked: the one that this process made, or, when another process has
+// appended since, or after an error, the one in the store, if it contains all that this process knows of.
+func (l *Ledger) follow(head Head, hashes tlog.HashReader) (*tree, error) {
+	if l.tree != nil && l.tree.head == head {
+		return l.tree, nil
+	}
+	if err := contains(head, *l.known.Load(), hashes); err != nil {
+		return nil, err
+	}
+	return loadTree(head, hashes)
+}
+
+// settle finds out what became of records whose append failed: a store can fail after it has stored. One of them
+// answers for all, as they are stored together or not at all.
+func (l *Ledger) settle(ctx context.Context, record *evidence.Record, cause error) error {
+	for _, certain := range []error{ErrDuplicate, ErrBehind, ErrForked, ErrClosed} {
+		if errors.Is(cause, certain) {
+			return cause
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	row, err := l.cfg.Store.ByRecordID(ctx, record.Payload.RecordID)
+	if errors.Is(err, ErrNotFound) {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("%w: record %s: %w; looking for it: %w", ErrUnknown, record.Payload.RecordID, cause, err)
+	}
+	stored, err := openRow(&row)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	if leafOf(stored) != leafOf(record) {
+		return fmt.Errorf("%w: %w", cause, &DuplicateError{RecordID: row.RecordID, Index: row.Index, Field: "record_id"})
+	}
+	return nil // it was stored all the same
+}
+
+func rowsOf(records []*evidence.Record, from int64) []Row {
+	rows := make([]Row, len(records))
+	for i, r := range records {
+		rows[i] = Row{Index: from + int64(i), RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
+			Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
+	}
+	return rows
+}
+
+// AddTimestamp adds a time stamp to a record that is in the log, by a second authority or a renewal. The record itself
+// does not change. Whether the token is over the record's imprint is for the caller to check before.
+func (l *Ledger) AddTimestamp(ctx context.Context, id string, t evidence.Timestamp) error {
+	if err := l.addTimestamp(ctx, id, t); err != nil {
+		return fmt.Errorf("adding time stamp to record %s: %w", id, err)
+	}
+	return nil
+}
+
+func (l *Ledger) addTimestamp(ctx context.Context, id string, t evidence.Timestamp) error {
+	row, err := l.cfg.Store.ByRecordID(ctx, id)
+	if err != nil {
+		return err
+	}
+	row.Timestamps = append(row.Timestamps, t)
+	if _, err := openRow(&row); err != nil { // a kind or size that no record may have
+		return err
+	}
+	return l.cfg.Store.AddTimestamp(ctx, row.Index, t)
+}

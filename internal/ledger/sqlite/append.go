@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Append implements ledger.Store.
+func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		head, err := readHead(ctx, s.writer)
+		if err != nil {
+			return err
+		}
+		batch, err := plan(head, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+			return readHashes(ctx, s.writer, indexes)
+		}))
+		if err != nil {
+			return err
+		}
+		if err := batch.Check(head); err != nil {
+			return err
+		}
+		return s.insert(ctx, head, &batch)
+	})
+}
+
+func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batch) error {
+	for i := range batch.Rows {
+		if err := s.insertRow(ctx, &batch.Rows[i]); err != nil {
+			return err
+		}
+	}
+	first := tlog.StoredHashCount(head.Size)
+	for i := range batch.Hashes {
+		if _, err := s.hash.ExecContext(ctx, first+int64(i), batch.Hashes[i][:]); err != nil {
+			return fmt.Errorf("storing hash %d: %w", first+int64(i), translate(err))
+		}
+	}
+	_, err := s.head.ExecContext(ctx, batch.Next.Size, batch.Next.Root[:])
+	return translate(err)
+}
+
+func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
+	signatures, err := json.Marshal(row.Signatures)
+	if err != nil {
+		return fmt.Errorf("encoding signatures: %w", err)
+	}
+	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Payload, string(signatures))
+	if breaksUnique(err) {
+		return s.duplicate(ctx, row)
+	}
+	if err != nil {
+		return fmt.Errorf("storing record %s: %w", row.RecordID, translate(err))
+	}
+	for _, t := range row.Timestamps {
+		if _, err := s.timestamp.ExecContext(ctx, row.Index, string(t.Kind), t.Token); err != nil {
+			return fmt.Errorf("storing time stamp of record %s: %w", row.RecordID, translate(err))
+		}
+	}
+	return nil
+}
+
+// duplicate names the row that is in the way.
+func (s *Store) duplicate(ctx context.Context, row *ledger.Row) error {
+	d := &ledger.DuplicateError{Field: "record_id"}
+	find := func(where string, key any) error {
+		return translate(s.writer.QueryRowContext(ctx, `SELECT record_id, idx FROM records WHERE `+where, key).Scan(&d.RecordID, &d.Index))
+	}
+	err := find(`record_id = ?`, row.RecordID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		d.Field = "digest"
+		err = find(`digest = ?`, row.Digest[:])
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, err)
+	}
+	return d
+}
+
+// AddTimestamp implements ledger.Store.
+func (s *Store) AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		var one int
+		if err := s.writer.QueryRowContext(ctx, `SELECT 1 FROM records WHERE idx = ?`, index).Scan(&one); err != nil {
+			return translate(err)
+		}
+		_, err := s.timestamp.ExecContext(ctx, index, string(t.Kind), t.Token)
+		return translate(err)
+	})
+}
+
+// SetCheckpoint implements ledger.Store.
+func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		result, err := s.writer.ExecContext(ctx, `UPDATE head SET checkpoint = ? WHERE checkpoint = ?`, next, old)
+		if err != nil {
+			return translate(err)
+		}
+		if n, err := result.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(ledger.ErrConflict, err)
+		}
+		return nil
+	})
+}
+
+// A querier is a connection, or a pool of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func readHead(ctx context.Context, q querier) (ledger.Head, error) {
+	var head ledger.Head
+	var root []byte
+	if err := q.QueryRowContext(ctx, `SELECT size, root FROM head`).Scan(&head.Size, &root); err != nil {
+		return head, translate(err)
+	}
+	return head, fixed(head.Root[:], root)
+}
+
+// readHashes returns the hashes in the order of their indexes.
+func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
+	if len(indexes) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(indexes)
+	if err != nil {
+		return nil, fmt.Errorf("encoding indexes: %w", err)
+	}
+	rows, err := q.QueryContext(ctx, `SELECT idx, hash FROM hashes WHERE idx IN (SELECT value FROM json_each(?))`, string(list))
+	if err != nil {
+		return nil, translate(err)
+	}
+	found := make(map[int64]tlog.Hash, len(indexes))
+	err = scan(rows, func() error {
+		var index int64
+		var stored []byte
+		if err := rows.Scan(&index, &stored); err != nil {
+			return err
+		}
+		var hash tlog.Hash
+		err := fixed(hash[:], stored)
+		found[index] = hash
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		hash, there := found[index]
+		if !there {
+			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+		}
+		hashes[i] = hash
+	}
+	return hashes, nil
+}
+
+// scan calls each for every row, and closes them.
+func scan(rows *sql.Rows, each func() error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(); err != nil {
+			return translate(err)
+		}
+	}
+	return translate(rows.Err())
+}
+
+// fixed copies a blob whose length the tables promise.
+func fixed(to, from []byte) error {
+	if len(from) != len(to) {
+		return fmt.Errorf("%w: a hash of %d bytes", ledger.ErrDamaged, len(from))
+	}
+	copy(to, from)
+	return nil
+}

@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// reading reads, and says ErrClosed of whatever goes wrong once the store is closed.
+func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, error) {
+	var nothing T
+	if s.closed.Load() {
+		return nothing, ledger.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nothing, err
+	}
+	result, err := read()
+	if err == nil {
+		return result, nil
+	}
+	if s.closed.Load() {
+		return nothing, ledger.ErrClosed
+	}
+	return nothing, translate(err)
+}
+
+// Head implements ledger.Store.
+func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
+	return reading(ctx, s, func() (ledger.Head, error) { return readHead(ctx, s.readers) })
+}
+
+// Checkpoint implements ledger.Store.
+func (s *Store) Checkpoint(ctx context.Context) (string, error) {
+	return reading(ctx, s, func() (checkpoint string, err error) {
+		err = s.readers.QueryRowContext(ctx, `SELECT checkpoint FROM head`).Scan(&checkpoint)
+		return checkpoint, err
+	})
+}
+
+// Hashes implements ledger.Store.
+func (s *Store) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	return reading(ctx, s, func() ([]tlog.Hash, error) { return readHashes(ctx, s.readers, indexes) })
+}
+
+// Rows implements ledger.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx >= ? AND r.idx < ?`, from, from+n)
+}
+
+// ByRecordID implements ledger.Store.
+func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+	return first(s.rows(ctx, `r.record_id = ?`, id))
+}
+
+// ByDigest implements ledger.Store.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (ledger.Row, error) {
+	return first(s.rows(ctx, `r.digest = ?`, digest[:]))
+}
+
+// ByChain implements ledger.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, error) {
+	rows, err := s.rows(ctx, `r.chain_id = ?`, chainID)
+	if err == nil && len(rows) == 0 {
+		err = ledger.ErrNotFound
+	}
+	return rows, err
+}
+
+func first(rows []ledger.Row, err error) (ledger.Row, error) {
+	if err != nil {
+		return ledger.Row{}, err
+	}
+	if len(rows) == 0 {
+		return ledger.Row{}, ledger.ErrNotFound
+	}
+	return rows[0], nil
+}
+
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.payload, r.signatures, t.kind, t.token
+	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
+
+// rows reads records with their time stamps in one statement, and so from one state of the database.
+func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.Row, error) {
+	return reading(ctx, s, func() ([]ledger.Row, error) {
+		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(selectRows, where), args...)
+		if err != nil {
+			return nil, err
+		}
+		var rows []ledger.Row
+		err = scan(found, func() error {
+			row, t, err := scanRow(found)
+			if err != nil {
+				return err
+			}
+			if n := len(rows); n == 0 || rows[n-1].Index != row.Index {
+				rows = append(rows, row)
+			}
+			if t != nil {
+				last := &rows[len(rows)-1]
+				last.Timestamps = append(last.Timestamps, *t)
+			}
+			return nil
+		})
+		return rows, err
+	})
+}
+
+// scanRow reads a record and, if it has any, one of its time stamps. A digest or signatures of another form than this
+// package writes are left out: such a row does not open as a record, and the rows beside it are not held up by it.
+func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
+	var row ledger.Row
+	var digest, token []byte
+	var chain, kind sql.NullString
+	var signatures string
+	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Payload, &signatures, &kind, &token)
+	if err != nil {
+		return row, nil, err
+	}
+	row.ChainID = chain.String
+	if fixed(row.Digest[:], digest) != nil {
+		row.Digest = evidence.Digest{}
+	}
+	if json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
+		row.Signatures = nil
+	}
+	if !kind.Valid {
+		return row, nil, nil
+	}
+	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(kind.String), Token: token}, nil
+}
+
+// Check implements ledger.Checker: it has SQLite read every page and every index.
+func (s *Store) Check(ctx context.Context) ([]string, error) {
+	return reading(ctx, s, func() (complaints []string, err error) {
+		rows, err := s.readers.QueryContext(ctx, `PRAGMA integrity_check`)
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				return err
+			}
+			if line != "ok" {
+				complaints = append(complaints, line)
+			}
+			return nil
+		})
+		return complaints, err
+	})
+}

@@ -1,0 +1,205 @@
+// Package sqlite keeps a log in one SQLite file. Several processes on one machine may have it open.
+//
+// The file is in WAL mode with synchronous=FULL: a transaction is durable when COMMIT returns, because the write-ahead
+// log was synced; a crash before that leaves no trace of it. Readers see the last committed state and block nobody.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"jurat/internal/ledger"
+)
+
+// schemaVersion is the version of schema.sql that this package reads and writes.
+const schemaVersion = "1"
+
+//go:embed schema.sql
+var schema string
+
+// Store is a ledger.Store in a file. It is safe for concurrent use.
+type Store struct {
+	path    string
+	readers *sql.DB
+	writers *sql.DB // of one connection
+	closed  atomic.Bool
+
+	writing   chan struct{} // holds one element while a transaction of this process is at work
+	writer    *sql.Conn     // guarded by writing, like the statements on it
+	record    *sql.Stmt
+	hash      *sql.Stmt
+	timestamp *sql.Stmt
+	head      *sql.Stmt
+}
+
+var _ ledger.Store = (*Store)(nil)
+
+// Create makes the file with the tables in it, and opens it. It opens a file that has them already, so that it can be
+// repeated after a crash; that a log is not begun twice is for ledger.Create to see to.
+func Create(ctx context.Context, path string) (*Store, error) {
+	if err := createFile(path); err != nil {
+		return nil, fmt.Errorf("creating database: %w", err)
+	}
+	s, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("creating database %s: %w", path, err)
+	}
+	if err := s.prepare(ctx, s.createTables); err != nil {
+		return nil, errors.Join(fmt.Errorf("creating database %s: %w", path, err), s.Close())
+	}
+	return s, nil
+}
+
+// Open opens a file that Create has made. One that is missing is an fs.ErrNotExist.
+func Open(ctx context.Context, path string) (*Store, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("opening database: %w", err)
+	}
+	s, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("opening database %s: %w", path, err)
+	}
+	if err := s.prepare(ctx, s.checkVersion); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, err), s.Close())
+	}
+	return s, nil
+}
+
+// createFile makes an empty file that only its owner can read; SQLite gives the same mode to the files beside it. An
+// existing one is not touched: closing a file that SQLite has open would drop the locks of this process on it.
+func createFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// A crash here leaves an empty file, which SQLite takes for a database without tables.
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	return errors.Join(file.Sync(), file.Close(), folder.Sync(), folder.Close())
+}
+
+func open(ctx context.Context, path string) (*Store, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	// Pages of 8 KiB hold a usual record whole. Larger ones make a commit of one record write more than it must.
+	// Waiting for a lock is not left to SQLite, which does not hear of contexts: see begin.
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {"page_size(8192)"}, "_journal_mode": {"WAL"},
+		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+	s := &Store{path: path, writing: make(chan struct{}, 1)}
+	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
+		return nil, err
+	}
+	s.writers.SetMaxOpenConns(1)
+	settings.Set("_busy_timeout", "5000") // only recovery after a crash makes a reader wait
+	settings.Set("_query_only", "1")
+	if s.readers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
+		return nil, errors.Join(err, s.writers.Close())
+	}
+	s.readers.SetMaxOpenConns(4)
+	s.readers.SetMaxIdleConns(4)
+	if err := retry(ctx, func() (err error) { s.writer, err = s.writers.Conn(ctx); return translate(err) }); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func dataSource(path string, settings url.Values) string {
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
+}
+
+// prepare runs the first transaction and makes the statements of the later ones.
+func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
+	if err := s.transact(ctx, first); err != nil {
+		return err
+	}
+	for text, statement := range map[string]**sql.Stmt{
+		`INSERT INTO records (idx, record_id, digest, chain_id, payload, signatures) VALUES (?, ?, ?, nullif(?, ''), ?, ?)`: &s.record,
+		`INSERT INTO hashes (idx, hash) VALUES (?, ?)`: &s.hash,
+		`UPDATE head SET size = ?, root = ?`:           &s.head,
+		`INSERT INTO timestamps (idx, position, kind, token)
+			SELECT ?1, (SELECT count(*) FROM timestamps WHERE idx = ?1), ?2, ?3
+			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.timestamp,
+	} {
+		prepared, err := s.writer.PrepareContext(ctx, text)
+		if err != nil {
+			return translate(err)
+		}
+		*statement = prepared
+	}
+	return nil
+}
+
+func (s *Store) createTables(ctx context.Context) error {
+	var tables int
+	if err := s.writer.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return translate(err)
+	}
+	if tables > 0 {
+		return s.checkVersion(ctx)
+	}
+	if _, err := s.writer.ExecContext(ctx, schema); err != nil {
+		return translate(err)
+	}
+	_, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, schemaVersion)
+	if err != nil {
+		return translate(err)
+	}
+	_, err = s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, ledger.EmptyHead.Root[:])
+	return translate(err)
+}
+
+func (s *Store) checkVersion(ctx context.Context) error {
+	var tables int
+	err := s.writer.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
+	if err != nil {
+		return translate(err)
+	}
+	if tables == 0 {
+		return errors.New("this file is not a ledger")
+	}
+	var version string
+	if err := s.writer.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&version); err != nil {
+		return translate(err)
+	}
+	if version != schemaVersion {
+		return fmt.Errorf("the tables have the version %q, this program knows %q", version, schemaVersion)
+	}
+	return nil
+}
+
+// Close implements ledger.Store. It waits for the transaction that is at work. The last to close the file has SQLite
+// move the write-ahead log into it, which a statement left open would prevent.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	var errs []error
+	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.head} {
+		if statement != nil {
+			errs = append(errs, statement.Close())
+		}
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.Close())
+	}
+	return errors.Join(append(errs, s.readers.Close(), s.writers.Close())...)
+}

@@ -1,0 +1,257 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/storetest"
+)
+
+func create(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Create(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// add appends one record with a payload of this size.
+func add(t *testing.T, s *Store, id string, size int) error {
+	payload := []byte(id + strings.Repeat("x", size))
+	return s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
+		return ledger.Batch{
+			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
+				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}},
+			Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}, err
+	})
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) ledger.Store {
+		return create(t, filepath.Join(t.TempDir(), "a name? with #100%.db"))
+	})
+}
+
+// TestTwoStoresOnOneFile writes through two stores on one file, as two processes would.
+func TestTwoStoresOnOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	one, two := create(t, path), create(t, path)
+	done := make(chan error)
+	for i, s := range []*Store{one, two} {
+		go func() {
+			var err error
+			for n := range 30 {
+				err = errors.Join(err, add(t, s, string(rune('a'+i))+string(rune('A'+n)), 10))
+			}
+			done <- err
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if head, err := two.Head(t.Context()); err != nil || head.Size != 60 {
+		t.Errorf("Head = %v, %v", head, err)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	if err := add(t, s, "one", 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() (*Store, error){
+		"Open":   func() (*Store, error) { return Open(t.Context(), path) },
+		"Create": func() (*Store, error) { return Create(t.Context(), path) }, // after a crash it is repeated
+	} {
+		again, err := open()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	newer := filepath.Join(folder, "newer.db")
+	s := create(t, newer)
+	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '2'`); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	for name, test := range map[string]struct {
+		path string
+		want error
+		text string
+	}{
+		"missing":       {path: filepath.Join(folder, "missing.db"), want: fs.ErrNotExist},
+		"empty":         {path: write("empty.db", ""), text: "not a ledger"},
+		"no database":   {path: write("text.db", strings.Repeat("no database ", 1000)), want: ledger.ErrDamaged},
+		"newer version": {path: newer, text: `version "2"`},
+	} {
+		s, err := Open(t.Context(), test.path)
+		if err == nil {
+			s.Close()
+			t.Errorf("%s: opened", name)
+			continue
+		}
+		if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "page_size": "8192"} {
+		var got string
+		if err := s.writer.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v; want %q", pragma, got, err, want)
+		}
+	}
+}
+
+func TestAppendOnly(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	if err := add(t, s, "one", 10); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`DELETE FROM records`, `UPDATE records SET payload = x'00'`, `UPDATE records SET idx = 7`,
+		`DELETE FROM hashes`, `UPDATE hashes SET hash = zeroblob(32)`,
+		`DELETE FROM timestamps`, `UPDATE timestamps SET token = x'00'`,
+		`DELETE FROM head`, `UPDATE head SET size = 0`,
+	} {
+		if _, err := s.writer.ExecContext(t.Context(), statement); err == nil {
+			t.Errorf("%s: done", statement)
+		}
+	}
+}
+
+// TestDiskFull lets the file grow no further: nothing is half done, reading goes on, and so does writing with room.
+func TestDiskFull(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	if err := add(t, s, "one", 10); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(pages string) {
+		var n int
+		if err := s.writer.QueryRowContext(t.Context(), `PRAGMA max_page_count = `+pages).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("1")
+	if err := add(t, s, "two", 1<<20); !errors.Is(err, ledger.ErrDiskFull) {
+		t.Errorf("error %v", err)
+	}
+	if head, err := s.Head(t.Context()); err != nil || head.Size != 1 {
+		t.Errorf("Head = %v, %v", head, err)
+	}
+	if _, err := s.ByRecordID(t.Context(), "two"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	limit("1000000")
+	if err := add(t, s, "two", 1<<20); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(t, s, "one", 10); !errors.Is(err, ledger.ErrReadOnly) {
+		t.Errorf("error %v", err)
+	}
+	if head, err := s.Head(t.Context()); err != nil || head.Size != 0 {
+		t.Errorf("Head = %v, %v", head, err)
+	}
+}
+
+// TestCorruptFile overwrites pages: SQLite notices, and the error says so.
+func TestCorruptFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	for _, id := range []string{"one", "two", "three", "four"} {
+		if err := add(t, s, id, 100_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	if files, err := filepath.Glob(path + "*"); err != nil || len(files) != 1 {
+		t.Errorf("after Close there are %q, %v", files, err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 2 * 8192; i < len(content); i++ {
+		content[i] = 0xa5
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged, err := Open(t.Context(), path)
+	if err == nil {
+		defer damaged.Close()
+		_, err = damaged.Rows(t.Context(), 0, 10)
+		err = errors.Join(err, add(t, damaged, "five", 10))
+	}
+	if !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestCloseWhileReading closes with a reader at work.
+func TestCloseWhileReading(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	stop := make(chan error)
+	go func() {
+		for {
+			if _, err := s.Rows(t.Context(), 0, 10); err != nil {
+				stop <- err
+				return
+			}
+		}
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-stop; !errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("the reader ended with %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// A Store keeps the rows of one log. It knows their order and their keys, and nothing of what they mean: the Ledger
+// decides what is appended, the Store makes it durable, whole or not at all.
+//
+// A Store is safe for concurrent use. Several processes may have one store open at the same time. Every method
+// returns the context's error, having done nothing, when the context was done before it began, and ErrClosed after
+// Close.
+type Store interface {
+	// Head returns the committed head. That of a new store is EmptyHead.
+	Head(ctx context.Context) (Head, error)
+
+	// Append is the only way by which the log grows. It waits, as long as the context lets it, until no other writer
+	// in any process is at work; calls plan with the committed head and the committed hashes; and stores what plan
+	// returns in the same transaction. When Append returns nil, the batch is durable.
+	//
+	// When it returns the error of plan or a *DuplicateError, nothing was stored. With any other error the batch was
+	// stored whole or not at all, and ByRecordID says which: nothing may happen to the log for the sake of an Append
+	// that has returned.
+	Append(ctx context.Context, plan Plan) error
+
+	// Rows returns those rows in log order whose index is at least from and less than from+n. Rows that are missing
+	// are left out.
+	Rows(ctx context.Context, from, n int64) ([]Row, error)
+	// ByRecordID returns the row of a record, or ErrNotFound.
+	ByRecordID(ctx context.Context, id string) (Row, error)
+	// ByDigest returns the row with a payload digest, or ErrNotFound.
+	ByDigest(ctx context.Context, digest evidence.Digest) (Row, error)
+	// ByChain returns the rows of a chain in log order, or ErrNotFound when there are none.
+	ByChain(ctx context.Context, chainID string) ([]Row, error)
+	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
+	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
+
+	// AddTimestamp adds a time stamp to those of a row, or returns ErrNotFound. One that the row has already is not
+	// added again.
+	AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error
+
+	// Checkpoint returns the last signed checkpoint, or "": then there is no log here yet.
+	Checkpoint(ctx context.Context) (string, error)
+	// SetCheckpoint replaces the checkpoint old by next, durably, or returns ErrConflict when it is not old.
+	SetCheckpoint(ctx context.Context, old, next string) error
+
+	Close() error
+}
+
+// A Checker is a Store that can say what is wrong with the file or server underneath it.
+type Checker interface {
+	Check(ctx context.Context) (complaints []string, err error)
+}
+
+// A Plan decides on what to append to a log that is locked against all other writers. It must not call the Store.
+type Plan func(head Head, hashes tlog.HashReader) (Batch, error)
+
+// A Row is a record as a store keeps it.
+type Row struct {
+	Index      int64 // place in the log, from 0
+	RecordID   string
+	Digest     evidence.Digest
+	ChainID    string // "": in no chain
+	Payload    []byte // canonical
+	Signatures [][]byte
+	Timestamps []evidence.Timestamp // in the order in which they came; alone of all this they may become more
+}
+
+// A Head is the size of a log and the RFC 6962 hash over all of it.
+type Head struct {
+	Size int64
+	Root tlog.Hash
+}
+
+func (h Head) String() string { return fmt.Sprintf("%d records, root %v", h.Size, h.Root) }
+
+// EmptyHead is the head of a log without records.
+var EmptyHead = Head{Root: emptyRoot()}
+
+func emptyRoot() tlog.Hash {
+	root, err := tlog.TreeHash(0, nil)
+	if err != nil {
+		panic(err) // the hash of nothing reads nothing
+	}
+	return root
+}
+
+// A Batch is what one transaction appends.
+type Batch struct {
+	Rows   []Row       // from the index Head.Size on
+	Hashes []tlog.Hash // from the stored hash index tlog.StoredHashCount(Head.Size) on
+	Next   Head        // the head with them
+}
+
+// Check says whether the batch fits onto a head. Stores call it last before they write.
+func (b *Batch) Check(head Head) error {
+	if b.Next.Size != head.Size+int64(len(b.Rows)) {
+		return fmt.Errorf("a batch of %d rows leads from size %d to %d", len(b.Rows), head.Size, b.Next.Size)
+	}
+	if want := tlog.StoredHashCount(b.Next.Size) - tlog.StoredHashCount(head.Size); int64(len(b.Hashes)) != want {
+		return fmt.Errorf("a batch of %d rows has %d hashes, want %d", len(b.Rows), len(b.Hashes), want)
+	}
+	for i, row := range b.Rows {
+		if row.Index != head.Size+int64(i) {
+			return fmt.Errorf("row %d of a batch at size %d has the index %d", i, head.Size, row.Index)
+		}
+	}
+	return nil
+}
+
+var (
+	// ErrNotFound says that the store has no such row or hash.
+	ErrNotFound = errors.New("not in the log")
+	// ErrConflict says that another writer has replaced the checkpoint.
+	ErrConflict = errors.New("another writer was first")
+	// ErrDuplicate is in the chain of every *DuplicateError.
+	ErrDuplicate = errors.New("already in the log")
+	// ErrClosed is returned by everything that is called after Close.
+	ErrClosed = errors.New("the ledger is closed")
+	// ErrDiskFull says that there is no room for more. What was there stands, and appending works again with room.
+	ErrDiskFull = errors.New("no space left for the ledger")
+	// ErrReadOnly says that the ledger or its database was opened, or can be opened, only for reading.
+	ErrReadOnly = errors.New("the ledger is open for reading only")
+	// ErrDamaged says that what is stored contradicts itself. Fsck names what and where.
+	ErrDamaged = errors.New("the ledger is damaged")
+)
+
+// A DuplicateError names the record that is in the log already.
+type DuplicateError struct {
+	RecordID string // of the record in the log
+	Index    int64
+	Field    string // what the refused one shares with it: "record_id" or "digest"
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("%v: record %s at index %d has this %s", ErrDuplicate, e.RecordID, e.Index, e.Field)
+}
+
+func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }

@@ -1,0 +1,471 @@
+// Package storetest holds what every ledger.Store must do.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Run holds a store against the contract of ledger.Store. open returns a new, empty store at every call.
+func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
+	for name, test := range map[string]func(*testing.T, ledger.Store){
+		"empty":               empty,
+		"append and read":     appendAndRead,
+		"large batch":         largeBatch,
+		"plan refuses":        planRefuses,
+		"plan reads":          planReads,
+		"misfit":              misfit,
+		"duplicate":           duplicate,
+		"duplicate in batch":  duplicateInBatch,
+		"time stamps":         timestamps,
+		"checkpoint":          checkpoint,
+		"caller's memory":     callersMemory,
+		"concurrent writers":  concurrentWriters,
+		"concurrent claims":   concurrentClaims,
+		"cancelled":           cancelled,
+		"cancelled in a plan": cancelledInPlan,
+		"waiting":             waiting,
+		"closed":              closed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := open(t)
+			t.Cleanup(func() {
+				if err := store.Close(); err != nil {
+					t.Errorf("closing: %v", err)
+				}
+			})
+			test(t, store)
+		})
+	}
+}
+
+// row makes a row that no other number makes. Stores do not look into payloads.
+func row(n int) ledger.Row {
+	payload := fmt.Sprintf(`{"n":%d}`, n)
+	r := ledger.Row{RecordID: fmt.Sprintf("record-%d", n), Digest: evidence.DigestOf([]byte(payload)), Payload: []byte(payload),
+		Signatures: [][]byte{{1, byte(n)}, {2, 0, 255}},
+		Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{3, byte(n)}}}}
+	if n%2 == 1 {
+		r.ChainID = "odd"
+	}
+	return r
+}
+
+func leaf(r ledger.Row) tlog.Hash { return tlog.RecordHash(r.Payload) }
+
+// planOf appends rows at the end, as a ledger would.
+func planOf(rows ...ledger.Row) ledger.Plan {
+	return func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		fresh := map[int64]tlog.Hash{}
+		reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+			found := make([]tlog.Hash, len(indexes))
+			for i, index := range indexes {
+				if hash, ok := fresh[index]; ok {
+					found[i] = hash
+					continue
+				}
+				old, err := hashes.ReadHashes([]int64{index})
+				if err != nil {
+					return nil, err
+				}
+				found[i] = old[0]
+			}
+			return found, nil
+		})
+		batch := ledger.Batch{Next: head}
+		for _, r := range rows {
+			r.Index = batch.Next.Size
+			stored, err := tlog.StoredHashesForRecordHash(r.Index, leaf(r), reader)
+			if err != nil {
+				return batch, err
+			}
+			for i, hash := range stored {
+				fresh[tlog.StoredHashIndex(0, r.Index)+int64(i)] = hash
+			}
+			batch.Rows = append(batch.Rows, r)
+			batch.Hashes = append(batch.Hashes, stored...)
+			batch.Next.Size++
+		}
+		var err error
+		batch.Next.Root, err = tlog.TreeHash(batch.Next.Size, reader)
+		return batch, err
+	}
+}
+
+func fill(t *testing.T, s ledger.Store, n int) (rows []ledger.Row) {
+	t.Helper()
+	for i := range n {
+		r := row(i)
+		if err := s.Append(t.Context(), planOf(r)); err != nil {
+			t.Fatalf("appending %d: %v", i, err)
+		}
+		r.Index = int64(i)
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// wantHead checks size and root, the root against the leaves themselves.
+func wantHead(t *testing.T, s ledger.Store, size int64) {
+	t.Helper()
+	head, err := s.Head(t.Context())
+	if err != nil || head.Size != size {
+		t.Fatalf("Head = %v, %v; want size %d", head, err, size)
+	}
+	root, err := tlog.TreeHash(size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		return s.Hashes(t.Context(), indexes)
+	}))
+	if err != nil || root != head.Root {
+		t.Errorf("the hashes make the root %v, %v; the head has %v", root, err, head.Root)
+	}
+}
+
+func want(t *testing.T, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+func wantError(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+func empty(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	head, err := s.Head(ctx)
+	if err != nil || head != ledger.EmptyHead {
+		t.Errorf("Head = %v, %v", head, err)
+	}
+	if rows, err := s.Rows(ctx, 0, 10); err != nil || len(rows) != 0 {
+		t.Errorf("Rows = %v, %v", rows, err)
+	}
+	if hashes, err := s.Hashes(ctx, nil); err != nil || len(hashes) != 0 {
+		t.Errorf("Hashes = %v, %v", hashes, err)
+	}
+	if c, err := s.Checkpoint(ctx); err != nil || c != "" {
+		t.Errorf("Checkpoint = %q, %v", c, err)
+	}
+	_, err = s.ByRecordID(ctx, "record-0")
+	wantError(t, err, ledger.ErrNotFound)
+	_, err = s.ByDigest(ctx, evidence.Digest{})
+	wantError(t, err, ledger.ErrNotFound)
+	_, err = s.ByChain(ctx, "odd")
+	wantError(t, err, ledger.ErrNotFound)
+	_, err = s.Hashes(ctx, []int64{0})
+	wantError(t, err, ledger.ErrNotFound)
+}
+
+func appendAndRead(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	rows := fill(t, s, 9)
+	wantHead(t, s, 9)
+	all, err := s.Rows(ctx, 0, 100)
+	wantError(t, err, nil)
+	want(t, all, rows)
+	some, err := s.Rows(ctx, 3, 2)
+	wantError(t, err, nil)
+	want(t, some, rows[3:5])
+	none, err := s.Rows(ctx, 9, 5)
+	if err != nil || len(none) != 0 {
+		t.Errorf("rows beyond the end: %v, %v", none, err)
+	}
+	r, err := s.ByRecordID(ctx, "record-4")
+	wantError(t, err, nil)
+	want(t, r, rows[4])
+	r, err = s.ByDigest(ctx, rows[5].Digest)
+	wantError(t, err, nil)
+	want(t, r, rows[5])
+	chain, err := s.ByChain(ctx, "odd")
+	wantError(t, err, nil)
+	want(t, chain, []ledger.Row{rows[1], rows[3], rows[5], rows[7]})
+	_, err = s.ByChain(ctx, "")
+	wantError(t, err, ledger.ErrNotFound)
+	_, err = s.ByChain(ctx, "ODD")
+	wantError(t, err, ledger.ErrNotFound)
+	hashes, err := s.Hashes(ctx, []int64{tlog.StoredHashIndex(0, 6), tlog.StoredHashIndex(0, 2), tlog.StoredHashIndex(0, 6)})
+	wantError(t, err, nil)
+	want(t, hashes, []tlog.Hash{leaf(rows[6]), leaf(rows[2]), leaf(rows[6])})
+	_, err = s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)})
+	wantError(t, err, ledger.ErrNotFound)
+}
+
+func largeBatch(t *testing.T, s ledger.Store) {
+	var rows []ledger.Row
+	for i := range 300 {
+		rows = append(rows, row(i))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows[:37]...)), nil)
+	wantError(t, s.Append(t.Context(), planOf(rows[37:]...)), nil)
+	wantHead(t, s, 300)
+}
+
+func planRefuses(t *testing.T, s ledger.Store) {
+	fill(t, s, 2)
+	refusal := errors.New("no")
+	err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		batch, err := planOf(row(2))(head, hashes)
+		return batch, errors.Join(err, refusal)
+	})
+	wantError(t, err, refusal)
+	wantHead(t, s, 2)
+	fill2 := s.Append(t.Context(), planOf(row(2)))
+	wantError(t, fill2, nil)
+	wantHead(t, s, 3)
+}
+
+func planReads(t *testing.T, s ledger.Store) {
+	rows := fill(t, s, 3)
+	err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		if head.Size != 3 {
+			t.Errorf("plan was given %v", head)
+		}
+		got, err := hashes.ReadHashes([]int64{tlog.StoredHashIndex(0, 2)})
+		if err != nil || len(got) != 1 || got[0] != leaf(rows[2]) {
+			t.Errorf("plan read %v, %v", got, err)
+		}
+		_, err = hashes.ReadHashes([]int64{1000})
+		wantError(t, err, ledger.ErrNotFound)
+		return planOf(row(3))(head, hashes)
+	})
+	wantError(t, err, nil)
+	wantHead(t, s, 4)
+}
+
+// misfit appends batches that do not fit: a store is the last to notice.
+func misfit(t *testing.T, s ledger.Store) {
+	fill(t, s, 3)
+	for name, spoil := range map[string]func(*ledger.Batch){
+		"gap":            func(b *ledger.Batch) { b.Rows[0].Index++ },
+		"place taken":    func(b *ledger.Batch) { b.Rows[0].Index-- },
+		"hash missing":   func(b *ledger.Batch) { b.Hashes = b.Hashes[1:] },
+		"hash too many":  func(b *ledger.Batch) { b.Hashes = append(b.Hashes, tlog.Hash{}) },
+		"wrong size":     func(b *ledger.Batch) { b.Next.Size++ },
+		"nothing at all": func(b *ledger.Batch) { b.Rows, b.Hashes = nil, nil },
+	} {
+		err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+			batch, err := planOf(row(3))(head, hashes)
+			spoil(&batch)
+			return batch, err
+		})
+		if err == nil {
+			t.Errorf("%s: appended", name)
+		}
+	}
+	wantHead(t, s, 3)
+}
+
+func wantDuplicate(t *testing.T, err error, d ledger.DuplicateError) {
+	t.Helper()
+	var got *ledger.DuplicateError
+	if !errors.As(err, &got) || !errors.Is(err, ledger.ErrDuplicate) {
+		t.Fatalf("error %v, want a DuplicateError", err)
+	}
+	want(t, *got, d)
+}
+
+func duplicate(t *testing.T, s ledger.Store) {
+	fill(t, s, 3)
+	sameID := row(7)
+	sameID.RecordID = "record-1"
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), ledger.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
+	sameDigest := row(2)
+	sameDigest.RecordID = "record-7"
+	wantDuplicate(t, s.Append(t.Context(), planOf(sameDigest)), ledger.DuplicateError{RecordID: "record-2", Index: 2, Field: "digest"})
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), ledger.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
+	wantHead(t, s, 3)
+	_, err := s.ByRecordID(t.Context(), "record-8") // it stood before the duplicate in its batch
+	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, s.Append(t.Context(), planOf(row(8))), nil)
+	wantHead(t, s, 4)
+}
+
+func duplicateInBatch(t *testing.T, s ledger.Store) {
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(0), row(1), row(0))), ledger.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
+	wantHead(t, s, 0)
+}
+
+func timestamps(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	rows := fill(t, s, 2)
+	second := evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("second")}
+	for range 2 { // the second time changes nothing
+		wantError(t, s.AddTimestamp(ctx, 1, second), nil)
+	}
+	rows[1].Timestamps = append(rows[1].Timestamps, second)
+	got, err := s.Rows(ctx, 0, 2)
+	wantError(t, err, nil)
+	want(t, got, rows)
+	wantError(t, s.AddTimestamp(ctx, 2, second), ledger.ErrNotFound)
+	bare := row(5)
+	bare.Timestamps = nil
+	wantError(t, s.Append(ctx, planOf(bare)), nil)
+	bare.Index = 2
+	found, err := s.ByRecordID(ctx, bare.RecordID)
+	wantError(t, err, nil)
+	want(t, found, bare)
+}
+
+func checkpoint(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	wantError(t, s.SetCheckpoint(ctx, "one", "two"), ledger.ErrConflict)
+	wantError(t, s.SetCheckpoint(ctx, "", "one"), nil)
+	wantError(t, s.SetCheckpoint(ctx, "", "two"), ledger.ErrConflict)
+	wantError(t, s.SetCheckpoint(ctx, "one", "two\n— ünïcode"), nil)
+	fill(t, s, 1)
+	got, err := s.Checkpoint(ctx)
+	wantError(t, err, nil)
+	want(t, got, "two\n— ünïcode")
+}
+
+func callersMemory(t *testing.T, s ledger.Store) {
+	r := row(0)
+	wantError(t, s.Append(t.Context(), planOf(r)), nil)
+	r.Payload[0], r.Signatures[0][0], r.Timestamps[0].Token[0] = 'x', 'x', 'x'
+	for range 2 {
+		got, err := s.ByRecordID(t.Context(), "record-0")
+		wantError(t, err, nil)
+		want(t, got, row(0))
+		got.Payload[0], got.Signatures[0][0], got.Timestamps[0].Token[0] = 'y', 'y', 'y'
+	}
+}
+
+func concurrentWriters(t *testing.T, s ledger.Store) {
+	const writers, each = 8, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				if err := s.Append(t.Context(), planOf(row(w*each+i))); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.Rows(t.Context(), 0, 100); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantHead(t, s, writers*each)
+	for n := range writers * each {
+		if _, err := s.ByRecordID(t.Context(), row(n).RecordID); err != nil {
+			t.Errorf("record %d: %v", n, err)
+		}
+	}
+}
+
+// concurrentClaims has many replace the same checkpoint: one may.
+func concurrentClaims(t *testing.T, s ledger.Store) {
+	var wg sync.WaitGroup
+	results := make(chan error, 8)
+	for i := range cap(results) {
+		wg.Go(func() { results <- s.SetCheckpoint(t.Context(), "", fmt.Sprint("by ", i)) })
+	}
+	wg.Wait()
+	close(results)
+	first := 0
+	for err := range results {
+		if err == nil {
+			first++
+			continue
+		}
+		wantError(t, err, ledger.ErrConflict)
+	}
+	want(t, first, 1)
+}
+
+// calls is every method.
+func calls(ctx context.Context, s ledger.Store) map[string]error {
+	errs := map[string]error{
+		"Append":        s.Append(ctx, planOf(row(50))),
+		"AddTimestamp":  s.AddTimestamp(ctx, 0, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}),
+		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
+	}
+	_, errs["Head"] = s.Head(ctx)
+	_, errs["Rows"] = s.Rows(ctx, 0, 1)
+	_, errs["ByRecordID"] = s.ByRecordID(ctx, "record-0")
+	_, errs["ByDigest"] = s.ByDigest(ctx, row(0).Digest)
+	_, errs["ByChain"] = s.ByChain(ctx, "odd")
+	_, errs["Hashes"] = s.Hashes(ctx, []int64{0})
+	_, errs["Checkpoint"] = s.Checkpoint(ctx)
+	return errs
+}
+
+func cancelled(t *testing.T, s ledger.Store) {
+	rows := fill(t, s, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range calls(ctx, s) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	wantHead(t, s, 2)
+	got, err := s.Rows(t.Context(), 0, 10)
+	wantError(t, err, nil)
+	want(t, got, rows)
+	wantError(t, s.SetCheckpoint(t.Context(), "", "first"), nil)
+}
+
+// cancelledInPlan cancels when the transaction has begun: it is one or the other, and the store says which.
+func cancelledInPlan(t *testing.T, s ledger.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.Append(ctx, func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		cancel()
+		return planOf(row(0))(head, hashes)
+	})
+	_, found := s.ByRecordID(t.Context(), "record-0")
+	if (err == nil) != (found == nil) {
+		t.Errorf("Append says %v, and then the record is there: %v", err, found)
+	}
+	wantError(t, s.Append(t.Context(), planOf(row(1))), nil)
+}
+
+// waiting has a writer wait for another, and give up.
+func waiting(t *testing.T, s ledger.Store) {
+	begun, finish := make(chan struct{}), make(chan struct{})
+	first := make(chan error)
+	go func() {
+		first <- s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+			close(begun)
+			<-finish
+			return planOf(row(0))(head, hashes)
+		})
+	}()
+	<-begun
+	ctx, cancel := context.WithCancel(t.Context())
+	second := make(chan error)
+	go func() { second <- s.Append(ctx, planOf(row(1))) }()
+	if head, err := s.Head(t.Context()); err != nil || head.Size != 0 {
+		t.Errorf("reading beside a writer: %v, %v", head, err)
+	}
+	cancel()
+	wantError(t, <-second, context.Canceled)
+	close(finish)
+	wantError(t, <-first, nil)
+	wantHead(t, s, 1)
+}
+
+func closed(t *testing.T, s ledger.Store) {
+	fill(t, s, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range calls(t.Context(), s) {
+		if !errors.Is(err, ledger.ErrClosed) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package ledger_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+)
+
+// rewrite changes a database as someone does who has the file and knows SQL.
+func (f folder) rewrite(t testing.TB, statements ...string) {
+	t.Helper()
+	db := must(sql.Open("sqlite", f.database()))
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
+		statements = append([]string{"DROP TRIGGER " + table}, statements...)
+	}
+	for _, statement := range append([]string{"PRAGMA foreign_keys = OFF"}, statements...) {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// found is a damage without its detail.
+type found struct {
+	Kind  ledger.DamageKind
+	Index int64
+}
+
+// rewound cuts the log of 21 records back to 15, hashes and head with it: what a backup looks like.
+func rewound(root tlog.Hash) []string {
+	return []string{`DELETE FROM timestamps WHERE idx >= 15`, `DELETE FROM records WHERE idx >= 15`,
+		`DELETE FROM hashes WHERE idx >= ` + itoa(tlog.StoredHashCount(15)), `UPDATE head SET size = 15, root = ` + blob(root[:])}
+}
+
+func TestTampering(t *testing.T) {
+	// 21 records, a checkpoint over 17 of them, and one over the first 15, for those who set it back.
+	f := folder(t.TempDir())
+	l := f.create(t)
+	records := sealMany(t, l, 15)
+	earlier := must(l.Checkpoint(t.Context()))
+	head15 := must(evidence.OpenCheckpoint(earlier, logVerifier)).Root
+	records = append(records, sealMany(t, l, 2)...)
+	must(l.Checkpoint(t.Context()))
+	records = append(records, sealMany(t, l, 4)...)
+	forged := forgery(t, records[4])
+	foreign := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 17, Root: head15}, otherSigner))
+	otherwise := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 16, Root: head15}, logSigner))
+	l.Close()
+	wantClean(t, f.fsck(t))
+	inner := tlog.StoredHashIndex(2, 1)
+
+	for name, test := range map[string]struct {
+		do   []string
+		want []found
+		open error // what Open says; nil: it opens, as the damage is far from the end
+	}{
+		"payload": {do: []string{`UPDATE records SET payload = CAST(replace(CAST(payload AS TEXT), 'May', 'Can') AS BLOB) WHERE idx = 4`},
+			want: []found{{ledger.DamageDigest, 4}}},
+		"payload and digest": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`},
+			want: []found{{ledger.DamageRow, 4}}},
+		"payload and digest and leaf": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`,
+			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
+			want: []found{{ledger.DamageCheck, 4}, {ledger.DamageBelow, -1}}},
+		"signature": {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{ledger.DamageRow, 4}}},
+		"signatures unreadable": {do: []string{`UPDATE records SET signatures = '[' WHERE idx = 4`},
+			want: []found{{ledger.DamageUnreadable, 4}}},
+		"token":      {do: []string{`UPDATE timestamps SET token = x'00' WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
+		"token gone": {do: []string{`DELETE FROM timestamps WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
+		"leaf hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
+			want: []found{{ledger.DamageHash, 4}}},
+		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{ledger.DamageHash, -1}}},
+		"hash on the edge": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(4, 0))},
+			want: []found{{ledger.DamageHash, -1}}, open: ledger.ErrDamaged},
+		"hash missing":   {do: []string{`DELETE FROM hashes WHERE idx = ` + itoa(inner)}, want: []found{{ledger.DamageMissingHash, -1}}},
+		"row in between": {do: []string{`DELETE FROM records WHERE idx = 2`}, want: []found{{ledger.DamageMissingRow, 2}}},
+		"tail rows": {do: []string{`DELETE FROM records WHERE idx >= 19`},
+			want: []found{{ledger.DamageMissingRow, 19}, {ledger.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
+		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`},
+			want: []found{{ledger.DamageMoved, 3}, {ledger.DamageMoved, 8}}, open: ledger.ErrDamaged},
+		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, payload BLOB, signatures TEXT)`,
+			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, payload, signatures FROM records WHERE idx = 2`,
+			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
+			want: []found{{ledger.DamageDuplicate, 4}}},
+		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{ledger.DamageKeys, 4}, {ledger.DamageLookup, 4}}},
+		"chain":     {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{ledger.DamageKeys, 3}}},
+		"head root": {do: []string{`UPDATE head SET root = zeroblob(32)`}, want: []found{{ledger.DamageHead, -1}}, open: ledger.ErrDamaged},
+		"head set back": {do: []string{`UPDATE head SET size = 20`},
+			want: []found{{ledger.DamageHead, -1}, {ledger.DamageExtraRow, 20}, {ledger.DamageExtraHash, -1}}, open: ledger.ErrDamaged},
+		"cut consistently, under the checkpoint": {do: rewound(head15),
+			want: []found{{ledger.DamageCut, -1}, {ledger.DamageBehind, -1}}, open: ledger.ErrDamaged},
+		"cut with the checkpoint": {do: append(rewound(head15), `UPDATE head SET checkpoint = `+text(earlier)),
+			want: []found{{ledger.DamageBehind, -1}}},
+		"checkpoint of another": {do: []string{`UPDATE head SET checkpoint = ` + text(foreign)}, want: []found{{ledger.DamageKey, -1}}, open: ledger.ErrCheckpoint},
+		"checkpoint changed": {do: []string{`UPDATE head SET checkpoint = replace(checkpoint, char(10) || '17' || char(10), char(10) || '16' || char(10))`},
+			want: []found{{ledger.DamageKey, -1}}, open: ledger.ErrCheckpoint},
+		"checkpoint of another history": {do: []string{`UPDATE head SET checkpoint = ` + text(otherwise)}, want: []found{{ledger.DamageFork, -1}}, open: ledger.ErrDamaged},
+		"checkpoint gone":               {do: []string{`UPDATE head SET checkpoint = ''`}, want: []found{{ledger.DamageNoCheckpoint, -1}}, open: ledger.ErrNoLog},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied := folder(t.TempDir())
+			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
+				t.Fatal(err)
+			}
+			copied.rewrite(t, test.do...)
+			wantDamage(t, copied.fsck(t), test.want)
+			l, err := copied.open(t)
+			if test.open != nil {
+				wantError(t, err, test.open)
+			} else if err != nil {
+				t.Errorf("opening: %v", err)
+			} else if name == "cut with the checkpoint" {
+				wantError(t, l.CanAppend(t.Context()), ledger.ErrBehind)
+			}
+		})
+	}
+}
+
+func wantDamage(t *testing.T, got []ledger.Damage, want []found) {
+	t.Helper()
+	var kinds []found
+	for _, d := range got {
+		if d.Kind == ledger.DamageStore { // SQLite complains beside, where an index was left behind
+			continue
+		}
+		if d.Kind.Meaning() == "" || !strings.Contains(d.String(), d.Kind.Meaning()) {
+			t.Errorf("%v says nothing", d)
+		}
+		kinds = append(kinds, found{d.Kind, d.Index})
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("want -, got +:\n%s\n%v", diff, got)
+	}
+}
+
+// forgery is a record that differs in what was asked, with the signature of the true one.
+func forgery(t *testing.T, r *evidence.Record) *evidence.Record {
+	t.Helper()
+	payload := strings.Replace(string(r.Canonical()), "May I?", "Must I?", 1)
+	return must(evidence.OpenParts([]byte(payload), r.Signatures, r.Timestamps))
+}
+
+func leafWith(payload, signatures *evidence.Record) []byte {
+	leaf := tlog.RecordHash(must(evidence.OpenParts(payload.Canonical(), signatures.Signatures, nil)).LogEntry())
+	return leaf[:]
+}
+
+// TestFsckPublished holds a sound log against other published checkpoints.
+func TestFsckPublished(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 3)
+	must(l.Checkpoint(t.Context()))
+	l.Close()
+	fork := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 2}, logSigner))
+	ahead := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 4}, logSigner))
+	foreign := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 2}, otherSigner))
+	for name, test := range map[string]struct {
+		published string
+		want      ledger.DamageKind
+		open      error
+		append    error
+	}{
+		"fork":    {published: fork, want: ledger.DamagePublicFork, append: ledger.ErrForked},
+		"ahead":   {published: ahead, want: ledger.DamageBehind, append: ledger.ErrBehind},
+		"foreign": {published: foreign, want: ledger.DamagePublished, open: ledger.ErrCheckpoint},
+		"garbage": {published: "garbage", want: ledger.DamagePublished, open: ledger.ErrCheckpoint},
+		"missing": {want: ledger.DamageUnpublished, append: ledger.ErrBehind},
+	} {
+		if err := os.WriteFile(string(f.published()), []byte(test.published), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantDamage(t, f.fsck(t), []found{{test.want, -1}})
+		l, err := f.open(t)
+		wantError(t, err, test.open)
+		if err != nil {
+			continue
+		}
+		wantError(t, l.CanAppend(t.Context()), test.append)
+		_, err = l.Seal(t.Context(), act(""), actor, nil)
+		wantError(t, err, test.append)
+		_, err = l.Checkpoint(t.Context())
+		wantError(t, err, test.append)
+		if records, err := l.Prove(t.Context()); err != nil || records.Checkpoint == "" {
+			t.Errorf("%s: reading: %v", name, err)
+		}
+		l.Close()
+	}
+}
+
+// TestRestored brings back a backup: it can be read, and takes nothing until the missing records are there again.
+func TestRestored(t *testing.T) {
+	f, backup := folder(t.TempDir()), folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 4)
+	must(l.Checkpoint(t.Context()))
+	l.Close()
+	if err := os.CopyFS(string(backup), os.DirFS(string(f))); err != nil {
+		t.Fatal(err)
+	}
+	l = must(f.open(t))
+	last := seal(t, l, "")
+	latest := must(l.Checkpoint(t.Context()))
+	l.Close()
+	if err := (backup.published()).Store(t.Context(), latest); err != nil {
+		t.Fatal(err)
+	}
+	l, err := backup.open(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chain, err := l.Size(t.Context()); err != nil || chain != 4 {
+		t.Errorf("reading: %d, %v", chain, err)
+	}
+	_, err = l.Seal(t.Context(), act(""), actor, nil)
+	wantError(t, err, ledger.ErrBehind)
+	// The missing row comes from elsewhere, while the ledger is open.
+	store := must(sqlite.Open(t.Context(), backup.database()))
+	defer store.Close()
+	source := must(sqlite.Open(t.Context(), f.database()))
+	defer source.Close()
+	row := must(source.ByRecordID(t.Context(), last.Payload.RecordID))
+	head := must(source.Head(t.Context()))
+	err = store.Append(t.Context(), func(ledger.Head, tlog.HashReader) (ledger.Batch, error) {
+		hashes, err := source.Hashes(t.Context(), []int64{tlog.StoredHashIndex(0, 4)})
+		return ledger.Batch{Rows: []ledger.Row{row}, Hashes: hashes, Next: head}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.CanAppend(t.Context()); err != nil {
+		t.Errorf("caught up: %v", err)
+	}
+	seal(t, l, "")
+	must(l.Checkpoint(t.Context()))
+	l.Close()
+	wantClean(t, backup.fsck(t))
+}
+
+func TestFsckProgress(t *testing.T) {
+	l, c := inMemory(t)
+	sealMany(t, l, 100)
+	var done, total int64
+	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{Progress: func(d, n int64) { done, total = d, n }})
+	if err != nil || len(found) != 0 || done != 100 || total != 100 {
+		t.Errorf("%v, %v, %d of %d", found, err, done, total)
+	}
+	l.Close()
+	_, err = ledger.Fsck(t.Context(), c, ledger.FsckOptions{})
+	if !errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+}
