@@ -1,0 +1,79 @@
+package juror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// Rules is a juror that goes through the checklist with one focus. It holds no state: the same brief gets the same
+// answer, and it is safe for concurrent use.
+type Rules struct{ focus Focus }
+
+// New seats a rule juror.
+func New(focus Focus) (*Rules, error) {
+	if !slices.Contains(Focuses(), focus) {
+		return nil, fmt.Errorf("unknown focus %q: want one of %v", focus, Focuses())
+	}
+	return &Rules{focus: focus}, nil
+}
+
+// At seats the rule juror whose focus goes with a seat's place on the panel, from 0.
+func At(seat int) *Rules { return &Rules{focus: FocusAt(seat)} }
+
+// Focus is what the juror looks at.
+func (j *Rules) Focus() Focus { return j.focus }
+
+func origin() jury.Origin {
+	return jury.Origin{Model: Model, ModelVersion: Version, Parameters: jsontext.Value(`{}`)}
+}
+
+var errNoRubric = errors.New("the rubric has no axes")
+
+// examine reads the evidence of a brief and runs the checklist over it.
+func examine(ctx context.Context, b jury.Brief) (*reading, []jury.Finding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if len(b.Rubric) == 0 {
+		return nil, nil, errNoRubric
+	}
+	c, err := subject.Parse(b.Material)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the evidence: %w", err)
+	}
+	r := read(c)
+	found := onRubric(b.Rubric, findAll(r))
+	return r, found, ctx.Err()
+}
+
+// Evaluate implements jury.Juror.
+func (j *Rules) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	r, found, err := examine(ctx, b)
+	if err != nil {
+		return jury.Opinion{}, jury.Origin{}, err
+	}
+	return j.opinion(r, b.Rubric, through(j.focus, found)), origin(), nil
+}
+
+// opinion makes a complete judgement of findings.
+func (j *Rules) opinion(r *reading, rubric jury.Rubric, findings []jury.Finding) jury.Opinion {
+	if findings == nil {
+		findings = []jury.Finding{}
+	}
+	scores, total := score(rubric, findings)
+	return jury.Opinion{
+		Position:   positionOf(findings),
+		AxisScores: scores,
+		TotalScore: total,
+		Confidence: confidence(r, findings),
+		Rationale:  rationale(j.focus, r, findings),
+		Findings:   findings,
+	}
+}

@@ -1,0 +1,146 @@
+package subject
+
+// A Card is what an agent says of itself.
+type Card struct {
+	Name            string
+	Description     string
+	Version         string
+	ProtocolVersion string // "1.0" or "0.3.0", as the card has it
+	Organization    string
+	Interfaces      []Interface // the preferred one first
+	Skills          []Skill
+}
+
+// An Interface is where an agent is reached.
+type Interface struct {
+	URL       string
+	Transport string
+	Version   string
+}
+
+// A Skill is one thing that an agent declares it can do.
+type Skill struct {
+	ID          string
+	Name        string
+	Description string
+	Tags        []string
+	Examples    []string
+}
+
+func (c *Case) readCard(n *node) error {
+	if looksLikeConversation(n) {
+		return n.errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
+	}
+	if n.kind != '{' {
+		return n.errorf("expected an agent card (an object), found %s", n.kindName())
+	}
+	card := &c.Card
+	err := readStrings(n, map[string]*string{"name": &card.Name, "description": &card.Description,
+		"version": &card.Version, "protocolVersion": &card.ProtocolVersion})
+	if err != nil {
+		return err
+	}
+	if card.Name == "" {
+		return n.errorf("an agent card without a name")
+	}
+	if provider := n.get("provider"); !provider.absent() {
+		if card.Organization, err = provider.str("organization"); err != nil {
+			return err
+		}
+	}
+	if err := card.readInterfaces(n); err != nil {
+		return err
+	}
+	return card.readSkills(n)
+}
+
+// readStrings reads optional strings. Of several errors it returns the one that stands first in the file.
+func readStrings(n *node, into map[string]*string) error {
+	for i, name := range n.names {
+		target, wanted := into[name]
+		if !wanted || n.members[i].absent() {
+			continue
+		}
+		text, err := n.str(name)
+		if err != nil {
+			return err
+		}
+		*target = text
+	}
+	return nil
+}
+
+// readInterfaces reads v1.0's list, or v0.3's members at the top of the card.
+func (card *Card) readInterfaces(n *node) error {
+	list := n.get("supportedInterfaces")
+	if list.absent() {
+		var only Interface
+		err := readStrings(n, map[string]*string{"url": &only.URL, "preferredTransport": &only.Transport})
+		if err == nil && only.URL != "" {
+			only.Version = card.ProtocolVersion
+			card.Interfaces = append(card.Interfaces, only)
+		}
+		return err
+	}
+	return eachObject(list, "an interface", func(item *node) error {
+		var one Interface
+		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
+		card.Interfaces = append(card.Interfaces, one)
+		if card.ProtocolVersion == "" {
+			card.ProtocolVersion = one.Version
+		}
+		return err
+	})
+}
+
+func (card *Card) readSkills(n *node) error {
+	return eachObject(n.get("skills"), "a skill", func(item *node) (err error) {
+		var s Skill
+		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
+			return err
+		}
+		if s.Tags, err = stringList(item.get("tags")); err != nil {
+			return err
+		}
+		if s.Examples, err = stringList(item.get("examples")); err != nil {
+			return err
+		}
+		card.Skills = append(card.Skills, s)
+		return nil
+	})
+}
+
+func eachObject(list *node, what string, read func(*node) error) error {
+	if list.absent() {
+		return nil
+	}
+	if list.kind != '[' {
+		return list.errorf("expected an array, found %s", list.kindName())
+	}
+	for _, item := range list.members {
+		if item.kind != '{' {
+			return item.errorf("expected %s (an object), found %s", what, item.kindName())
+		}
+		if err := read(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stringList(list *node) ([]string, error) {
+	if list.absent() {
+		return nil, nil
+	}
+	if list.kind != '[' {
+		return nil, list.errorf("expected an array of strings, found %s", list.kindName())
+	}
+	var texts []string
+	for _, item := range list.members {
+		if item.kind != '"' {
+			return nil, item.errorf("expected a string, found %s", item.kindName())
+		}
+		texts = append(texts, item.text)
+	}
+	return texts, nil
+}

@@ -1,0 +1,150 @@
+package subject
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// MaxFile is the largest file of a case, in bytes.
+const MaxFile = 16 << 20
+
+// Names of the two files in a case's folder.
+const (
+	CardFile         = "agent-card.json"
+	ConversationFile = "conversation.json"
+	evidenceName     = "evidence"
+)
+
+// A Case is what a jury is given to judge.
+type Case struct {
+	Card      Card
+	Messages  []Message
+	TaskState string // of an A2A task, such as "completed"; "" for chat messages
+
+	material []byte
+}
+
+// Load reads a folder with agent-card.json and conversation.json. Symbolic links are not followed: a case that someone
+// sends must not be able to put another file of this machine before the jury. Errors about content are of type *Error.
+func Load(dir string) (*Case, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening case: %w", err)
+	}
+	defer root.Close()
+	card, err := readFile(root, CardFile)
+	if err != nil {
+		return nil, err
+	}
+	conversation, err := readFile(root, ConversationFile)
+	if err != nil {
+		return nil, err
+	}
+	return New(card, conversation)
+}
+
+func readFile(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: a case is a folder with %s and %s", &Error{File: name, Reason: "no such file"}, CardFile, ConversationFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading case: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{File: name, Reason: "not a regular file (links are not followed)"}
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading case: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading case: %w", err)
+	}
+	return data, nil // parseDocument refuses what is too long
+}
+
+// New reads the two documents of a case.
+func New(card, conversation []byte) (*Case, error) {
+	cardDoc, err := parseDocument(CardFile, card)
+	if err != nil {
+		return nil, err
+	}
+	conversationDoc, err := parseDocument(ConversationFile, conversation)
+	if err != nil {
+		return nil, err
+	}
+	return build(cardDoc.root, conversationDoc.root)
+}
+
+// Parse reads the canonical evidence {"agentCard": …, "conversation": …}.
+func Parse(material []byte) (*Case, error) {
+	if len(material) > 2*MaxFile+64 {
+		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
+	}
+	if _, err := evidence.Canonical(material); err != nil {
+		return nil, notJSON(evidenceName, material, err)
+	}
+	d := &document{file: evidenceName, raw: material}
+	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(material)), nil, "")
+	if err != nil {
+		return nil, notJSON(evidenceName, material, err)
+	}
+	if root.kind != '{' {
+		return nil, root.errorf(`expected {"agentCard": …, "conversation": …}, found %s`, root.kindName())
+	}
+	for i, name := range root.names {
+		if name != "agentCard" && name != "conversation" {
+			return nil, root.members[i].errorf("unknown member: expected agentCard and conversation")
+		}
+	}
+	card, conversation := root.get("agentCard"), root.get("conversation")
+	if card == nil || conversation == nil {
+		return nil, root.errorf("expected both agentCard and conversation")
+	}
+	return build(card, conversation)
+}
+
+func build(card, conversation *node) (*Case, error) {
+	c := &Case{}
+	if err := c.readCard(card); err != nil {
+		return nil, err
+	}
+	if err := c.readConversation(conversation); err != nil {
+		return nil, err
+	}
+	if err := c.link(conversation); err != nil {
+		return nil, err
+	}
+	whole := bytes.Join([][]byte{[]byte(`{"agentCard":`), card.raw(), []byte(`,"conversation":`), conversation.raw(), []byte(`}`)}, nil)
+	material, err := evidence.Canonical(whole)
+	if err != nil { // only nesting: one level more than each file has alone
+		return nil, notJSON(evidenceName, whole, err)
+	}
+	c.material = material
+	return c, nil
+}
+
+// Material is the evidence exactly as given, in canonical form: {"agentCard": …, "conversation": …}.
+func (c *Case) Material() []byte { return bytes.Clone(c.material) }
+
+// Digest names the evidence.
+func (c *Case) Digest() evidence.Digest { return evidence.DigestOf(c.material) }
+
+// Message returns the message with a number, or nil.
+func (c *Case) Message(number int) *Message {
+	if number < 1 || number > len(c.Messages) {
+		return nil
+	}
+	return &c.Messages[number-1]
+}

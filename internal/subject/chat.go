@@ -1,0 +1,150 @@
+package subject
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+func (m *Message) readChatMessage(n *node) (err error) {
+	if m.Role, err = readRole(n); err != nil {
+		return err
+	}
+	if m.Text, err = content(n.get("content")); err != nil {
+		return err
+	}
+	if refusal, err := n.str("refusal"); err != nil {
+		return err
+	} else if m.Text == "" {
+		m.Text = refusal
+	}
+	if m.Name, err = n.str("name"); err != nil {
+		return err
+	}
+	if m.Role == Tool {
+		m.ToolName = m.Name
+		m.ToolCallID, err = n.str("tool_call_id")
+		return err
+	}
+	return m.readCalls(n)
+}
+
+func (m *Message) readCalls(n *node) error {
+	if err := eachObject(n.get("tool_calls"), "a tool call", m.readCall); err != nil {
+		return err
+	}
+	if legacy := n.get("function_call"); !legacy.absent() {
+		if err := m.addCall(legacy, ""); err != nil {
+			return err
+		}
+	}
+	if len(m.ToolCalls) > 0 && m.Role != Assistant {
+		return n.errorf("a message of role %s makes tool calls: expected role assistant", m.Role)
+	}
+	return nil
+}
+
+func (m *Message) readCall(n *node) error {
+	id, err := n.str("id")
+	if err != nil {
+		return err
+	}
+	if function := n.get("function"); !function.absent() {
+		return m.addCall(function, id)
+	}
+	if custom := n.get("custom"); !custom.absent() { // a tool whose input is free text
+		name, err := custom.str("name")
+		if err != nil {
+			return err
+		}
+		input, err := custom.str("input")
+		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: id, Name: name, Arguments: input})
+		return err
+	}
+	return m.addCall(n, id)
+}
+
+// addCall reads {name, arguments}; arguments are a string that holds JSON, or the object itself.
+func (m *Message) addCall(n *node, id string) error {
+	if n.kind != '{' {
+		return n.errorf("expected {name, arguments}, found %s", n.kindName())
+	}
+	name, err := n.str("name")
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return n.errorf("a tool call without a name")
+	}
+	call := ToolCall{ID: id, Name: name}
+	arguments := n.get("arguments")
+	if arguments == nil {
+		arguments = n.get("args")
+	}
+	if !arguments.absent() {
+		if arguments.kind != '"' && arguments.kind != '{' {
+			return arguments.errorf("expected a tool call's arguments (a string or an object), found %s", arguments.kindName())
+		}
+		call.Arguments = arguments.text
+		if arguments.kind == '{' {
+			// In canonical form, so that a quotation stands the same in the file and in the evidence made of it.
+			if call.Arguments, err = canonicalText(arguments); err != nil {
+				return err
+			}
+		}
+	}
+	if object, err := evidence.Canonical([]byte(call.Arguments)); err == nil && jsontext.Value(object).Kind() == '{' {
+		call.Args = object
+	}
+	m.ToolCalls = append(m.ToolCalls, call)
+	return nil
+}
+
+// content reads a string, null or an array of parts.
+func content(n *node) (string, error) {
+	switch {
+	case n.absent():
+		return "", nil
+	case n.kind == '"':
+		return n.text, nil
+	case n.kind != '[':
+		return "", n.errorf("content of a wrong kind: expected a string, null or an array of parts, found %s", n.kindName())
+	}
+	var texts []string
+	for _, part := range n.members {
+		text, err := chatPart(part)
+		if err != nil {
+			return "", err
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// chatPart reads the text of a part. Of an image or a file only its kind is kept: no rule can read it.
+func chatPart(n *node) (string, error) {
+	if n.kind == '"' {
+		return n.text, nil
+	}
+	if n.kind != '{' {
+		return "", n.errorf("content of a wrong kind: expected a part {type, text}, found %s", n.kindName())
+	}
+	kind, err := n.str("type")
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case "text", "input_text", "output_text", "":
+		if n.get("text").absent() {
+			return "", n.errorf("a text part without a text")
+		}
+		return n.str("text")
+	case "refusal":
+		return n.str("refusal")
+	case "image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url":
+		return "[" + kind + "]", nil
+	}
+	return "", n.get("type").errorf("content of a wrong kind: unknown part type %s: expected text", quote(kind))
+}

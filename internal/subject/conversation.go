@@ -1,0 +1,104 @@
+package subject
+
+// looksLikeConversation recognises a conversation where a card was expected.
+func looksLikeConversation(n *node) bool {
+	if n.kind == '[' {
+		return len(n.members) > 0 && n.members[0].get("role") != nil
+	}
+	return n.get("name") == nil && (n.get("messages") != nil || n.get("history") != nil || n.get("task") != nil)
+}
+
+// looksLikeCard recognises a card where a conversation was expected.
+func looksLikeCard(n *node) bool {
+	return n.get("skills") != nil || n.get("supportedInterfaces") != nil || n.get("capabilities") != nil ||
+		n.get("preferredTransport") != nil
+}
+
+func (c *Case) readConversation(n *node) error {
+	if looksLikeCard(n) {
+		return n.errorf("expected a conversation, but this looks like an agent card; are the two files swapped?")
+	}
+	list, err := c.findMessages(n)
+	if err != nil {
+		return err
+	}
+	if list.kind != '[' {
+		return list.errorf("expected an array of messages, found %s", list.kindName())
+	}
+	if len(list.members) == 0 {
+		return list.errorf("an empty conversation: expected at least one message")
+	}
+	for _, item := range list.members {
+		if err := c.readMessage(item); err != nil {
+			return err
+		}
+	}
+	if task := list.parent; task != nil && list.step == "history" {
+		return c.readTaskEnd(task)
+	}
+	return nil
+}
+
+// findMessages unwraps what conversations come in.
+func (c *Case) findMessages(n *node) (*node, error) {
+	if n.kind == '[' {
+		return n, nil
+	}
+	if n.kind != '{' {
+		return nil, n.errorf("expected an array of chat messages or an A2A task, found %s", n.kindName())
+	}
+	for _, name := range []string{"messages", "history"} {
+		if list := n.get(name); !list.absent() {
+			return list, nil
+		}
+	}
+	for _, name := range []string{"task", "result"} {
+		if inner := n.get(name); !inner.absent() && inner.kind == '{' {
+			return c.findMessages(inner)
+		}
+	}
+	return nil, n.errorf("expected an array of chat messages, or an A2A task with a history")
+}
+
+// readMessage reads one message; parts make it A2A's, anything else is a chat message.
+func (c *Case) readMessage(n *node) error {
+	if n.kind != '{' {
+		return n.errorf("expected a message (an object), found %s", n.kindName())
+	}
+	m := Message{Number: len(c.Messages) + 1}
+	var err error
+	if n.get("parts") != nil && n.get("content") == nil {
+		err = m.readTaskMessage(n)
+	} else {
+		err = m.readChatMessage(n)
+	}
+	if err != nil {
+		return err
+	}
+	c.Messages = append(c.Messages, m)
+	return nil
+}
+
+// roles maps every spelling in use.
+var roles = map[string]Role{
+	"system": System, "developer": System,
+	"user": User, "ROLE_USER": User, "human": User,
+	"assistant": Assistant, "agent": Assistant, "ROLE_AGENT": Assistant, "model": Assistant,
+	"tool": Tool, "function": Tool,
+}
+
+func readRole(n *node) (Role, error) {
+	at := n.get("role")
+	if at.absent() {
+		return "", n.errorf("a message without a role: expected system, developer, user, assistant or tool")
+	}
+	given, err := n.str("role")
+	if err != nil {
+		return "", err
+	}
+	role, known := roles[given]
+	if !known {
+		return "", at.errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent)", quote(given))
+	}
+	return role, nil
+}

@@ -1,0 +1,31 @@
+// Package subject reads the agent under trial: what it says it can do (its A2A agent card) and what it did (its
+// conversation).
+//
+// A case is a folder with agent-card.json and conversation.json, or the canonical evidence
+// {"agentCard": …, "conversation": …} that a trial carries. The two documents are kept exactly as they were given:
+// [Case.Material] is their canonical form with nothing dropped, and what this package understands of them stands
+// beside it.
+//
+// # Agent card
+//
+// A2A v1.0 (supportedInterfaces) and v0.3 (protocolVersion, url and preferredTransport at the top). Only the members
+// that a juror needs are read; a member of a wrong kind is an error, an unknown member is not.
+//
+// # Conversation
+//
+//   - an array of chat messages: role system, developer, user, assistant, tool (or the older function), content that is
+//     a string, null or an array of parts, tool_calls or function_call, tool_call_id, name;
+//   - an A2A task with its history, v1.0 (ROLE_USER, parts without kind) or v0.3 (user, parts with kind). Data parts
+//     that hold a function call (name, args) or its response (name, response) are read as tool calls and results;
+//   - either of them wrapped as {"messages": […]}, {"task": {…}} or {"result": {…}}.
+//
+// Messages are numbered from 1 in the order of the file, system messages included. A task's artifacts and its status
+// message follow its history, in that order, unless the history has them already.
+//
+// # Why not the types of an A2A library
+//
+// Decoding into a library's structs drops what the structs do not know and loses where in the file a value stood. Here
+// the whole document is evidence, a reader of an error wants the line, and a file may come from an attacker; so the
+// documents go through [evidence.Canonical] first, and the few members needed are read from a tree that knows its
+// positions.
+package subject

@@ -1,0 +1,48 @@
+package subject
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+// An Error says what is wrong with a file, where, and what was expected there.
+type Error struct {
+	File    string // "agent-card.json", "conversation.json", or "evidence"
+	Line    int    // from 1; 0 if the error is about the file as a whole
+	Column  int    // in bytes, from 1
+	Offset  int64  // in bytes, from 0
+	Pointer string // RFC 6901 JSON pointer; "" is the whole document
+	Reason  string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Reason)
+	}
+	where := e.Pointer
+	if where == "" {
+		where = "the document"
+	}
+	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
+}
+
+// errorAt finds line and column of an offset.
+func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
+	offset = min(max(offset, 0), int64(len(doc)))
+	before := doc[:offset]
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
+}
+
+// notJSON puts an error of the canonicaliser into this package's words.
+func notJSON(file string, doc []byte, err error) error {
+	var syntax *evidence.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return errorAt(file, doc, syntax.Offset, syntax.Pointer, syntax.Reason)
+}
