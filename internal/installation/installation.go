@@ -1,0 +1,238 @@
+// Package installation is a data folder: the keys, the time-stamping authority and the log that belong together.
+//
+//	jurat.db        the ledger
+//	checkpoint      the last published checkpoint: what the ledger may never fall behind
+//	log.key         the key that signs checkpoints
+//	keys/ROLE/      private keys of actors
+//	authority/      keys and certificates of the built-in time-stamping authority
+//	cases/          case files of trials
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyring"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+	"jurat/verify"
+)
+
+// Config is what an installation is opened with.
+type Config struct {
+	Dir       string             // the data folder
+	Algorithm evidence.Algorithm // of keys made from now on; "": ES256
+	Now       func() time.Time   // nil: time.Now
+	Random    io.Reader          // of record ids; nil: crypto/rand
+}
+
+// An Installation is an open data folder.
+type Installation struct {
+	Dir    string
+	Keys   *keyring.Ring
+	Ledger *ledger.Ledger
+
+	authority *authority
+	log       logKey
+}
+
+const (
+	databaseFile   = "jurat.db"
+	checkpointFile = "checkpoint"
+	logKeyFile     = "log.key"
+	keysFolder     = "keys"
+	clockFolder    = "authority"
+	casesFolder    = "cases"
+)
+
+// ErrNone says that there is no installation in the folder.
+var ErrNone = errors.New("there is no jurat installation here")
+
+// Create makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
+func Create(ctx context.Context, c Config) error {
+	if err := checkVacant(c.Dir); err != nil {
+		return fmt.Errorf("creating installation: %w", err)
+	}
+	parent := filepath.Dir(filepath.Clean(c.Dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("creating installation: %w", err)
+	}
+	draft, err := os.MkdirTemp(parent, ".jurat-new-*") // mode 0700
+	if err != nil {
+		return fmt.Errorf("creating installation: %w", err)
+	}
+	defer os.RemoveAll(draft) // nothing, once it has been renamed
+	if err := furnish(ctx, c, draft); err != nil {
+		return fmt.Errorf("creating installation: %w", err)
+	}
+	// Rename replaces an empty folder and fails on any other: of two processes that come first, one does.
+	if err := os.Rename(draft, c.Dir); err != nil {
+		return fmt.Errorf("creating installation: %w", err)
+	}
+	return nil
+}
+
+func checkVacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the folder %s is not empty", dir)
+	}
+	return nil
+}
+
+// furnish makes everything that an installation has from its first day.
+func furnish(ctx context.Context, c Config, dir string) error {
+	if err := createAuthority(filepath.Join(dir, clockFolder), clock(c)()); err != nil {
+		return err
+	}
+	log, err := createLogKey(filepath.Join(dir, logKeyFile))
+	if err != nil {
+		return err
+	}
+	if _, err := keyring.New(keyring.Config{Dir: filepath.Join(dir, keysFolder)}); err != nil {
+		return err
+	}
+	store, err := sqlite.Create(ctx, filepath.Join(dir, databaseFile))
+	if err != nil {
+		return err
+	}
+	book, err := ledger.Create(ctx, ledgerConfig(c, dir, store, log))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return book.Close()
+}
+
+// Open opens the installation in a folder, or returns an error with ErrNone in its chain if there is none.
+func Open(ctx context.Context, c Config) (*Installation, error) {
+	i, config, err := unlock(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
+		return nil, errors.Join(err, config.Store.Close())
+	}
+	return i, nil
+}
+
+// unlock opens everything but the ledger, which must then be opened, or examined, with what is returned for it.
+func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Config, err error) {
+	if _, err := os.Stat(filepath.Join(c.Dir, logKeyFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, ErrNone)
+	}
+	i = &Installation{Dir: c.Dir}
+	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm, Now: c.Now}); err != nil {
+		return nil, config, err
+	}
+	if i.authority, err = openAuthority(filepath.Join(c.Dir, clockFolder), clock(c)); err != nil {
+		return nil, config, err
+	}
+	if i.log, err = openLogKey(filepath.Join(c.Dir, logKeyFile)); err != nil {
+		return nil, config, err
+	}
+	store, err := sqlite.Open(ctx, filepath.Join(c.Dir, databaseFile))
+	if err != nil {
+		return nil, config, err
+	}
+	config = ledgerConfig(c, c.Dir, store, i.log)
+	config.Stamper = i.authority
+	return i, config, nil
+}
+
+func ledgerConfig(c Config, dir string, store ledger.Store, log logKey) ledger.Config {
+	return ledger.Config{Store: store, Signer: log.signer, Verifier: log.verifier, Random: c.Random, Now: c.Now,
+		Published: ledger.CheckpointFile(filepath.Join(dir, checkpointFile))}
+}
+
+// Fsck examines the ledger, whatever state it is in: also one that Open refuses. It checks each record's signature and
+// time stamp by this installation's own keys.
+func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (damages []ledger.Damage, size int64, err error) {
+	i, config, err := unlock(ctx, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, config.Store.Close()) }()
+	trust, err := i.Trust()
+	if err != nil {
+		return nil, 0, err
+	}
+	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: checkRecord(trust)})
+	if err != nil {
+		return damages, 0, err
+	}
+	head, err := config.Store.Head(ctx)
+	return damages, head.Size, err
+}
+
+// checkRecord holds a record against this installation's own trust.
+func checkRecord(trust *verify.Trust) func(*evidence.Record) error {
+	return func(r *evidence.Record) error {
+		report := verify.Record(r, verify.Options{Trust: trust})
+		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
+			if f := report.Of(g); f.Status != verify.Proved {
+				return fmt.Errorf("%s %s: %s", g, f.Status, f.Reason)
+			}
+		}
+		return nil
+	}
+}
+
+// OpenOrCreate opens the installation in a folder, and makes one where there is none.
+func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool, err error) {
+	i, err = Open(ctx, c)
+	if !errors.Is(err, ErrNone) {
+		return i, false, err
+	}
+	if err := Create(ctx, c); err != nil {
+		return nil, false, err
+	}
+	i, err = Open(ctx, c)
+	return i, true, err
+}
+
+func clock(c Config) func() time.Time {
+	if c.Now == nil {
+		return time.Now
+	}
+	return c.Now
+}
+
+// Close closes the ledger. What was acknowledged is on disk already.
+func (i *Installation) Close() error { return i.Ledger.Close() }
+
+// CaseFile is where the case file of a trial goes unless the caller says otherwise.
+func (i *Installation) CaseFile(trialID string) string {
+	return filepath.Join(i.Dir, casesFolder, trialID+".jurat")
+}
+
+// Trust returns the trust file of this installation: every key, the authority and the log, all in the operator's hands.
+func (i *Installation) Trust() (*verify.Trust, error) {
+	keys, err := i.Keys.Keys()
+	if err != nil {
+		return nil, err
+	}
+	t := &verify.Trust{Format: verify.TrustFormat, Logs: []string{i.log.public},
+		Authorities: []verify.Authority{i.authority.trusted()}}
+	for _, k := range keys {
+		t.Keys = append(t.Keys, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID,
+			PublicKey: k.PublicKey, Custody: verify.ByOperator, NotBefore: k.Created})
+	}
+	doc, err := t.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return verify.ParseTrust(doc) // what is given out is what would be accepted
+}

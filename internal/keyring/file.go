@@ -1,0 +1,127 @@
+package keyring
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+)
+
+const (
+	extension = ".key"
+	pemType   = "PRIVATE KEY" // RFC 5958
+)
+
+// header is the line above the PEM block.
+type header struct {
+	Name    string        `json:"name"`
+	Role    evidence.Role `json:"role"`
+	Created time.Time     `json:"created"`
+}
+
+// file names an actor's key file: readable, and different for names that a file system might take for the same.
+func (r *Ring) file(role evidence.Role, name string) string {
+	const readable = 60 // bytes of the name that are kept, well inside every file system's limit
+	safe := strings.Map(func(c rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", c) {
+			return c
+		}
+		return '_'
+	}, name)
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(r.config.Dir, string(role), safe[:min(len(safe), readable)]+"-"+hex.EncodeToString(sum[:4])+extension)
+}
+
+// writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
+func writeKey(file string, head header, private crypto.Signer) error {
+	line, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("encoding key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return fmt.Errorf("encoding key: %w", err)
+	}
+	text := append(append(line, '\n'), pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})...)
+	err = atomicfile.Create(file, text, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrExists, file)
+	}
+	return err
+}
+
+// load reads a key file.
+func (r *Ring) load(file string) (*Key, error) {
+	text, err := ReadPrivate(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	key.File = file
+	return key, nil
+}
+
+// ReadPrivate reads a file that nobody else may read.
+func ReadPrivate(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s has mode %04o: others on this machine can use the key; chmod 600 it if they never did, or make a new one", file, mode)
+	}
+	return os.ReadFile(file)
+}
+
+func (r *Ring) parse(text []byte) (*Key, error) {
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	var head header
+	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("first line: %w", err)
+	}
+	block, rest := pem.Decode(rest)
+	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, fmt.Errorf("want one PEM block of type %q after the first line", pemType)
+	}
+	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a key of type %T cannot sign", private)
+	}
+	return r.key(head, signer)
+}
+
+func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
+	signer, err := evidence.NewSigner(private, r.config.Random)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	if err != nil {
+		return nil, err
+	}
+	info := signer.Info()
+	return &Key{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
+		Created: head.Created, signer: signer}, nil
+}

@@ -1,0 +1,150 @@
+package keyring
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+)
+
+func newRing(t *testing.T, dir string) *Ring {
+	t.Helper()
+	r, err := New(Config{Dir: dir, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
+	dir := t.TempDir()
+	for _, algorithm := range evidence.Algorithms() {
+		name := "agent " + string(algorithm)
+		made, err := newRing(t, dir).Create(evidence.RoleAgent, name, algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, err := newRing(t, dir).Signer(evidence.RoleAgent, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := signer.Info(); got.KeyID != made.KeyID || got.Algorithm != algorithm {
+			t.Errorf("found key %v, made %s %s", got, algorithm, made.KeyID)
+		}
+		public, err := evidence.ParsePublicKey(made.PublicKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature, err := signer.Sign([]byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+		if _, err := newRing(t, dir).Create(evidence.RoleAgent, name, algorithm); !errors.Is(err, ErrExists) {
+			t.Errorf("second Create: %v, want ErrExists", err)
+		}
+	}
+}
+
+func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
+	r := newRing(t, t.TempDir())
+	names := []string{"juror-gpt", "Juror-gpt", "../../etc/passwd", "..", "日本", "日木", "a/b", "a_b", strings.Repeat("x", 200), strings.Repeat("x", 199) + "y"}
+	seen := map[evidence.KeyID]string{}
+	for _, name := range names {
+		for _, role := range evidence.Roles() {
+			signer, err := r.Signer(role, name)
+			if err != nil {
+				t.Fatalf("%s %q: %v", role, name, err)
+			}
+			id := signer.Info().KeyID
+			if other, ok := seen[id]; ok {
+				t.Errorf("%s %q has the key of %s", role, name, other)
+			}
+			seen[id] = string(role) + " " + name
+		}
+	}
+	keys, err := r.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) != len(seen) {
+		t.Errorf("%d keys are listed, %d were made", len(keys), len(seen))
+	}
+}
+
+func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
+	dir := t.TempDir()
+	ids := make([]evidence.KeyID, 16)
+	var wg sync.WaitGroup
+	for i := range ids {
+		r := newRing(t, dir) // as another process would
+		wg.Go(func() {
+			signer, err := r.Signer(evidence.RoleJuror, "juror-gpt")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = signer.Info().KeyID
+		})
+	}
+	wg.Wait()
+	for _, id := range ids[1:] {
+		if id != ids[0] {
+			t.Fatalf("two keys for one actor: %s and %s", ids[0], id)
+		}
+	}
+}
+
+func TestKeyFilesArePrivate(t *testing.T) {
+	r := newRing(t, t.TempDir())
+	key, err := r.Create(evidence.RoleClerk, "clerk", evidence.ES256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(key.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %o, want 600", info.Mode().Perm())
+	}
+	if err := os.Chmod(key.File, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newRing(t, r.config.Dir).Signer(evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
+		t.Errorf("a key that others can read is used: %v", err)
+	}
+}
+
+func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
+	r := newRing(t, t.TempDir())
+	key, err := r.Create(evidence.RoleJudge, "judge", evidence.Ed25519)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(key.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damage := range []string{"", "x\n", string(whole[:len(whole)/2]), strings.Replace(string(whole), `"judge"`, `"clerk"`, 1), string(whole) + string(whole)} {
+		if err := os.WriteFile(key.File, []byte(damage), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newRing(t, r.config.Dir).Signer(evidence.RoleJudge, "judge"); err == nil {
+			t.Errorf("a damaged key file is used: %q", damage)
+		}
+		if now, _ := os.ReadFile(key.File); string(now) != damage {
+			t.Error("a damaged key file was overwritten")
+		}
+	}
+	if leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(key.File), ".new-*")); len(leftovers) > 0 {
+		t.Errorf("left behind: %v", leftovers)
+	}
+}

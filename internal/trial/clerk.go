@@ -1,0 +1,99 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// clerk seals the acts of one trial. It is the jury's Recorder.
+type clerk struct {
+	config  Config
+	chain   string
+	subject *subject.Case
+
+	// While mu is held one act is sealed and told: the order of events is the order of the log.
+	mu        sync.Mutex
+	records   []*evidence.Record
+	projector *Projector
+}
+
+func newClerk(config Config, chain string, on *subject.Case) *clerk {
+	return &clerk{config: config, chain: chain, subject: on, projector: NewProjector()}
+}
+
+// submit seals the case: the evidence stands here, once, and is named by its digest everywhere else.
+func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
+	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
+		ActionType: evidence.Submission, AgentID: c.config.Submitter, ChainPosition: 1, Response: c.subject.Material()})
+}
+
+// Record implements jury.Recorder.
+func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
+	response, err := jury.EncodeBody(act.Body)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
+	}
+	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, ChainPosition: act.Position,
+		PreviousRecord: act.Previous, Saw: act.Saw, Response: response}
+	role, known := evidence.RoleOf(act.Type)
+	if !known {
+		return evidence.Digest{}, fmt.Errorf("recording an act of unknown type %q", act.Type)
+	}
+	if role != evidence.RoleClerk {
+		c.answer(&p, act)
+	}
+	return c.seal(ctx, role, p)
+}
+
+// answer fills in what only an act has that answers a request.
+func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
+	p.AgentID = act.Actor
+	p.RequestID = fmt.Sprintf("%s/%d/%s", c.chain, act.Position, act.Request.Short())
+	p.RequestDigest = act.Request
+	p.Model, p.ModelVersion, p.Parameters = act.Origin.Model, act.Origin.ModelVersion, act.Origin.Parameters
+	if len(p.Parameters) == 0 {
+		p.Parameters = jsontext.Value("{}")
+	}
+}
+
+// seal signs, stamps and logs one act, and tells what it means to whoever listens.
+func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
+	p.ChainID, p.Case = c.chain, c.subject.Digest()
+	signer, err := c.config.Keys.Signer(role, p.AgentID)
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.Timestamp = evidence.FormatTime(c.config.Now())
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
+	}
+	r, err := c.config.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
+	}
+	c.records = append(c.records, r)
+	return r.Digest, c.tell(r)
+}
+
+func (c *clerk) tell(r *evidence.Record) error {
+	events, err := c.projector.Next(r)
+	if err != nil {
+		return fmt.Errorf("telling %s: %w", r.Payload.ActionType, err)
+	}
+	if c.config.OnEvent != nil {
+		for _, event := range events {
+			c.config.OnEvent(event)
+		}
+	}
+	return nil
+}

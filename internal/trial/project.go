@@ -1,0 +1,102 @@
+package trial
+
+import (
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/jury"
+)
+
+// A Projector turns the records of one trial into events, one record at a time, in log order. Whoever projects the
+// same records gets the same events: live, after a reload, on another machine.
+type Projector struct {
+	seq     int64
+	current map[string]jury.Evaluation // each juror's evaluation as it stands
+}
+
+// NewProjector begins at a trial's first record.
+func NewProjector() *Projector { return &Projector{current: map[string]jury.Evaluation{}} }
+
+// Next returns the events of the trial's next record.
+func (p *Projector) Next(r *evidence.Record) ([]Event, error) {
+	act, err := jury.ReadAct(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading act: %w", err)
+	}
+	p.seq++
+	head := EventHead{Seq: p.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
+	event := p.event(head, r, act)
+	if event == nil {
+		return nil, fmt.Errorf("reading act: no event for %s", act.Type)
+	}
+	return []Event{event}, nil
+}
+
+func (p *Projector) event(head EventHead, r *evidence.Record, act jury.Act) Event {
+	switch body := act.Body.(type) {
+	case nil:
+		head.Type = "submission_received"
+		return SubmissionReceived{EventHead: head, Record: r.Digest, Case: r.Payload.Case}
+	case *jury.Opening:
+		return opened(head, body)
+	case *jury.Evaluation:
+		p.current[body.JurorID] = *body
+		head.Type = "juror_evaluated"
+		return JurorEvaluated{EventHead: head, Record: r.Digest, Model: r.Payload.Model, Evaluation: *body}
+	case *jury.Absent:
+		head.Type = "juror_absent"
+		return JurorAbsent{EventHead: head, Record: r.Digest, Absent: *body}
+	case *jury.Statement:
+		return p.stated(head, body)
+	case *jury.Check:
+		return checked(head, body)
+	case *jury.Opinion:
+		head.Type = "judge_spoke"
+		return JudgeSpoke{EventHead: head, Record: r.Digest, Model: r.Payload.Model, Opinion: *body}
+	case *jury.Judgment:
+		head.Type = "final_judgment"
+		return Judged{EventHead: head, Record: r.Digest, Judgment: *body}
+	case *jury.Closing:
+		head.Type = "trial_closed"
+		return TrialClosed{EventHead: head, Acts: body.Acts}
+	}
+	return nil
+}
+
+func opened(head EventHead, opening *jury.Opening) Event {
+	if opening.Phase == jury.Discussion {
+		head.Type = "round_started"
+		return RoundStarted{EventHead: head, Round: opening.RoundNumber, SpeakerOrder: asked(opening)}
+	}
+	head.Type = "phase_started"
+	return PhaseStarted{EventHead: head, Phase: opening.Phase, Settings: opening.Settings, Asked: asked(opening)}
+}
+
+func asked(opening *jury.Opening) []string {
+	ids := make([]string, len(opening.Requests))
+	for i, request := range opening.Requests {
+		ids[i] = request.JurorID
+	}
+	return ids
+}
+
+func (p *Projector) stated(head EventHead, s *jury.Statement) Event {
+	if s.UpdatedEvaluation != nil {
+		p.current[s.JurorID] = *s.UpdatedEvaluation
+	}
+	now := p.current[s.JurorID]
+	head.Type = "juror_statement"
+	return JurorStated{EventHead: head, Round: s.RoundNumber, Juror: s.JurorID, Statement: s.Statement,
+		PositionChanged: s.PositionChanged, NewVerdict: now.Position, NewScore: now.TotalScore}
+}
+
+func checked(head EventHead, check *jury.Check) Event {
+	if check.Phase != jury.Discussion {
+		head.Type = "consensus_checked"
+		return ConsensusChecked{EventHead: head, Phase: check.Phase, ConsensusResult: check.ConsensusCheck}
+	}
+	head.Type = "round_completed"
+	c := check.ConsensusCheck
+	return RoundCompleted{EventHead: head, Round: check.RoundNumber, ConsensusStatus: c.ConsensusStatus,
+		AgreementLevel: c.AgreementLevel, MajorityPosition: c.MajorityPosition}
+}

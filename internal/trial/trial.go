@@ -1,0 +1,117 @@
+// Package trial takes a case through the jury and the ledger to a verdict.
+//
+// Every act is sealed with its actor's key, in one chain, before it counts. What a person sees of a trial (events,
+// result, case file) is projected from the sealed records and from nothing else, so that these cannot disagree.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// Keys gives every actor the key that signs for it.
+type Keys interface {
+	Signer(role evidence.Role, name string) (evidence.Signer, error)
+}
+
+// Config is what a trial needs.
+type Config struct {
+	Ledger   *ledger.Ledger
+	Keys     Keys
+	Settings jury.Settings
+	Jurors   []jury.Juror // one for each seat of Settings, in their order
+	Judge    jury.Judge   // nil unless the method is final_judge
+
+	Submitter string           // who puts the agent before the jury; "": "submitter"
+	Clerk     string           // who conducts the trial; "": "clerk"
+	Now       func() time.Time // nil: time.Now
+	Random    io.Reader        // of the trial's id; nil: crypto/rand
+
+	// OnEvent hears each event once its act is sealed, in the order of the log, one at a time. nil: nobody listens.
+	OnEvent func(Event)
+}
+
+// A Trial is what a trial left behind.
+type Trial struct {
+	ID      string // the chain_id of its records
+	Result  *jury.Result
+	Records []*evidence.Record // in log order
+}
+
+// Run tries a case. When it fails or is cancelled, what was sealed until then stays sealed, and the Trial that is
+// returned with the error has its records and no result.
+func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Submitter == "" {
+		config.Submitter = "submitter"
+	}
+	if config.Clerk == "" {
+		config.Clerk = "clerk"
+	}
+	if err := config.Settings.Validate(); err != nil {
+		return nil, fmt.Errorf("opening trial: %w", err)
+	}
+	id, err := evidence.NewRecordID(config.Now(), config.Random)
+	if err != nil {
+		return nil, fmt.Errorf("opening trial: %w", err)
+	}
+	c := newClerk(config, "trial-"+id, on)
+	trial := &Trial{ID: c.chain}
+	err = c.conduct(ctx)
+	trial.Records = c.records
+	if err != nil {
+		return trial, fmt.Errorf("trial %s: %w", c.chain, err)
+	}
+	trial.Result, err = Result(trial.Records)
+	return trial, err
+}
+
+// conduct submits the case and lets the jury deliberate on it.
+func (c *clerk) conduct(ctx context.Context) error {
+	submission, err := c.submit(ctx)
+	if err != nil {
+		return err
+	}
+	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
+		Material: c.subject.Material(), Submission: submission, Recorder: c}
+	_, err = deliberation.Run(ctx)
+	return err
+}
+
+// Result projects the records of a finished trial to its result.
+func Result(records []*evidence.Record) (*jury.Result, error) {
+	replayed, err := replay(records)
+	if err != nil {
+		return nil, err
+	}
+	if !replayed.Finished {
+		return nil, errors.New("reading trial: it has no verdict yet")
+	}
+	return &replayed.Result, nil
+}
+
+func replay(records []*evidence.Record) (*jury.Replayed, error) {
+	acts := make([]jury.Act, 0, len(records))
+	for _, r := range records {
+		act, err := jury.ReadAct(r)
+		if err != nil {
+			return nil, fmt.Errorf("reading trial: record %s: %w", r.Payload.RecordID, err)
+		}
+		acts = append(acts, act)
+	}
+	replayed, err := jury.Replay(acts)
+	if err != nil {
+		return nil, fmt.Errorf("reading trial: %w", err)
+	}
+	return replayed, nil
+}

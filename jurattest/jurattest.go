@@ -1,0 +1,174 @@
+// Package jurattest is a test kit: an installation without a disk, in which every key, clock, id and nonce is known, so
+// that two runs of the same test make the same bytes.
+//
+// Its keys are derived from their owners' names and its time-stamping authority is the mock, whose key everybody has.
+// Nothing that it makes proves anything to anybody.
+package jurattest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// Origin is the name of a House's log.
+const Origin = "jurattest.example/log"
+
+// Start is the moment at which a House's clock begins.
+var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A House is an installation in memory.
+type House struct {
+	Ledger *ledger.Ledger
+	Keys   *Keys
+	Now    func() time.Time // a millisecond later at each call
+	Random io.Reader        // the same bytes in each House
+
+	verifier string
+}
+
+// New furnishes a House.
+func New(t testing.TB) *House {
+	t.Helper()
+	return furnish(t, "")
+}
+
+// NewImpostor furnishes a House whose actors have the same names and other keys.
+func NewImpostor(t testing.TB) *House {
+	t.Helper()
+	return furnish(t, "an impostor's ")
+}
+
+func furnish(t testing.TB, whose string) *House {
+	t.Helper()
+	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]verify.Key{}}, Now: clock(), Random: stream(1)}
+	private, public, err := note.GenerateKey(stream(2), Origin)
+	check(t, err)
+	signer, err := note.NewSigner(private)
+	check(t, err)
+	verifier, err := note.NewVerifier(public)
+	check(t, err)
+	h.verifier = public
+	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
+		Stamper: mockStamper{timestamp.NewMock()}, Random: h.Random, Now: h.Now})
+	check(t, err)
+	t.Cleanup(func() { check(t, h.Ledger.Close()) })
+	return h
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func clock() func() time.Time {
+	var mu sync.Mutex
+	now := Start
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Millisecond)
+		return now
+	}
+}
+
+// stream is random-looking bytes that are the same every time.
+func stream(n byte) io.Reader { return rand.NewChaCha8([32]byte{n}) }
+
+type mockStamper struct{ *timestamp.Authority }
+
+func (m mockStamper) Stamp(_ context.Context, imprint [32]byte) ([]byte, error) {
+	return m.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
+}
+
+// Keys gives every actor a key that follows from its role and name.
+type Keys struct {
+	whose string
+	mu    sync.Mutex // held while made is read or written
+	made  map[evidence.KeyID]verify.Key
+}
+
+// Signer implements what a trial needs of keys.
+func (k *Keys) Signer(role evidence.Role, name string) (evidence.Signer, error) {
+	seed := sha256.Sum256([]byte(k.whose + "jurattest: a worthless key\x00" + string(role) + "\x00" + name))
+	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
+	if err != nil {
+		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	}
+	signer, err := evidence.NewSigner(private, nil)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	info := signer.Info()
+	k.made[info.KeyID] = verify.Key{Name: name, Role: role, Algorithm: info.Algorithm, KeyID: info.KeyID,
+		PublicKey: public, Custody: verify.ByOperator}
+	return signer, nil
+}
+
+// Trust is the trust file of the House: every key that it has given out so far, the mock authority, the log. It takes
+// verify.Options.UnsafeAllowMock to make anything of it.
+func (h *House) Trust(t testing.TB) *verify.Trust {
+	t.Helper()
+	trust := &verify.Trust{Format: verify.TrustFormat, Logs: []string{h.verifier}, Authorities: []verify.Authority{
+		{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: verify.OperatorClock}}}
+	h.Keys.mu.Lock()
+	for _, key := range h.Keys.made {
+		trust.Keys = append(trust.Keys, key)
+	}
+	h.Keys.mu.Unlock()
+	doc, err := trust.Marshal()
+	check(t, err)
+	parsed, err := verify.ParseTrust(doc)
+	check(t, err)
+	return parsed
+}
+
+// Options verifies by the House's own trust.
+func (h *House) Options(t testing.TB) verify.Options {
+	t.Helper()
+	return verify.Options{Trust: h.Trust(t), UnsafeAllowMock: true}
+}
+
+// Seal seals a payload with the key of its actor.
+func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidence.Record {
+	t.Helper()
+	draft, err := evidence.NewDraft(p)
+	check(t, err)
+	signer, err := h.Keys.Signer(draft.Role(), draft.Actor())
+	check(t, err)
+	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}, apart)
+	check(t, err)
+	return r
+}
+
+// Bundle proves records against the log's checkpoint.
+func (h *House) Bundle(t testing.TB, records ...*evidence.Record) *evidence.Bundle {
+	t.Helper()
+	b, err := h.Ledger.Prove(t.Context(), records...)
+	check(t, err)
+	return b
+}

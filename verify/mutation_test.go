@@ -1,0 +1,217 @@
+package verify_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// caseFile is the case file of an honest trial and what verifies it.
+func caseFile(t *testing.T) ([]byte, verify.Options) {
+	t.Helper()
+	h := jurattest.New(t)
+	b := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
+	file, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := h.Options(t)
+	if r := check(t, file, o); r.Outcome != verify.Proved {
+		t.Fatalf("the honest file: %s: %+v", r.Outcome, r.Details)
+	}
+	return file, o
+}
+
+func check(t *testing.T, file []byte, o verify.Options) *verify.Report {
+	t.Helper()
+	r, err := verify.File(file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestEveryByteCounts changes single bytes of a case file: each time the outcome is not "proved", and the report names
+// a guarantee and a reason. The long form changes every byte, the short one every 41st.
+func TestEveryByteCounts(t *testing.T) {
+	file, o := caseFile(t)
+	step := 41
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		step = 1
+	}
+	for i := 0; i < len(file); i += step {
+		for _, change := range []byte{1, 0x20} {
+			mutant := bytes.Clone(file)
+			mutant[i] ^= change
+			r, err := verify.File(mutant, o)
+			if err != nil {
+				t.Fatalf("byte %d: the file is not recognised any more: %v", i, err)
+			}
+			named := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool {
+				return f.Status != verify.Proved && f.Guarantee != verify.NonRepudiation && f.Reason != ""
+			})
+			if r.Outcome == verify.Proved || !named {
+				t.Fatalf("byte %d (%q) changed to %q: %s", i, file[i], mutant[i], r.Outcome)
+			}
+		}
+	}
+}
+
+func TestEveryTruncationCounts(t *testing.T) {
+	file, o := caseFile(t)
+	for n := len(file) - 1; n > 0; n -= 997 {
+		r, err := verify.File(file[:n], o)
+		if err == nil && r.Outcome == verify.Proved {
+			t.Fatalf("cut to %d of %d bytes: proved", n, len(file))
+		}
+	}
+}
+
+// bundleForm is a bundle file, loosely: so that what no honest writer would write can be written.
+type bundleForm struct {
+	Checkpoint string           `json:"checkpoint,omitzero"`
+	Format     string           `json:"format"`
+	Records    []jsontext.Value `json:"records"`
+}
+
+// rewrite changes the records of a case file as text.
+func rewrite(t *testing.T, file []byte, o verify.Options, change func(b *bundleForm)) *verify.Report {
+	t.Helper()
+	var form bundleForm
+	if err := json.Unmarshal(file, &form); err != nil {
+		t.Fatal(err)
+	}
+	change(&form)
+	doc, err := json.Marshal(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return check(t, append(doc, '\n'), o)
+}
+
+// edit opens a case file, changes the bundle, and returns the report on the result.
+func edit(t *testing.T, file []byte, o verify.Options, change func(b *evidence.Bundle)) *verify.Report {
+	t.Helper()
+	b, err := evidence.ParseBundle(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(b)
+	return verify.Bundle(b, o)
+}
+
+func TestRecordsDroppedSwappedAndDoubled(t *testing.T) {
+	file, o := caseFile(t)
+	b, err := evidence.ParseBundle(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Records {
+		last := i == len(b.Records)-1
+		r := edit(t, file, o, func(b *evidence.Bundle) { b.Records = slices.Delete(b.Records, i, i+1) })
+		want := verify.Refuted
+		if last { // a cut tail shows only by the missing closing
+			want = verify.NotProved
+		}
+		if got := r.Of(verify.Completeness); r.Outcome != want || got.Status != want {
+			t.Errorf("record %d dropped: %s, %+v; want completeness %s", i, r.Outcome, got, want)
+		}
+		r = rewrite(t, file, o, func(b *bundleForm) { b.Records = slices.Insert(b.Records, i, b.Records[i]) })
+		if got := r.Of(verify.Content); r.Outcome != verify.Refuted || got.Status != verify.Refuted || got.Record == "" {
+			t.Errorf("record %d doubled: %s, %+v", i, r.Outcome, got)
+		}
+		for j := range i {
+			r := rewrite(t, file, o, func(b *bundleForm) { b.Records[i], b.Records[j] = b.Records[j], b.Records[i] })
+			if r.Outcome != verify.Refuted {
+				t.Errorf("records %d and %d swapped: %s", i, j, r.Outcome)
+			}
+			r = edit(t, file, o, func(b *evidence.Bundle) {
+				b.Records[i], b.Records[j] = b.Records[j], b.Records[i]
+				b.Records[i].Log, b.Records[j].Log = b.Records[j].Log, b.Records[i].Log
+			})
+			if got := r.Of(verify.Order); got.Status != verify.Refuted || got.Rule != "inclusion" {
+				t.Errorf("records %d and %d swapped with their places in the log: %+v", i, j, got)
+			}
+		}
+	}
+}
+
+func TestTailCut(t *testing.T) {
+	file, o := caseFile(t)
+	b, err := evidence.ParseBundle(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range b.Records {
+		r := edit(t, file, o, func(b *evidence.Bundle) { b.Records = b.Records[:n] })
+		if r.Outcome == verify.Proved {
+			t.Errorf("cut to %d records: proved", n)
+		}
+	}
+}
+
+// TestPartsOfAnotherTrial puts what is genuine elsewhere into a case file.
+func TestPartsOfAnotherTrial(t *testing.T) {
+	h := jurattest.New(t)
+	file, err := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
+	o := h.Options(t)
+	tests := []struct {
+		name      string
+		change    func(b *evidence.Bundle)
+		guarantee verify.Guarantee
+		status    verify.Status
+		rule      string
+	}{
+		{"its token", func(b *evidence.Bundle) { b.Records[5].Timestamps = other.Records[5].Timestamps }, verify.Time, verify.Refuted, "token"},
+		{"its token beside the right one", func(b *evidence.Bundle) {
+			b.Records[5].Timestamps = append(b.Records[5].Timestamps, other.Records[5].Timestamps...)
+		}, verify.Time, verify.Refuted, "token"},
+		{"no token", func(b *evidence.Bundle) { b.Records[5].Timestamps = nil }, verify.Time, verify.NotProved, "pending"},
+		{"its signature", func(b *evidence.Bundle) { b.Records[5].Signatures = other.Records[5].Signatures }, verify.Content, verify.Refuted, "signature"},
+		{"its place in the log", func(b *evidence.Bundle) { b.Records[5].Log.Index++; b.Records = b.Records[:6] }, verify.Order, verify.Refuted, "inclusion"},
+		{"no place in the log", func(b *evidence.Bundle) { b.Records[5].Log = nil }, verify.Order, verify.NotProved, "inclusion"},
+		{"no checkpoint", func(b *evidence.Bundle) { b.Checkpoint = "" }, verify.Order, verify.NotProved, "checkpoint"},
+		{"its checkpoint", func(b *evidence.Bundle) { b.Checkpoint = other.Checkpoint }, verify.Order, verify.Refuted, "inclusion"},
+		{"a changed checkpoint", func(b *evidence.Bundle) { b.Checkpoint = strings.Replace(b.Checkpoint, "\n1", "\n2", 1) }, verify.Order, verify.Refuted, "checkpoint"},
+		{"no records", func(b *evidence.Bundle) { b.Records = nil }, verify.Content, verify.NotProved, "empty"},
+	}
+	for _, tt := range tests {
+		r := edit(t, file, o, tt.change)
+		if got := r.Of(tt.guarantee); r.Outcome == verify.Proved || got.Status != tt.status || got.Rule != tt.rule {
+			t.Errorf("%s: outcome %s, %+v; want %s %s by %s", tt.name, r.Outcome, got, tt.guarantee, tt.status, tt.rule)
+		}
+	}
+}
+
+// TestKeyReplaced seals a whole trial with keys of somebody else, who calls himself the same.
+func TestKeyReplaced(t *testing.T) {
+	h := jurattest.New(t)
+	trusted := h.Options(t)
+	impostor := jurattest.NewImpostor(t)
+	b := impostor.Bundle(t, impostor.Try(t, jury.FinalJudge).Records...)
+	h.Try(t, jury.FinalJudge) // so that the trust file has keys for the same names
+	trusted.Trust = h.Trust(t)
+	r := verify.Bundle(b, trusted)
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Verdict} {
+		if got := r.Of(g); got.Status != verify.NotProved {
+			t.Errorf("an impostor's trial: %+v", got)
+		}
+	}
+	if got := r.Of(verify.Authentication); !strings.Contains(got.Reason, "other keys for submitter") || got.Record == "" {
+		t.Errorf("the report does not say that the actor has other keys: %+v", got)
+	}
+}

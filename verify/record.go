@@ -1,0 +1,257 @@
+package verify
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// records asks the questions that every record has to answer.
+func (c *check) records(checkpoint string) {
+	c.notes[Content] = "every signature is valid over the canonical payload"
+	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
+	c.notes[NonRepudiation] = "the actors keep their keys themselves"
+	if len(c.all) == 0 {
+		c.doubt(Content, "empty", nil, "there is no record in the file")
+		c.doubt(Authentication, "empty", nil, "there is no record in the file")
+		c.doubt(Time, "empty", nil, "there is no record in the file")
+	}
+	for _, r := range c.all {
+		at, timed := c.time(r)
+		c.before(r, at, timed)
+		for i := range r.Payload.Signers {
+			c.signature(r, i, at, timed)
+		}
+		if err := r.CheckDisclosures(); err != nil {
+			c.refute(Content, "disclosure", r, "%v", err)
+		}
+	}
+	c.noteTimes()
+	c.order(checkpoint)
+}
+
+// signature asks who signed, and whether the payload is what was signed.
+func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
+	p, signer := &r.Payload, r.Payload.Signers[i]
+	key := c.trust.Key(signer.KeyID)
+	if key == nil {
+		c.unknownKey(r, signer)
+		return
+	}
+	if err := r.CheckSignature(i, key.public); err != nil {
+		c.refute(Content, "signature", r, "signature %d: %v", i, err)
+		c.refute(Authentication, "signature", r, "signature %d was not made with the key that it names", i)
+		c.refute(NonRepudiation, "signature", r, "signature %d was not made with the key that it names", i)
+		return
+	}
+	switch {
+	case key.Role != p.Role() || key.Name != p.Actor():
+		c.refute(Authentication, "actor", r, "it names %s %q as its actor and is signed with the key of %s %q",
+			p.Role(), p.Actor(), key.Role, key.Name)
+	case timed && !key.NotBefore.IsZero() && at.Before(key.NotBefore):
+		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at), utc(key.NotBefore))
+	case timed && !key.NotAfter.IsZero() && at.After(key.NotAfter):
+		c.refute(Authentication, "validity", r, "signed by %s, and the key was valid only to %s", utc(at), utc(key.NotAfter))
+	case !timed && !key.NotAfter.IsZero():
+		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
+	}
+	if key.Custody != ByOwner {
+		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
+	}
+}
+
+func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
+	p := &r.Payload
+	reason := fmt.Sprintf("the trust file has no key %s", signer.KeyID)
+	switch {
+	case c.options.Trust == nil:
+		reason = "no trust file was given, so no key is known to be anybody's"
+	case c.trust.knows(p.Actor(), p.Role()):
+		reason = fmt.Sprintf("signed with the key %s; the trust file has other keys for %s %q", signer.KeyID, p.Role(), p.Actor())
+	}
+	for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
+		c.doubt(g, "unknown-key", r, "%s", reason)
+	}
+}
+
+// time asks what authorities say of when the signatures existed. The earliest proved time counts.
+func (c *check) time(r *evidence.Record) (at time.Time, ok bool) {
+	var proved *TimeOf
+	var doubts []error
+	for i, stamp := range r.Timestamps {
+		found, err := c.token(r, stamp)
+		switch {
+		case err == nil && (proved == nil || found.Time.Before(proved.Time)):
+			proved = &found
+		case err == nil:
+		case uncheckable(err):
+			doubts = append(doubts, fmt.Errorf("time stamp %d: %w", i, err))
+		default: // one forged token among good ones is still a forgery
+			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
+			return time.Time{}, false
+		}
+	}
+	if proved == nil {
+		c.untimed(r, errors.Join(doubts...))
+		return time.Time{}, false
+	}
+	proved.Record = recordName(r)
+	c.times = append(c.times, *proved)
+	return proved.Time, true
+}
+
+func (c *check) untimed(r *evidence.Record, doubts error) {
+	if doubts == nil {
+		c.doubt(Time, "pending", r, "no authority has stamped it yet; it claims %s", r.Payload.Timestamp)
+		return
+	}
+	c.doubt(Time, "authority", r, "%v", doubts)
+}
+
+// uncheckable tells a token that a reader with other trust might accept from one that nobody should.
+func uncheckable(err error) bool {
+	return errors.Is(err, timestamp.ErrUntrusted) || errors.Is(err, timestamp.ErrNoCertificate) ||
+		errors.Is(err, timestamp.ErrPolicy) || errors.Is(err, timestamp.ErrMock) ||
+		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension)
+}
+
+// token verifies one token against each authority of the trust file.
+func (c *check) token(r *evidence.Record, stamp evidence.Timestamp) (TimeOf, error) {
+	unverified, err := timestamp.Parse(stamp.Token)
+	if err != nil {
+		return TimeOf{}, err
+	}
+	if len(c.trust.Authorities) == 0 {
+		// Even without trust, a token that stamps something else is refuted.
+		_, err := unverified.Verify(r.Imprint(), timestamp.Options{Roots: []*x509.Certificate{}})
+		if err != nil && !uncheckable(err) {
+			return TimeOf{}, err
+		}
+		return TimeOf{}, fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
+	}
+	var failures []error
+	for _, a := range c.trust.Authorities {
+		token, err := unverified.Verify(r.Imprint(), timestamp.Options{
+			Roots: []*x509.Certificate{a.root}, Policies: a.policies, UnsafeAllowMock: c.options.UnsafeAllowMock})
+		if err == nil {
+			return TimeOf{Time: token.GenTime.Add(token.Accuracy), Authority: a.Name, Clock: a.Clock}, nil
+		}
+		if !uncheckable(err) {
+			return TimeOf{}, err
+		}
+		failures = append(failures, err)
+	}
+	return TimeOf{}, failures[0]
+}
+
+// before answers whether the record existed before the moment that the reader asks about.
+func (c *check) before(r *evidence.Record, at time.Time, timed bool) {
+	moment := c.options.Before
+	switch {
+	case moment.IsZero():
+	case !timed:
+		c.doubt(Before, "time", r, "its time is not proved")
+	case !at.Before(moment):
+		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at), utc(moment))
+	}
+	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(moment))
+}
+
+// noteTimes says whose clock the proof of time rests on.
+func (c *check) noteTimes() {
+	own := map[string]bool{}
+	for _, t := range c.times {
+		if t.Clock == OperatorClock {
+			own[t.Authority] = true
+		}
+	}
+	c.notes[Time] = "stamped by time-stamping authorities that the reader trusts"
+	if len(own) > 0 {
+		c.notes[Time] = "stamped by the operator's own authority: time is proved only as far as the operator's clock and word"
+	}
+}
+
+// order asks whether each record has its place in a log that the reader trusts.
+func (c *check) order(checkpoint string) {
+	tree, err := c.openCheckpoint(checkpoint)
+	if err != nil {
+		status := NotProved
+		if errors.Is(err, errForged) {
+			status = Refuted
+		}
+		c.add(Order, status, "checkpoint", nil, "%v", err)
+		return
+	}
+	c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", tree.Origin, tree.Size)
+	for _, r := range c.all {
+		if r.Log == nil {
+			c.doubt(Order, "inclusion", r, "it carries no proof of its place in a log")
+			continue
+		}
+		if err := included(r, tree); err != nil {
+			c.refute(Order, "inclusion", r, "the log has no such record at index %d: %v", r.Log.Index, err)
+		}
+	}
+}
+
+var errForged = errors.New("the checkpoint is not what the log signed")
+
+func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
+	if checkpoint == "" {
+		return evidence.Checkpoint{}, errors.New("there is no checkpoint of a log")
+	}
+	opened, err := note.Open([]byte(checkpoint), c.trust.logVerifiers())
+	var invalid *note.InvalidSignatureError
+	var unverified *note.UnverifiedNoteError
+	switch {
+	case errors.As(err, &invalid):
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	case errors.As(err, &unverified) && c.options.Trust == nil:
+		return evidence.Checkpoint{}, errors.New("no trust file was given, so no log is known")
+	case errors.As(err, &unverified):
+		return evidence.Checkpoint{}, errors.New("the checkpoint is signed by no log that the trust file names")
+	case err != nil:
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	tree, err := evidence.ParseCheckpoint(opened.Text)
+	if err != nil {
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	return tree, nil
+}
+
+// included checks the audit path from the record's leaf to the checkpoint's root (RFC 9162, section 2.1.3.2).
+func included(r *evidence.Record, tree evidence.Checkpoint) error {
+	if r.Log.Index >= tree.Size {
+		return fmt.Errorf("the checkpoint covers %d entries", tree.Size)
+	}
+	proof := make(tlog.RecordProof, len(r.Log.Proof))
+	for i, node := range r.Log.Proof {
+		proof[i] = tlog.Hash(node)
+	}
+	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry()))
+}
+
+// links holds what records say they follow and saw against their places in the log: nobody saw what came later.
+func (c *check) links() {
+	for _, r := range c.all {
+		for _, digest := range append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...) {
+			other := c.byDigest[digest]
+			if other == nil || other.Log == nil || r.Log == nil {
+				continue
+			}
+			if other.Log.Index >= r.Log.Index {
+				c.refute(Order, "causality", r, "it names record %s, which stands later in the log", recordName(other))
+			}
+		}
+	}
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,154 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+func output(agent string) evidence.Payload {
+	return evidence.Payload{AgentID: agent, RequestID: "r1", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "m-1",
+		Prompt: jsontext.Value(`"Which route?"`), Response: jsontext.Value(`"The A9."`), Parameters: jsontext.Value(`{"temperature":0.2}`)}
+}
+
+// standalone seals one payload and returns its record as it would be served, with the options that prove it.
+func standalone(t *testing.T, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
+	t.Helper()
+	h := jurattest.New(t)
+	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := h.Options(t)
+	if report := verify.Record(r, o); report.Outcome != verify.Proved {
+		t.Fatalf("the honest record: %+v", report.Details)
+	}
+	return r, o
+}
+
+// TestEveryRuleOfARecord breaks one thing at a time, in the record or in the reader's trust.
+func TestEveryRuleOfARecord(t *testing.T) {
+	stamped := jurattest.Start // the mock's time
+	tests := []struct {
+		name      string
+		change    func(r *evidence.Record, o *verify.Options)
+		guarantee verify.Guarantee
+		status    verify.Status
+		rule      string
+		says      string
+	}{
+		{"no trust", func(r *evidence.Record, o *verify.Options) { o.Trust = nil },
+			verify.Authentication, verify.NotProved, "unknown-key", "no trust file"},
+		{"a key nobody knows", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys = nil },
+			verify.Content, verify.NotProved, "unknown-key", "has no key"},
+		{"a key of another agent", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Name = "b" },
+			verify.Authentication, verify.Refuted, "actor", `the key of agent "b"`},
+		{"a key of another role", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Role = evidence.RoleJuror },
+			verify.Authentication, verify.Refuted, "actor", `the key of juror "a"`},
+		{"a signature that was changed", func(r *evidence.Record, o *verify.Options) { r.Signatures[0][9] ^= 1 },
+			verify.Content, verify.Refuted, "signature", "signature 0"},
+		{"a key not yet valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotBefore = stamped.Add(time.Second) },
+			verify.Authentication, verify.Refuted, "validity", "before the key was valid"},
+		{"a key no longer valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotAfter = stamped.Add(-time.Second) },
+			verify.Authentication, verify.Refuted, "validity", "valid only to"},
+		{"a key with an end, and no proved time", func(r *evidence.Record, o *verify.Options) {
+			o.Trust.Keys[0].NotAfter, r.Timestamps = stamped.Add(time.Hour), nil
+		}, verify.Authentication, verify.NotProved, "validity", "time of signing is not proved"},
+		{"the operator's key", func(r *evidence.Record, o *verify.Options) {},
+			verify.NonRepudiation, verify.NotProved, "custody", "the operator keeps the key"},
+		{"the owner's key", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Custody = verify.ByOwner },
+			verify.NonRepudiation, verify.Proved, "", "keep their keys themselves"},
+		{"no token", func(r *evidence.Record, o *verify.Options) { r.Timestamps = nil },
+			verify.Time, verify.NotProved, "pending", "claims 2026-01-01T00:00:00Z"},
+		{"a token that is none", func(r *evidence.Record, o *verify.Options) { r.Timestamps[0].Token = []byte("token") },
+			verify.Time, verify.Refuted, "token", "time stamp 0"},
+		{"an authority nobody trusts", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities = nil },
+			verify.Time, verify.NotProved, "authority", "trusts no time-stamping authority"},
+		{"the mock authority", func(r *evidence.Record, o *verify.Options) { o.UnsafeAllowMock = false },
+			verify.Time, verify.NotProved, "authority", "mock"},
+		{"the operator's clock", func(r *evidence.Record, o *verify.Options) {},
+			verify.Time, verify.Proved, "", "only as far as the operator's clock"},
+		{"an independent clock", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities[0].Clock = verify.Independent },
+			verify.Time, verify.Proved, "", "authorities that the reader trusts"},
+		{"before a later moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped.Add(time.Second) },
+			verify.Before, verify.Proved, "", "existed before"},
+		{"before the very moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped },
+			verify.Before, verify.NotProved, "time", "not before"},
+		{"before, and no proved time", func(r *evidence.Record, o *verify.Options) {
+			o.Before, r.Timestamps = stamped.Add(time.Second), nil
+		}, verify.Before, verify.NotProved, "time", "its time is not proved"},
+		{"no proof of its place", func(r *evidence.Record, o *verify.Options) { r.Log = nil },
+			verify.Order, verify.NotProved, "checkpoint", "no checkpoint"},
+		{"another place", func(r *evidence.Record, o *verify.Options) { r.Log.Index = 7 },
+			verify.Order, verify.Refuted, "inclusion", "covers 1 entries"},
+		{"a log nobody knows", func(r *evidence.Record, o *verify.Options) { o.Trust.Logs = nil },
+			verify.Order, verify.NotProved, "checkpoint", "no log that the trust file names"},
+		{"a checkpoint that was changed", func(r *evidence.Record, o *verify.Options) {
+			r.Log.Checkpoint = strings.Replace(r.Log.Checkpoint, "\n1\n", "\n2\n", 1)
+		}, verify.Order, verify.Refuted, "checkpoint", "not what the log signed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o := standalone(t, output("a"))
+			tt.change(r, &o)
+			report := verify.Record(r, o)
+			got := report.Of(tt.guarantee)
+			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
+				t.Errorf("%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			}
+			if tt.status == verify.Refuted && report.Outcome != verify.Refuted {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+			if tt.guarantee != verify.NonRepudiation && tt.status == verify.NotProved && report.Outcome == verify.Proved {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+		})
+	}
+}
+
+func TestSealedApart(t *testing.T) {
+	opened, o := standalone(t, output("a"), "/prompt", "/response")
+	withheld := *opened
+	withheld.Disclosures = nil
+	if report := verify.Record(&withheld, o); report.Outcome != verify.Proved {
+		t.Errorf("withheld: %+v", report.Details)
+	}
+	opened.Disclosures[1].Value = jsontext.Value(`"The A7."`)
+	if got := verify.Record(opened, o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "disclosure" || !strings.Contains(got.Reason, "/response") {
+		t.Errorf("wrongly disclosed: %+v", got)
+	}
+}
+
+// TestCausality: nobody can name what came later.
+func TestCausality(t *testing.T) {
+	h := jurattest.New(t)
+	p := output("a")
+	first := h.Seal(t, p)
+	p.RequestID, p.Saw = "r2", []evidence.Digest{first.Digest}
+	second := h.Seal(t, p)
+	b := h.Bundle(t, first, second)
+	if report := verify.Bundle(b, h.Options(t)); report.Outcome != verify.Proved {
+		t.Fatalf("honest: %+v", report.Details)
+	}
+	slices.Reverse(b.Records)
+	b.Records[0].Log.Index, b.Records[1].Log.Index = b.Records[1].Log.Index, b.Records[0].Log.Index
+	got := verify.Bundle(b, h.Options(t))
+	if !slices.ContainsFunc(got.Details, func(f verify.Finding) bool { return f.Rule == "causality" && f.Status == verify.Refuted }) {
+		t.Errorf("a record that saw a later one: %+v", got.Details)
+	}
+}
+
+func TestFileThatIsNotOurs(t *testing.T) {
+	for _, file := range []string{"", "{}", "hello", "\x00\x01", `{"format":"other"}`} {
+		if r, err := verify.File([]byte(file), verify.Options{}); err == nil {
+			t.Errorf("%q: %+v", file, r)
+		}
+	}
+}

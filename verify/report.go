@@ -1,0 +1,166 @@
+package verify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// ReportFormat is the version of the report format.
+const ReportFormat = "jurat/report/v1"
+
+// Status is the answer to one question about a record.
+type Status string
+
+const (
+	Proved    Status = "proved"
+	NotProved Status = "not proved" // nothing shows that it is false, and something is missing that would show it true
+	Refuted   Status = "refuted"    // it is false
+)
+
+// worse reports whether a says worse of a record than b.
+func (a Status) worse(b Status) bool { return rank[a] > rank[b] }
+
+var rank = map[Status]int{Proved: 0, NotProved: 1, Refuted: 2}
+
+// Guarantee is a question that verification answers.
+type Guarantee string
+
+const (
+	Content        Guarantee = "content"         // unchanged since it was signed
+	Authentication Guarantee = "authentication"  // signed with the key of the actor that it names, in the actor's role
+	NonRepudiation Guarantee = "non_repudiation" // nobody but the actor could have signed it
+	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
+	Order          Guarantee = "order"           // it has its place in a log
+	Before         Guarantee = "before"          // it existed before the time that the reader asks about
+	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place
+	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
+	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
+)
+
+// A Finding is one answer, about one record or about all of them.
+type Finding struct {
+	Guarantee Guarantee `json:"guarantee"`
+	Status    Status    `json:"status"`
+	Rule      string    `json:"rule,omitzero"`   // the rule that decided it
+	Record    string    `json:"record,omitzero"` // record id; "": all records
+	Reason    string    `json:"reason"`
+}
+
+// A Report is what verification found.
+type Report struct {
+	Format     string    `json:"format"`
+	Kind       Kind      `json:"kind"`
+	Records    int       `json:"records"`
+	Trust      string    `json:"trust,omitzero"` // fingerprint of the trust file; "": none was given
+	Outcome    Status    `json:"outcome"`        // the worst answer among the required guarantees
+	Guarantees []Finding `json:"guarantees"`     // one for each guarantee that applies
+	Details    []Finding `json:"details"`        // every answer about a single record that is not "proved"
+	Times      []TimeOf  `json:"times"`          // the proved time of each record
+	NotShown   []string  `json:"does_not_prove"`
+}
+
+// Kind is what was checked.
+type Kind string
+
+const (
+	OneRecord   Kind = "record"
+	ManyRecords Kind = "bundle"
+	Trial       Kind = "trial"
+)
+
+// TimeOf is a record's time, as far as it is proved.
+type TimeOf struct {
+	Record    string    `json:"record"`
+	Time      time.Time `json:"time"`
+	Authority string    `json:"authority"`
+	Clock     Clock     `json:"clock"`
+}
+
+// notShown is what a pass does not prove, in the audit model's words.
+var notShown = []string{
+	"that what was said is correct",
+	"that anybody is legally responsible for it",
+	"that it is safe or appropriate",
+	"that the decision should be carried out",
+}
+
+// required are the guarantees that a reader asks for unless told otherwise. Non-repudiation is not among them: where
+// the operator keeps the keys it cannot be had, and the report says so.
+var required = map[Kind][]Guarantee{
+	OneRecord:   {Content, Authentication, Time, Order, Before},
+	ManyRecords: {Content, Authentication, Time, Order, Before},
+	Trial:       {Content, Authentication, Time, Order, Before, Completeness, Simultaneity, Verdict},
+}
+
+// order in which guarantees are reported.
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Time, Before, Order, Completeness, Simultaneity, Verdict}
+
+// Of returns the answer for a guarantee; a guarantee that was not asked is NotProved.
+func (r *Report) Of(g Guarantee) Finding {
+	for _, f := range r.Guarantees {
+		if f.Guarantee == g {
+			return f
+		}
+	}
+	return Finding{Guarantee: g, Status: NotProved, Reason: "not asked"}
+}
+
+// TimeOf returns the proved time of a record.
+func (r *Report) TimeOf(recordID string) (TimeOf, bool) {
+	i := slices.IndexFunc(r.Times, func(t TimeOf) bool { return t.Record == recordID })
+	if i < 0 {
+		return TimeOf{}, false
+	}
+	return r.Times[i], true
+}
+
+// For returns the answer for one record: the worst that was found of it, or of all records together.
+func (r *Report) For(g Guarantee, recordID string) Finding {
+	answer := r.Of(g)
+	if answer.Status == Proved || len(r.Details) == 0 {
+		return answer
+	}
+	answer = Finding{Guarantee: g, Status: Proved, Record: recordID}
+	for _, f := range r.Details {
+		if f.Guarantee == g && (f.Record == recordID || f.Record == "") && f.Status.worse(answer.Status) {
+			answer = f
+		}
+	}
+	return answer
+}
+
+// Marshal writes the report as JSON.
+func (r *Report) Marshal() ([]byte, error) {
+	return json.Marshal(r, jsontext.Multiline(true), jsontext.WithIndent("  "))
+}
+
+// damaged is the report on a file that says that it is jurat's and cannot be opened.
+func damaged(kind Kind, record string, err error) *Report {
+	r := &Report{Format: ReportFormat, Kind: kind, NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
+	for _, g := range required[kind] {
+		if g != Before {
+			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
+		}
+	}
+	r.Guarantees[0] = Finding{Guarantee: Content, Status: Refuted, Rule: "form", Record: record, Reason: err.Error()}
+	r.Outcome = Refuted
+	return r
+}
+
+func fingerprint(t *Trust) string {
+	if t == nil {
+		return ""
+	}
+	digest, err := t.Fingerprint()
+	if err != nil {
+		return ""
+	}
+	return digest.String()
+}
+
+func recordName(r *evidence.Record) string { return r.Payload.RecordID }

@@ -1,0 +1,205 @@
+package verify
+
+import (
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+)
+
+// TrustFormat is the version of the trust file format that this package reads and writes.
+const TrustFormat = "jurat/trust/v1"
+
+// Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs.
+// It comes from the reader and is never read from what it is used to check. The zero Trust trusts nobody.
+type Trust struct {
+	Format      string      `json:"format"`
+	Keys        []Key       `json:"keys"`
+	Authorities []Authority `json:"authorities"` // time-stamping authorities
+	Logs        []string    `json:"logs"`        // verifier keys of logs, as package note writes them
+}
+
+// A Key says that a public key is an actor's.
+type Key struct {
+	Name      string             `json:"name"` // as in agent_id or reviewer_id
+	Role      evidence.Role      `json:"role"`
+	Algorithm evidence.Algorithm `json:"alg"`
+	KeyID     evidence.KeyID     `json:"key_id"`
+	PublicKey []byte             `json:"public_key"` // DER SubjectPublicKeyInfo
+	Custody   Custody            `json:"custody"`
+	NotBefore time.Time          `json:"not_before,omitzero"` // the key signed nothing earlier; zero: no limit
+	NotAfter  time.Time          `json:"not_after,omitzero"`  // the key signs nothing later; zero: no limit
+
+	public crypto.PublicKey
+}
+
+// Custody says who can sign with a key.
+type Custody string
+
+const (
+	ByOwner    Custody = "owner"    // the actor alone
+	ByOperator Custody = "operator" // whoever runs the installation signs on the actor's behalf
+)
+
+// An Authority is a time-stamping authority, known by the certificate that its certificate path ends in.
+type Authority struct {
+	Name        string   `json:"name"`
+	Certificate []byte   `json:"certificate"` // DER of the root
+	Clock       Clock    `json:"clock"`
+	Policies    []string `json:"policies,omitempty"` // accepted policy OIDs in dotted form; empty: any
+
+	root     *x509.Certificate
+	policies []x509.OID
+}
+
+// Clock says whose clock an authority reads.
+type Clock string
+
+const (
+	Independent   Clock = "independent"
+	OperatorClock Clock = "operator" // time is proved only as far as the operator's word
+)
+
+// ParseTrust reads a trust file. Unknown members, keys of two roles and keys that do not match their id are refused.
+func ParseTrust(doc []byte) (*Trust, error) {
+	if _, err := evidence.Canonical(doc); err != nil {
+		return nil, fmt.Errorf("reading trust file: %w", err)
+	}
+	t := new(Trust)
+	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading trust file: %w", err)
+	}
+	return t, t.prepare()
+}
+
+// prepare parses what the file holds as bytes and text.
+func (t *Trust) prepare() error {
+	if t.Format != TrustFormat {
+		return fmt.Errorf("reading trust file: format is %q, want %q", t.Format, TrustFormat)
+	}
+	seen := map[evidence.KeyID]bool{}
+	for i := range t.Keys {
+		if err := t.Keys[i].prepare(); err != nil {
+			return fmt.Errorf("reading trust file: keys/%d: %w", i, err)
+		}
+		if id := t.Keys[i].KeyID; seen[id] {
+			return fmt.Errorf("reading trust file: keys/%d: key %s is there twice, and a key belongs to one actor in one role", i, id)
+		}
+		seen[t.Keys[i].KeyID] = true
+	}
+	for i := range t.Authorities {
+		if err := t.Authorities[i].prepare(); err != nil {
+			return fmt.Errorf("reading trust file: authorities/%d: %w", i, err)
+		}
+	}
+	for i, key := range t.Logs {
+		if _, err := note.NewVerifier(key); err != nil {
+			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (k *Key) prepare() (err error) {
+	if k.Name == "" {
+		return errors.New("name is empty")
+	}
+	if !slices.Contains(evidence.Roles(), k.Role) {
+		return fmt.Errorf("role %q is none of %v", k.Role, evidence.Roles())
+	}
+	if k.Custody != ByOwner && k.Custody != ByOperator {
+		return fmt.Errorf("custody %q is neither %q nor %q", k.Custody, ByOwner, ByOperator)
+	}
+	if k.public, err = evidence.ParsePublicKey(k.PublicKey); err != nil {
+		return fmt.Errorf("public_key: %w", err)
+	}
+	if algorithm, _ := evidence.AlgorithmOf(k.public); algorithm != k.Algorithm {
+		return fmt.Errorf("alg is %q, but the key signs %q", k.Algorithm, algorithm)
+	}
+	if id := evidence.DigestOf(k.PublicKey); id != k.KeyID {
+		return fmt.Errorf("key_id is %s, but the key's is %s", k.KeyID, id)
+	}
+	if !k.NotAfter.IsZero() && k.NotAfter.Before(k.NotBefore) {
+		return errors.New("not_after is before not_before")
+	}
+	return nil
+}
+
+func (a *Authority) prepare() (err error) {
+	if a.Name == "" {
+		return errors.New("name is empty")
+	}
+	if a.Clock != Independent && a.Clock != OperatorClock {
+		return fmt.Errorf("clock %q is neither %q nor %q", a.Clock, Independent, OperatorClock)
+	}
+	if a.root, err = x509.ParseCertificate(a.Certificate); err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	for _, text := range a.Policies {
+		oid, err := x509.ParseOID(text)
+		if err != nil {
+			return fmt.Errorf("policies: %q is not an object identifier in dotted form", text)
+		}
+		a.policies = append(a.policies, oid)
+	}
+	return nil
+}
+
+// Marshal writes the trust file, indented for people to read.
+func (t *Trust) Marshal() ([]byte, error) {
+	form, err := t.canonical()
+	if err != nil {
+		return nil, err
+	}
+	value := jsontext.Value(form)
+	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+		return nil, fmt.Errorf("writing trust file: %w", err)
+	}
+	return append(value, '\n'), nil
+}
+
+func (t *Trust) canonical() ([]byte, error) {
+	doc, err := json.Marshal(t)
+	if err != nil {
+		return nil, fmt.Errorf("writing trust file: %w", err)
+	}
+	return evidence.Canonical(doc)
+}
+
+// Fingerprint is the digest of the trust file's canonical form, to compare over another channel.
+func (t *Trust) Fingerprint() (evidence.Digest, error) {
+	form, err := t.canonical()
+	return evidence.DigestOf(form), err
+}
+
+// Key returns the key with an id, or nil.
+func (t *Trust) Key(id evidence.KeyID) *Key {
+	i := slices.IndexFunc(t.Keys, func(k Key) bool { return k.KeyID == id })
+	if i < 0 {
+		return nil
+	}
+	return &t.Keys[i]
+}
+
+// knows reports whether the trust file has any key for an actor.
+func (t *Trust) knows(name string, role evidence.Role) bool {
+	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name && k.Role == role })
+}
+
+func (t *Trust) logVerifiers() note.Verifiers {
+	var list []note.Verifier
+	for _, key := range t.Logs {
+		if v, err := note.NewVerifier(key); err == nil { // prepare has refused every key that does not parse
+			list = append(list, v)
+		}
+	}
+	return note.VerifierList(list...)
+}

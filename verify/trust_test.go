@@ -1,0 +1,110 @@
+package verify_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+func trustFile(t *testing.T) string {
+	t.Helper()
+	h := jurattest.New(t)
+	h.Seal(t, output("a"))
+	doc, err := h.Trust(t).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+func TestTrustFileMarshalsBackToTheSameBytes(t *testing.T) {
+	doc := trustFile(t)
+	trust, err := verify.ParseTrust([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := trust.Marshal()
+	if err != nil || !bytes.Equal(again, []byte(doc)) {
+		t.Errorf("marshals to other bytes: %v\n%s\n%s", err, doc, again)
+	}
+}
+
+// TestFingerprintIgnoresLayout: people reformat files; what they say has one fingerprint.
+func TestFingerprintIgnoresLayout(t *testing.T) {
+	doc := trustFile(t)
+	prints := map[string]bool{}
+	for _, text := range []string{doc, strings.Join(strings.Fields(doc), ""), "\n" + doc} {
+		trust, err := verify.ParseTrust([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := trust.Fingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		prints[digest.String()] = true
+	}
+	if len(prints) != 1 {
+		t.Errorf("%d fingerprints of one trust file", len(prints))
+	}
+}
+
+func TestTrustFileIsReadStrictly(t *testing.T) {
+	doc := trustFile(t)
+	key := doc[strings.Index(doc, `"keys": [`)+len(`"keys": [`):]
+	key = key[:strings.Index(key, "}")+1]
+	tests := []struct{ name, old, new, says string }{
+		{"another format", verify.TrustFormat, "jurat/trust/v9", "format"},
+		{"an unknown member", `"format":`, `"formats": 1, "format":`, "formats"},
+		{"a duplicate member", `"format":`, `"format": "x", "format":`, "twice"},
+		{"an unknown role", `"role": "agent"`, `"role": "king"`, "role"},
+		{"an unknown custody", `"custody": "operator"`, `"custody": ""`, "custody"},
+		{"an unknown clock", `"clock": "operator"`, `"clock": "sun"`, "clock"},
+		{"no name", `"name": "a"`, `"name": ""`, "name"},
+		{"another algorithm", `"alg": "ES256"`, `"alg": "RS256"`, "alg"},
+		{"another key id", `"key_id": "sha256:`, `"key_id": "sha256:0000`, "key_id"},
+		{"a key twice", `"keys": [`, `"keys": [` + key + ",", "twice"},
+		{"a public key that is none", `"public_key": "MFk`, `"public_key": "MFl`, "public_key"},
+		{"a certificate that is none", `"certificate": "MII`, `"certificate": "MIJ`, "certificate"},
+		{"a log key that is none", "jurattest.example/log+", "jurattest.example/log-", "logs/0"},
+		{"a policy that is none", `"clock":`, `"policies": ["1.x"], "clock":`, "policies"},
+		{"an end before the beginning", `"custody":`, `"not_before":"2026-02-01T00:00:00Z","not_after":"2026-01-01T00:00:00Z","custody":`, "not_after"},
+		{"trailing text", "\n}\n", "\n}\nx", "after the end"},
+	}
+	for _, tt := range tests {
+		changed := strings.Replace(doc, tt.old, tt.new, 1)
+		if tt.name == "another key id" {
+			i := strings.Index(doc, tt.old) + len(`"key_id": "sha256:`)
+			changed = doc[:i] + "0000" + doc[i+4:]
+		}
+		if changed == doc {
+			t.Errorf("%s: the test changes nothing", tt.name)
+			continue
+		}
+		_, err := verify.ParseTrust([]byte(changed))
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+func FuzzParseTrust(f *testing.F) {
+	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[],"authorities":[],"logs":[]}`))
+	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[{"name":"a","role":"agent"}],"authorities":[],"logs":["x"]}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		trust, err := verify.ParseTrust(doc)
+		if err != nil {
+			return
+		}
+		again, err := trust.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verify.ParseTrust(again); err != nil {
+			t.Fatalf("what was written is refused: %v\n%s", err, again)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+)
+
+// Options is what a reader brings to a verification.
+type Options struct {
+	Trust  *Trust    // nil: nothing can be proved
+	Before time.Time // also ask whether each record existed before this moment; zero: do not ask
+
+	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
+	UnsafeAllowMock bool
+}
+
+// ErrNotOurs says that a file is neither a record nor a bundle, nor a damaged one.
+var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records")
+
+// File checks a record file or a bundle file. A file that is recognisably one of them but cannot be opened gets a
+// report in which its content is refuted; the error is for files that are something else.
+func File(file []byte, o Options) (*Report, error) {
+	if evidence.IsBundle(file) {
+		b, err := evidence.ParseBundle(file)
+		if err != nil {
+			return damagedBundle(file, err), nil
+		}
+		return Bundle(b, o), nil
+	}
+	r, err := evidence.Open(file)
+	if err == nil {
+		return Record(r, o), nil
+	}
+	if bytes.Contains(file, []byte(evidence.Schema)) {
+		return damaged(OneRecord, "", err), nil
+	}
+	return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+}
+
+func damagedBundle(file []byte, err error) *Report {
+	kind := ManyRecords
+	if bytes.Contains(file, []byte(evidence.Submission)) || bytes.Contains(file, []byte(evidence.TrialClosing)) {
+		kind = Trial
+	}
+	var in *evidence.RecordError
+	if errors.As(err, &in) {
+		return damaged(kind, in.RecordID, fmt.Errorf("at place %d of the bundle: %w", in.Index+1, in.Err))
+	}
+	return damaged(kind, "", err)
+}
+
+// Record checks one record.
+func Record(r *evidence.Record, o Options) *Report {
+	c := newCheck(o, OneRecord, []*evidence.Record{r})
+	checkpoint := ""
+	if r.Log != nil {
+		checkpoint = r.Log.Checkpoint
+	}
+	c.records(checkpoint)
+	return c.report()
+}
+
+// Bundle checks records that were cut from one log, and the trial that they are, if they are one.
+func Bundle(b *evidence.Bundle, o Options) *Report {
+	kind := ManyRecords
+	if slices.ContainsFunc(b.Records, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() }) {
+		kind = Trial
+	}
+	c := newCheck(o, kind, b.Records)
+	c.records(b.Checkpoint)
+	c.links()
+	if kind == Trial {
+		c.trial()
+	}
+	return c.report()
+}
+
+// check is one verification under way.
+type check struct {
+	options  Options
+	trust    *Trust // never nil; empty when the reader gave none
+	kind     Kind
+	all      []*evidence.Record
+	byDigest map[evidence.Digest]*evidence.Record
+
+	findings []Finding
+	times    []TimeOf
+	notes    map[Guarantee]string // what to say of a guarantee that is proved
+}
+
+func newCheck(o Options, kind Kind, records []*evidence.Record) *check {
+	c := &check{options: o, trust: o.Trust, kind: kind, all: records,
+		byDigest: map[evidence.Digest]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}}
+	if c.trust == nil {
+		c.trust = new(Trust)
+	}
+	for _, r := range records {
+		c.byDigest[r.Digest] = r
+	}
+	return c
+}
+
+func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, format string, args ...any) {
+	f := Finding{Guarantee: g, Status: s, Rule: rule, Reason: fmt.Sprintf(format, args...)}
+	if r != nil {
+		f.Record = recordName(r)
+	}
+	c.findings = append(c.findings, f)
+}
+
+func (c *check) refute(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
+	c.add(g, Refuted, rule, r, format, args...)
+}
+
+func (c *check) doubt(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
+	c.add(g, NotProved, rule, r, format, args...)
+}
+
+// worst returns the worst thing that was found about a guarantee.
+func (c *check) worst(g Guarantee) *Finding {
+	var worst *Finding
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Guarantee == g && (worst == nil || f.Status.worse(worst.Status)) {
+			worst = f
+		}
+	}
+	return worst
+}
+
+// report sums up: a guarantee is proved if nothing was found against it.
+func (c *check) report() *Report {
+	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
+		Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: notShown}
+	for _, g := range allGuarantees {
+		if !c.applies(g) {
+			continue
+		}
+		f := Finding{Guarantee: g, Status: Proved, Reason: c.notes[g]}
+		if worst := c.worst(g); worst != nil {
+			f = *worst
+		}
+		r.Guarantees = append(r.Guarantees, f)
+		if slices.Contains(required[c.kind], g) && f.Status.worse(r.Outcome) {
+			r.Outcome = f.Status
+		}
+	}
+	r.Details = append(r.Details, c.findings...)
+	return r
+}
+
+func (c *check) applies(g Guarantee) bool {
+	switch g {
+	case Before:
+		return !c.options.Before.IsZero()
+	case Completeness, Simultaneity, Verdict:
+		return c.kind == Trial
+	}
+	return true
+}
