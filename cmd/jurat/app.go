@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/verify"
+)
+
+// Exit codes, beside 0 for "as it should be".
+const (
+	exitBad       = 1 // unsafe_fail; refuted; damaged
+	exitCannot    = 2 // it could not be done: usage, unreadable, no such file
+	exitUndecided = 3 // needs_review, inconclusive, a degraded safe_pass; not proved
+)
+
+// app is the command line.
+type app struct {
+	Data string `help:"The data folder: keys, log, case files." default:"./jurat-data" env:"JURAT_DATA"`
+
+	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
+	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
+	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
+	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
+	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them."`
+	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
+	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
+	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
+}
+
+const about = `jurat puts AI agents before a jury of three that evaluates, discusses in parallel rounds and decides, and seals
+everything that anyone says into signed and time-stamped records that a stranger can verify offline.
+
+Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 needs_review, inconclusive or a degraded safe_pass; verify 0 proved,
+1 refuted, 3 not proved; 2 everywhere: it could not be done.`
+
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// exitCode ends the program with a code and no further word.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// hinted is an error with advice on what to do next.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+func hint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// run parses the arguments, runs the command, and says on stderr what went wrong.
+func run(ctx context.Context, args []string, io stdio) int {
+	var a app
+	code := -1
+	parser, err := kong.New(&a, kong.Name("jurat"), kong.Description(about),
+		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))
+	if err != nil {
+		return report(io, fmt.Errorf("building the command line: %w", err))
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if code >= 0 { // --help has been answered
+		return code
+	}
+	if err != nil {
+		return report(io, hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(commandOf(err)+" --help")))
+	}
+	return report(io, parsed.Run())
+}
+
+// commandOf is the command whose arguments were wrong, as it is typed; "" if it is none.
+func commandOf(err error) string {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
+		return ""
+	}
+	return parse.Context.Selected().Path()
+}
+
+// report turns the outcome of a command into words on stderr and an exit code.
+func report(io stdio, err error) int {
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(io.err, "jurat: interrupted: %v\n", err)
+		return exitCannot
+	}
+	fmt.Fprintf(io.err, "jurat: %v\n", err)
+	var h hinted
+	if errors.As(err, &h) {
+		fmt.Fprintf(io.err, "jurat: hint: %s\n", h.hint)
+	}
+	return exitCannot
+}
+
+// open opens the data folder, which must be there.
+func (a *app) open(ctx context.Context, algorithm evidence.Algorithm) (*installation.Installation, error) {
+	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
+	if errors.Is(err, installation.ErrNone) {
+		return nil, hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
+	}
+	return i, err
+}
+
+// openOrCreate opens the data folder, and makes it on first use.
+func (a *app) openOrCreate(ctx context.Context, io stdio, algorithm evidence.Algorithm) (*installation.Installation, error) {
+	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
+	if created && err == nil {
+		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", a.Data)
+	}
+	return i, err
+}
+
+// readTrust reads a reader's trust file. Without one there is no trust.
+func readTrust(file string) (*verify.Trust, error) {
+	if file == "" {
+		return nil, nil
+	}
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := verify.ParseTrust(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return t, nil
+}
+
+// readInput reads a file, or standard input for "-".
+func readInput(stdin io.Reader, file string) ([]byte, error) {
+	if file != "-" {
+		return os.ReadFile(file)
+	}
+	doc, err := io.ReadAll(stdin)
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return doc, nil
+}

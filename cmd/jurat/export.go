@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+type exportCmd struct {
+	File    string `arg:"" help:"A record file or a case file."`
+	OpenSSL string `name:"openssl" required:"" placeholder:"DIR" help:"The folder to write to; made if it is missing."`
+	Trust   string `help:"The trust file whose public keys and authorities are written. Default: this installation's own."`
+}
+
+// Help is shown by 'jurat export --help'.
+func (*exportCmd) Help() string {
+	return `Writes, for each record, what openssl needs to check it without jurat: payload.json (the signed bytes), signature.bin,
+public.pem, token.tsr, authority.pem and verify.sh with the commands, which are printed too. A record file is written to DIR
+itself, each record of a case file to a folder of its own.
+
+The public keys and the authorities' roots come from the trust file, not from the records: a key that comes with what it
+vouches for vouches for nothing.
+
+    jurat export case.jurat --openssl check && sh check/verify.sh`
+}
+
+// Run writes the folder.
+func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
+	doc, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	records, err := openRecords(doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	trust, err := c.trust(ctx, a)
+	if err != nil {
+		return err
+	}
+	var all strings.Builder
+	for i, r := range records {
+		folder := ""
+		if len(records) > 1 {
+			folder = fmt.Sprintf("%03d-%s", i+1, r.Payload.ActionType)
+		}
+		commands, err := exportRecord(filepath.Join(c.OpenSSL, folder), r, trust)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		fmt.Fprintf(&all, "(cd %s && %s)\n", quote("./"+folder), strings.Join(commands, " && "))
+	}
+	if err := writeScript(c.OpenSSL, all.String()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), all.String())
+	return err
+}
+
+// writeScript writes the commands as a program that stops at the first that fails.
+func writeScript(folder, commands string) error {
+	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
+	return os.WriteFile(filepath.Join(folder, "verify.sh"), []byte(head+commands+"echo all verified\n"), 0o755)
+}
+
+func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err error) {
+	if c.Trust != "" {
+		return readTrust(c.Trust)
+	}
+	err = a.with(ctx, func(i *installation.Installation) error {
+		trust, err = i.Trust()
+		return err
+	})
+	return trust, hint(err, "or give the trust file with --trust FILE")
+}
+
+// openRecords opens a record file or a bundle file.
+func openRecords(doc []byte) ([]*evidence.Record, error) {
+	if evidence.IsBundle(doc) {
+		b, err := evidence.ParseBundle(doc)
+		if err != nil {
+			return nil, err
+		}
+		return b.Records, nil
+	}
+	r, err := evidence.Open(doc)
+	if err != nil {
+		return nil, err
+	}
+	return []*evidence.Record{r}, nil
+}
+
+// exportRecord writes one record's folder and returns the commands that check it there.
+func exportRecord(folder string, r *evidence.Record, trust *verify.Trust) ([]string, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	put := func(name string, content []byte) error {
+		return os.WriteFile(filepath.Join(folder, name), content, 0o644)
+	}
+	commands, err := exportSignatures(r, trust, put)
+	if err != nil {
+		return nil, err
+	}
+	stamps, err := exportTokens(r, trust, put)
+	return append(commands, stamps...), err
+}
+
+func exportSignatures(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]string, error) {
+	commands := []string{}
+	err := put("payload.json", r.Canonical())
+	for i, signer := range r.Payload.Signers {
+		key := trust.Key(signer.KeyID)
+		if key == nil {
+			return nil, hint(fmt.Errorf("the trust file has no key %s", signer.KeyID),
+				"give the trust file of the installation that made the record, with --trust FILE")
+		}
+		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
+		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
+			put(signature, r.Signatures[i]))
+		commands = append(commands, verifyCommand(signer.Algorithm, public, signature))
+	}
+	return commands, err
+}
+
+// numbered names the first file of a kind plainly, as there is hardly ever a second.
+func numbered(name string, i int, extension string) string {
+	if i == 0 {
+		return name + extension
+	}
+	return fmt.Sprintf("%s-%d%s", name, i+1, extension)
+}
+
+func verifyCommand(algorithm evidence.Algorithm, public, signature string) string {
+	if algorithm == evidence.Ed25519 {
+		return fmt.Sprintf("openssl pkeyutl -verify -pubin -inkey %s -rawin -in payload.json -sigfile %s", public, signature)
+	}
+	return fmt.Sprintf("openssl dgst -sha256 -verify %s -signature %s payload.json", public, signature)
+}
+
+// exportTokens writes each token as the response it came in, which is what openssl reads by default.
+func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]string, error) {
+	var roots bytes.Buffer
+	for _, authority := range trust.Authorities {
+		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
+			return nil, err
+		}
+	}
+	stamped := "signature.bin"
+	var err error
+	if len(r.Signatures) > 1 { // a token stamps all of them, one after the other
+		stamped = "signatures.bin"
+		err = put(stamped, bytes.Join(r.Signatures, nil))
+	}
+	var commands []string
+	for i, stamp := range r.Timestamps {
+		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
+		name := numbered("token", i, ".tsr")
+		err = errors.Join(err, wrapErr, put(name, response))
+		commands = append(commands, fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name))
+	}
+	return commands, errors.Join(err, put("authority.pem", roots.Bytes()))
+}

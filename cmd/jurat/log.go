@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/internal/installation"
+)
+
+type logCmd struct {
+	Checkpoint logCheckpointCmd `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
+	Prove      logProveCmd      `cmd:"" help:"Print a record with the proof of its place in the log."`
+	Case       logCaseCmd       `cmd:"" help:"Write a chain's or trial's records as one file again."`
+	Fsck       logFsckCmd       `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
+}
+
+// with runs something on the open installation.
+func (a *app) with(ctx context.Context, do func(*installation.Installation) error) (err error) {
+	i, err := a.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	return do(i)
+}
+
+type logCheckpointCmd struct{}
+
+// Run prints the checkpoint.
+func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		checkpoint, err := i.Ledger.Checkpoint(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(io.out, checkpoint)
+		return err
+	})
+}
+
+type logProveCmd struct {
+	Record string `arg:"" help:"The record's id."`
+}
+
+// Run prints a record with its proof.
+func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		r, err := i.Ledger.Record(ctx, c.Record)
+		if err != nil {
+			return fmt.Errorf("record %q: %w", c.Record, err)
+		}
+		proved, err := i.Ledger.ProveOne(ctx, r)
+		if err != nil {
+			return err
+		}
+		file, err := proved.Marshal()
+		if err != nil {
+			return err
+		}
+		_, err = io.out.Write(file)
+		return err
+	})
+}
+
+type logCaseCmd struct {
+	Chain string `arg:"" help:"The trial's id, or the chain_id of a chain."`
+}
+
+// Run prints a bundle.
+func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		records, err := i.Ledger.Chain(ctx, c.Chain)
+		if err != nil {
+			return fmt.Errorf("chain %q: %w", c.Chain, err)
+		}
+		bundle, err := i.Ledger.Prove(ctx, records...)
+		if err != nil {
+			return err
+		}
+		file, err := bundle.Marshal()
+		if err != nil {
+			return err
+		}
+		_, err = io.out.Write(file)
+		return err
+	})
+}
+
+type logFsckCmd struct{}
+
+// Help is shown by 'jurat log fsck --help'.
+func (*logFsckCmd) Help() string {
+	return `Recomputes everything that the log claims, and names each damage and what it means. Exit code 0: the log is whole. 1: it
+is damaged. 2: it could not be examined.`
+}
+
+// Run examines the log.
+func (*logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
+	damages, size, err := installation.Fsck(ctx, installation.Config{Dir: a.Data}, progress(io, "examined"))
+	if err != nil {
+		return err
+	}
+	for _, d := range damages {
+		if _, err := fmt.Fprintln(io.out, inert(d.String())); err != nil {
+			return err
+		}
+	}
+	if len(damages) > 0 {
+		fmt.Fprintf(io.err, "jurat: %d damages in a log of %d records\n", len(damages), size)
+		return exitCode(exitBad)
+	}
+	_, err = fmt.Fprintf(io.out, "the log is whole: %d records\n", size)
+	return err
+}
+
+// progress tells how far something is that takes longer than a second.
+func progress(io stdio, what string) func(done, total int64) {
+	last := time.Now()
+	return func(done, total int64) {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			fmt.Fprintf(io.err, "jurat: %s: %d of %d\n", what, done, total)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+// Command jurat puts AI agents before a jury and seals what every agent says into records that anyone can verify.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(mainExit()) }
+
+// mainExit is main with its exit code returned, so that what is deferred runs and tests can call it.
+func mainExit() int {
+	// After the first signal the program winds up; a second one ends it at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+}

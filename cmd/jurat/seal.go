@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+type sealCmd struct {
+	File string             `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
+	Alg  evidence.Algorithm `name:"key-alg" help:"Algorithm of a key made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+}
+
+// Help is shown by 'jurat seal --help'.
+func (*sealCmd) Help() string {
+	return `Reads an Agent Evidence Payload, completes it, signs it with the key of the agent that agent_id names (made when the
+agent first signs; a human_review is signed with the key of its reviewer_id), has it time-stamped, appends it to the
+log, and prints the sealed record. Nothing is printed before it is durable.
+
+    echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json`
+}
+
+// Run seals one payload.
+func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
+	doc, err := readInput(io.in, c.File)
+	if err != nil {
+		return err
+	}
+	draft, err := evidence.ParseDraft(doc)
+	if err != nil {
+		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields; nothing was recorded")
+	}
+	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
+		return hint(fmt.Errorf("refusing payload: field action_type: %s is for the %s of a trial", draft.ActionType, role),
+			"acts of a trial are sealed by 'jurat trial' alone")
+	}
+	i, err := a.openOrCreate(ctx, io, c.Alg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	signer, err := i.Keys.Signer(draft.Role(), draft.Actor())
+	if err != nil {
+		return err
+	}
+	sealed, err := i.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
+	if err != nil {
+		return err
+	}
+	proved, err := i.Ledger.ProveOne(ctx, sealed)
+	if err != nil {
+		return err
+	}
+	file, err := proved.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = io.out.Write(file)
+	return err
+}

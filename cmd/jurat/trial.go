@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/installation"
+	"jurat/internal/juror"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+type trialCmd struct {
+	Case          string             `arg:"" help:"A folder with agent-card.json and conversation.json."`
+	Jurors        string             `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
+	Method        jury.Method        `help:"How phase 3 decides: majority_vote, weighted_average or final_judge." default:"final_judge" enum:"majority_vote,weighted_average,final_judge" env:"JURY_FINAL_JUDGMENT_METHOD"`
+	Rounds        int                `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
+	Threshold     float64            `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
+	Collaborative bool               `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
+	Alg           evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	Out           string             `help:"The case file. Default: in the data folder, named for the trial."`
+	JSON          bool               `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
+}
+
+// Help is shown by 'jurat trial --help'.
+func (*trialCmd) Help() string {
+	return `CASE is a folder with agent-card.json (A2A v1.0 or v0.3) and conversation.json (chat messages with tool calls, or an A2A
+task history). Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
+follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
+
+The offline jurors are rules, not language models: a first sieve, and the baseline that a model has to beat.
+
+Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
+
+    jurat trial examples/refund-honest
+    jurat trial examples/refund-honest --method majority_vote --rounds 1 --json`
+}
+
+// Run tries one case.
+func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
+	on, err := subject.Load(c.Case)
+	if err != nil {
+		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
+	}
+	config := c.config()
+	if err := config.Settings.Validate(); err != nil {
+		return err
+	}
+	i, err := a.openOrCreate(ctx, io, c.Alg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	config.Ledger, config.Keys = i.Ledger, i.Keys
+	show := newTranscript(io.out, c.JSON)
+	config.OnEvent = show.event
+	show.opening(c.Case, on, &config.Settings)
+	done, err := trial.Run(ctx, config, on)
+	if err != nil {
+		return interrupted(err, done)
+	}
+	file, err := c.leave(ctx, i, done)
+	if err != nil {
+		return err
+	}
+	if err := c.conclude(io, show, done, file, a.Data); err != nil {
+		return err
+	}
+	return verdictCode(done.Result)
+}
+
+// config seats the jury.
+func (c *trialCmd) config() trial.Config {
+	panel := juror.OfflinePanel()
+	config := trial.Config{Jurors: panel.Jurors, Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(),
+		Collaborative: c.Collaborative, MaxRounds: c.Rounds, Threshold: c.Threshold, Method: c.Method}}
+	if c.Method == jury.FinalJudge {
+		config.Judge, config.Settings.Judge = panel.Judge, &panel.JudgeSeat
+	}
+	return config
+}
+
+func interrupted(err error, partial *trial.Trial) error {
+	if partial == nil || len(partial.Records) == 0 {
+		return err
+	}
+	return hint(err, "%d acts of %s are sealed in the log, and stay there; there is no verdict", len(partial.Records), partial.ID)
+}
+
+// leave writes the case file: every record of the trial, proved against one checkpoint.
+func (c *trialCmd) leave(ctx context.Context, i *installation.Installation, done *trial.Trial) (string, error) {
+	bundle, err := i.Ledger.Prove(ctx, done.Records...)
+	if err != nil {
+		return "", err
+	}
+	doc, err := bundle.Marshal()
+	if err != nil {
+		return "", err
+	}
+	file := c.Out
+	if file == "" {
+		file = i.CaseFile(done.ID)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return "", err
+	}
+	if err := atomicfile.Replace(file, doc, 0o644); err != nil {
+		return "", hint(err, "the trial is in the log; 'jurat log case %s' writes its case file again", done.ID)
+	}
+	return file, nil
+}
+
+func (c *trialCmd) conclude(io stdio, show *transcript, done *trial.Trial, file, data string) error {
+	if !c.JSON {
+		return show.conclusion(done, file, data)
+	}
+	doc, err := json.Marshal(done.Result, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "%s\n", doc)
+	return err
+}
+
+// verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.
+func verdictCode(r *jury.Result) error {
+	switch {
+	case r.FinalVerdict == jury.UnsafeFail:
+		return exitCode(exitBad)
+	case r.FinalVerdict == jury.SafePass && !r.Degraded && !r.Inconclusive:
+		return nil
+	}
+	return exitCode(exitUndecided)
+}

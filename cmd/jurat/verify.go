@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"jurat/verify"
+)
+
+type verifyCmd struct {
+	Files  []string  `arg:"" name:"file" help:"Record files and case files."`
+	Trust  string    `help:"Your trust file. Without one nothing can be proved."`
+	Before time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
+	JSON   bool      `name:"json" help:"Print reports as JSON, one after the other."`
+}
+
+// Help is shown by 'jurat verify --help'.
+func (*verifyCmd) Help() string {
+	return `Answers, for each guarantee, whether it is proved, not proved or refuted, and why. It needs no network and no
+installation: only the files, and the trust file that you got from somebody you believe ('jurat trust' writes one; compare
+its fingerprint over another channel). Nothing is ever trusted because the file under verification says so.
+
+Exit code 0: all is proved. 1: something is refuted. 3: something is not proved. 2: a file could not be read.
+
+    jurat verify --trust trust.json case.jurat`
+}
+
+// Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
+func (c *verifyCmd) Run(io stdio) error {
+	trust, err := readTrust(c.Trust)
+	if err != nil {
+		return err
+	}
+	worst := exitCode(0)
+	for _, file := range c.Files {
+		code, err := c.one(io, file, verify.Options{Trust: trust, Before: c.Before})
+		if err != nil {
+			code = exitCode(report(io, err))
+		}
+		if severity(code) > severity(worst) {
+			worst = code
+		}
+	}
+	if trust == nil && worst != exitCannot {
+		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be proved; whoever made the records can give you one with 'jurat trust'")
+	}
+	if worst == 0 {
+		return nil
+	}
+	return worst
+}
+
+// severity orders exit codes.
+func severity(code exitCode) int {
+	return map[exitCode]int{0: 0, exitUndecided: 1, exitCannot: 2, exitBad: 3}[code]
+}
+
+func (c *verifyCmd) one(io stdio, file string, o verify.Options) (exitCode, error) {
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	r, err := verify.File(doc, o)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := c.print(io, file, r); err != nil {
+		return 0, err
+	}
+	switch r.Outcome {
+	case verify.Proved:
+		return 0, nil
+	case verify.Refuted:
+		return exitBad, nil
+	}
+	return exitUndecided, nil
+}
+
+func (c *verifyCmd) print(io stdio, file string, r *verify.Report) error {
+	if c.JSON {
+		doc, err := r.Marshal()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "%s\n", doc)
+		return err
+	}
+	p := newPage(io.out)
+	p.line("%s: %s", p.bold(file), describe(r))
+	for _, f := range r.Guarantees {
+		p.finding("  ", f, alike(r, f))
+		p.others(r, f)
+	}
+	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
+	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
+	return p.err
+}
+
+// finding prints one answer, and how many more records it is the answer for.
+func (p *page) finding(indent string, f verify.Finding, more int) {
+	text := f.Reason
+	if f.Record != "" {
+		text = fmt.Sprintf("record %s: %s", f.Record, f.Reason)
+	}
+	if more > 0 {
+		text += fmt.Sprintf(" (so for %d more; --json lists them)", more)
+	}
+	const column = 28 // after status and guarantee
+	rows := wrap(inert(text), max(p.width-len(indent)-column, 40))
+	for i, row := range rows {
+		if i == 0 {
+			p.line("%s%s %-16s %s", indent, p.status(f.Status), strings.ReplaceAll(string(f.Guarantee), "_", "-"), row)
+			continue
+		}
+		p.line("%s%*s%s", indent, column, "", row)
+	}
+}
+
+// others prints what else was found about a guarantee: the first of each kind.
+func (p *page) others(r *verify.Report, main verify.Finding) {
+	seen := map[string]bool{kindOf(main): true}
+	for _, f := range r.Details {
+		if f.Guarantee != main.Guarantee || seen[kindOf(f)] {
+			continue
+		}
+		seen[kindOf(f)] = true
+		p.finding("    ", f, alike(r, f))
+	}
+}
+
+// kindOf is what findings have in common that say the same of different records.
+func kindOf(f verify.Finding) string {
+	return string(f.Guarantee) + "|" + string(f.Status) + "|" + f.Rule
+}
+
+// alike counts the other findings that say the same.
+func alike(r *verify.Report, f verify.Finding) int {
+	n := 0
+	for _, other := range r.Details {
+		if kindOf(other) == kindOf(f) && other != f {
+			n++
+		}
+	}
+	return n
+}
+
+func describe(r *verify.Report) string {
+	if r.Kind == verify.Trial {
+		return fmt.Sprintf("the case file of a trial, %d records", r.Records)
+	}
+	if r.Kind == verify.ManyRecords {
+		return fmt.Sprintf("a bundle of %d records", r.Records)
+	}
+	return "one record"
+}

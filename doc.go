@@ -1,0 +1,45 @@
+// Package jurat holds no code: it is the tour.
+//
+// jurat puts AI agents before a jury of three and seals everything that any agent says, the accused's and the jurors'
+// alike, into signed and RFC 3161 time-stamped records that a stranger can verify offline.
+//
+// # Life of an act
+//
+//	what an actor said            a payload: who, which model, which settings, what went in, what came out
+//	  → canonical JSON → SHA-256  package evidence: one document, one form
+//	  → signed                    internal/keyring: the actor's own key
+//	  → stamped                   package timestamp: RFC 3161, over the signature
+//	  → appended, durable         internal/ledger: one order for everything, in internal/ledger/sqlite
+//	  → read                      internal/trial: events, result, case file, all projected from the records
+//	  → verified by a stranger    package verify: trust from outside in, one answer for each guarantee out
+//
+// A trial is nothing but acts: the submission, an opening before each phase and round, evaluations, statements,
+// consensus checks, the final judgment, a closing.
+//
+// # Packages, bottom up
+//
+// Public, pure (no clock, no file, no network; they compile to WebAssembly):
+//
+//	evidence    payload, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
+//	timestamp   RFC 3161: request, response, token, verification; the built-in authority and the deterministic mock
+//	jury        the deliberation: phases, rounds, consensus, methods; replaying a trial from its acts
+//	verify      a trust file and records in, a report out
+//
+// For tests:
+//
+//	jurattest   an installation in memory whose keys, clock and ids are known; scripted jurors
+//
+// Internal:
+//
+//	atomicfile    files that are there whole or not at all
+//	keyring       one key pair per actor and role, in files of mode 0600
+//	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
+//	subject       the agent under trial: reads its card and its conversation
+//	juror         who sits in the chairs: the offline rule jurors and their judge
+//	trial         a case through jury and ledger to a verdict, and its projections
+//	incident      the statement for people about what happened
+//	installation  a data folder: keys, authority and log that belong together
+//
+// cmd/jurat is the command: main, then a file for each subcommand. A test in this folder holds which package may see
+// which.
+package jurat

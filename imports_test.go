@@ -1,0 +1,139 @@
+package jurat
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A rule says what the packages of a folder may import beside the standard library, and why.
+type importRule struct {
+	folder string
+	may    []string // import paths, or prefixes that end in a slash
+	why    string
+}
+
+const (
+	jsonLibrary = "github.com/go-json-experiment/json/"
+	cryptobyte  = "golang.org/x/crypto/cryptobyte"
+	logHashing  = "golang.org/x/mod/sumdb/"
+)
+
+var importRules = []importRule{
+	{"jurat/evidence", []string{jsonLibrary, cryptobyte + "/", logHashing},
+		"the format knows nothing that is built on it, and compiles to WebAssembly"},
+	{"jurat/timestamp", []string{cryptobyte + "/"},
+		"time stamps are worth something without jurat, and compile to WebAssembly"},
+	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
+		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
+	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", jsonLibrary, logHashing},
+		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
+
+	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},
+	{"jurat/internal/keyring", []string{"jurat/evidence", "jurat/internal/atomicfile", jsonLibrary}, "keys know no record"},
+	{"jurat/internal/subject", []string{"jurat/evidence", jsonLibrary}, "the agent under trial is data"},
+	{"jurat/internal/juror", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", jsonLibrary},
+		"a juror sees the evidence and nothing of how acts are kept"},
+	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/internal/atomicfile", jsonLibrary, logHashing},
+		"the ledger declares the store that it needs; the databases import it"},
+	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger", jsonLibrary, logHashing, "modernc.org/sqlite/"},
+		"one database, behind the ledger's store"},
+	{"jurat/internal/ledger/memory", []string{"jurat/evidence", "jurat/internal/ledger", logHashing}, "a store without a disk"},
+	{"jurat/internal/ledger/storetest", []string{"jurat/evidence", "jurat/internal/ledger", logHashing, "github.com/google/go-cmp/"},
+		"one suite for every store, so it knows none"},
+	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/jury", "jurat/internal/ledger", "jurat/internal/subject", jsonLibrary},
+		"it joins jury and ledger, whoever sits and wherever records are kept"},
+	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
+		"a statement is built from what verification proved"},
+	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/internal/atomicfile",
+		"jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", logHashing},
+		"it puts together what lives in a data folder"},
+	{"jurat/jurattest", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/internal/ledger",
+		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
+		"the test kit puts the real parts together, without a disk"},
+	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
+		"the command wires everything"},
+	{"jurat", nil, "the tour imports nothing"},
+}
+
+// wiring is what only the command may do.
+var onlyInCommand = []string{"flag", "os/signal", "github.com/alecthomas/kong"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range listPackages(t) {
+		i := slices.IndexFunc(importRules, func(r importRule) bool { return r.folder == p.ImportPath })
+		if i < 0 {
+			t.Errorf("%s has no import rule: say what it may see, and why", p.ImportPath)
+			continue
+		}
+		for _, path := range p.Imports {
+			if !allowed(importRules[i].may, path) {
+				t.Errorf("%s imports %s, which its rule does not allow: %s", p.ImportPath, path, importRules[i].why)
+			}
+			if slices.Contains(onlyInCommand, path) && p.ImportPath != "jurat/cmd/jurat" {
+				t.Errorf("%s imports %s: flags and signals are the command's", p.ImportPath, path)
+			}
+		}
+	}
+}
+
+func TestEveryImportRuleHasItsPackage(t *testing.T) {
+	packages := listPackages(t)
+	for _, r := range importRules {
+		if !slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == r.folder }) {
+			t.Errorf("there is a rule for %s and no such package", r.folder)
+		}
+	}
+}
+
+// allowed accepts the standard library, whose paths have no dot in their first element, and what the rule names.
+func allowed(may []string, path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	if first != "jurat" && !strings.Contains(first, ".") {
+		return true
+	}
+	return slices.ContainsFunc(may, func(m string) bool {
+		return path == strings.TrimSuffix(m, "/") || strings.HasSuffix(m, "/") && strings.HasPrefix(path, m)
+	})
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) < 10 {
+		t.Fatalf("go list found only %d packages", len(packages))
+	}
+	return packages
+}
+
+// TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.
+func TestPurePackagesBuildForWebAssembly(t *testing.T) {
+	build := exec.Command("go", "build", "jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
