@@ -101,14 +101,14 @@ var rules = map[ActionType]rule{
 	HumanReview: {
 		role: RoleReviewer, actor: "reviewer_id",
 		required: []string{"reviewer_id", "timestamp", "original_response_id", "approval_status"},
-		optional: []string{"request_id", "context", "modified_response", "changes"},
+		optional: []string{"request_id", "context", "modified_response", "changes", "case"},
 		apart:    []string{"context", "modified_response", "changes", "metadata"},
 	},
 	Delivery: {
 		role: RoleAgent, actor: "agent_id",
 		required: []string{"agent_id", "response", "saw"},
 		filled:   []string{"timestamp"},
-		optional: []string{"request_id", "context", "original_response_id"},
+		optional: []string{"request_id", "context", "original_response_id", "case"},
 		apart:    []string{"context", "response", "metadata"},
 	},
 	Submission: {
@@ -141,6 +141,13 @@ func (a ActionType) InTrial() bool {
 	role, _ := RoleOf(a)
 	return role == RoleSubmitter || role == RoleClerk || role == RoleJuror || role == RoleJudge
 }
+
+// TrialPrefix begins the chain_id of every trial, and of nothing else: nobody can put an act into a trial's chain but
+// those who act in it, and those who decide on it afterwards.
+const TrialPrefix = "trial-"
+
+// inTrialChain reports whether acts of this type may stand in a trial's chain.
+func (a ActionType) inTrialChain() bool { return a.InTrial() || a == HumanReview || a == Delivery }
 
 func (r rule) allows(member string) bool {
 	for _, list := range [][]string{r.required, r.filled, r.optional, linking, always} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,10 +52,11 @@ func (b *Bundle) Marshal() ([]byte, error) {
 
 func (b *Bundle) marshal() ([]byte, error) {
 	form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, Format: BundleFormat}
+	places := newPlaces()
 	for i, r := range b.Records {
 		record, err := r.form()
 		if err == nil {
-			err = b.checkPlace(i)
+			err = places.take(r)
 		}
 		if err != nil {
 			return nil, &RecordError{Index: i, RecordID: r.Payload.RecordID, Err: err}
@@ -66,24 +66,34 @@ func (b *Bundle) marshal() ([]byte, error) {
 	return encode(form)
 }
 
-// checkPlace checks that a record stands behind those before it, and under the bundle's checkpoint.
-func (b *Bundle) checkPlace(i int) error {
-	log := b.Records[i].Log
-	if log == nil {
+// places holds the records of a bundle against each other while it is gone through.
+type places struct {
+	last    int64 // log index of the last record that has one
+	ids     map[string]bool
+	digests map[Digest]bool
+}
+
+func newPlaces() *places {
+	return &places{last: -1, ids: map[string]bool{}, digests: map[Digest]bool{}}
+}
+
+// take checks that the next record is there once, stands in the log behind those before it, and under the bundle's
+// checkpoint.
+func (p *places) take(r *Record) error {
+	if p.ids[r.Payload.RecordID] || p.digests[r.Digest] {
+		return errors.New("the bundle has this record twice")
+	}
+	p.ids[r.Payload.RecordID], p.digests[r.Digest] = true, true
+	if r.Log == nil {
 		return nil
 	}
-	if log.Checkpoint != "" {
+	if r.Log.Checkpoint != "" {
 		return errors.New("log: a checkpoint of its own, inside a bundle that has one for all")
 	}
-	for _, r := range slices.Backward(b.Records[:i]) {
-		if r.Log == nil {
-			continue
-		}
-		if r.Log.Index >= log.Index {
-			return fmt.Errorf("log: index %d after %d: the records are not in log order", log.Index, r.Log.Index)
-		}
-		return nil
+	if r.Log.Index <= p.last {
+		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, p.last)
 	}
+	p.last = r.Log.Index
 	return nil
 }
 
@@ -101,8 +111,9 @@ func ParseBundle(file []byte) (*Bundle, error) {
 		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
 	}
 	b := &Bundle{Checkpoint: form.Checkpoint}
+	places := newPlaces()
 	for i, value := range form.Records {
-		if err := b.add(value); err != nil {
+		if err := b.add(value, places); err != nil {
 			err = shift(err, doc, value, fmt.Sprintf("/records/%d", i))
 			return nil, &RecordError{Index: i, RecordID: recordIDIn(value), Err: err}
 		}
@@ -113,13 +124,13 @@ func ParseBundle(file []byte) (*Bundle, error) {
 	return b, nil
 }
 
-func (b *Bundle) add(value jsontext.Value) error {
+func (b *Bundle) add(value jsontext.Value, places *places) error {
 	r, err := openForm(value)
 	if err != nil {
 		return err
 	}
 	b.Records = append(b.Records, r)
-	return b.checkPlace(len(b.Records) - 1)
+	return places.take(r)
 }
 
 // IsBundle reports whether a file is a bundle rather than a record, going by how it begins, or, if the beginning is

@@ -22,7 +22,7 @@ func testBundle(t testing.TB) *Bundle {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Log = &LogProof{Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
+		r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: int64(i + 1)}, Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
 		r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("token")}}
 		b.Records = append(b.Records, r)
 	}
@@ -190,7 +190,7 @@ func TestBundlePlaces(t *testing.T) {
 		"order":                {func(b *Bundle) { b.Records[1].Log.Index = 0 }, 1, "index 0 after 0"},
 		"order past a gap":     {func(b *Bundle) { b.Records[1].Log = nil; b.Records[2].Log.Index = 0 }, 2, "index 0 after 0"},
 		"swapped":              {func(b *Bundle) { b.Records[0], b.Records[1] = b.Records[1], b.Records[0] }, 1, "index 0 after 2"},
-		"a record twice":       {func(b *Bundle) { b.Records[2] = b.Records[1] }, 2, "index 2 after 2"},
+		"a record twice":       {func(b *Bundle) { b.Records[2] = b.Records[1] }, 2, "has this record twice"},
 		"checkpoint of itself": {func(b *Bundle) { b.Records[2].Log.Checkpoint = "c" }, 2, "a checkpoint of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,8 @@ func TestIsBundle(t *testing.T) {
 func TestNameOfADamagedRecord(t *testing.T) {
 	const other = "019c14d6-13a0-7000-8000-999999999999"
 	r := seal(t, strings.Replace(testPayload, `"model":`, `"metadata":{"record_id":"`+other+`"},"model":`, 1), nil)
-	file := string(marshalBundle(t, &Bundle{Records: []*Record{r, r, r}}))
+	one := strings.TrimSuffix(string(marshalRecord(t, r)), "\n")
+	file := `{"format":"` + BundleFormat + `","records":[` + one + "," + one + "]}\n"
 	for index, damage := range map[int]func(string) string{
 		0: func(file string) string { return strings.Replace(file, `"signatures":`, `"signature":`, 1) },
 		1: func(file string) string { return replaceSecond(file, `"signatures":[`, `"signatures":{`) }, // no JSON any more

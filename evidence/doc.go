@@ -62,13 +62,13 @@
 //	human_review
 //	    role reviewer
 //	    required   reviewer_id timestamp original_response_id approval_status; and modified_response, if modified
-//	    optional   request_id context modified_response changes
+//	    optional   request_id context modified_response changes case
 //	    apart      context modified_response changes metadata/NAME
 //	delivery
 //	    role agent
 //	    required   agent_id response saw
 //	    filled in  timestamp
-//	    optional   request_id context original_response_id
+//	    optional   request_id context original_response_id case
 //	    apart      context response metadata/NAME
 //	submission
 //	    role submitter
@@ -109,6 +109,7 @@
 //
 // A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
-// feed. The entry of a record in a log is the canonical JSON object of case, chain, payload and signatures, where payload
-// is its digest, and case and chain are hashes that only who knows the names can recognise.
+// feed. The entry of a record in a log is the canonical JSON object of case, case_seq, chain, chain_seq, payload and
+// signatures, where payload is its digest, case and chain are hashes that only who knows the names can recognise, and the
+// other two are the log's own counts.
 package evidence

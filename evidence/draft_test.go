@@ -94,3 +94,23 @@ func TestSealTooLong(t *testing.T) {
 		t.Errorf("sealed apart, it does not open: %v", err)
 	}
 }
+
+// TestTooManySigners bounds how much a record can make its verifier do.
+func TestTooManySigners(t *testing.T) {
+	r := seal(t, testPayload, nil)
+	m, err := membersOf(r.Canonical())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var infos []SignerInfo
+	for i := range maxSigners + 1 {
+		m["signers"] = marshal(infos)
+		if _, err := ParsePayload(m.canonical()); (err == nil) != (i > 0) {
+			t.Errorf("%d signers: %v", i, err)
+		}
+		infos = append(infos, SignerInfo{Algorithm: ES256, KeyID: DigestOf([]byte{byte(i)})})
+	}
+	m["signers"] = marshal(infos)
+	_, err = ParsePayload(m.canonical())
+	wantField(t, err, "signers")
+}

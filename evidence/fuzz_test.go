@@ -103,7 +103,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("%q opens and is not canonical", file)
 		}
 		r.CheckDisclosures() // must not panic, whatever it says
-		r.LogEntry()
+		r.LogEntry(LogCounts{})
 	})
 }
 

@@ -13,6 +13,9 @@ import (
 	"crypto/x509"
 	"math/big"
 	"testing"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
 func TestKeysRefused(t *testing.T) {
@@ -94,6 +97,18 @@ func TestParsePublicKey(t *testing.T) {
 		if _, err := ParsePublicKey(append(bytes.Clone(der), 0)); err == nil {
 			t.Errorf("%s: accepted with a byte more", algorithm)
 		}
+		var b cryptobyte.Builder // one more element inside: encoding/asn1 reads past it
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddBytes(inside(t, der))
+			b.AddASN1NULL()
+		})
+		longer := b.BytesOrPanic()
+		if _, err := x509.ParsePKIXPublicKey(longer); err != nil {
+			t.Errorf("%s: the library refuses the longer key by itself: %v", algorithm, err)
+		}
+		if _, err := ParsePublicKey(longer); err == nil {
+			t.Errorf("%s: accepted with an element more", algorithm)
+		}
 	}
 }
 
@@ -108,4 +123,15 @@ func TestEd25519IsPure(t *testing.T) {
 	info := testSigner(t, Ed25519).Info()
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), prehashed))
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), ed25519.Sign(key, sum256[:])))
+}
+
+// inside returns the contents of a DER sequence.
+func inside(t *testing.T, der []byte) []byte {
+	t.Helper()
+	input := cryptobyte.String(der)
+	var contents cryptobyte.String
+	if !input.ReadASN1(&contents, asn1.SEQUENCE) {
+		t.Fatal("not a sequence")
+	}
+	return contents
 }

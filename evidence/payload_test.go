@@ -89,8 +89,8 @@ var table = map[ActionType]struct {
 	"tool_plan":       {"agent", modelMust, "", "context tools_used", modelApart},
 	"message":         {"agent", modelMust, "", "context tools_used", modelApart},
 	"chain_step":      {"agent", "agent_id request_id response chain_position", "timestamp", "model model_version prompt context parameters tools_used", modelApart},
-	"human_review":    {"reviewer", "reviewer_id timestamp original_response_id approval_status", "", "request_id context modified_response changes", "context modified_response changes metadata"},
-	"delivery":        {"agent", "agent_id response saw", "timestamp", "request_id context original_response_id", "context response metadata"},
+	"human_review":    {"reviewer", "reviewer_id timestamp original_response_id approval_status", "", "request_id context modified_response changes case", "context modified_response changes metadata"},
+	"delivery":        {"agent", "agent_id response saw", "timestamp", "request_id context original_response_id case", "context response metadata"},
 	"submission":      {"submitter", "agent_id timestamp chain_id chain_position case response", "", "", "response"},
 	"phase_opening":   {"clerk", clerkMust, "", "", ""},
 	"consensus_check": {"clerk", clerkMust, "", "", ""},
@@ -263,6 +263,24 @@ func TestParsePayloadIsStrict(t *testing.T) {
 	} {
 		if _, err := ParsePayload([]byte(doc)); err == nil || !strings.Contains(err.Error(), "not in canonical form") {
 			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
+
+// TestTrialChainIsReserved: the accused cannot put an act of its own into the chain of its trial.
+func TestTrialChainIsReserved(t *testing.T) {
+	for _, action := range ActionTypes() {
+		required := strings.Fields(table[action].required)
+		if !slices.Contains(required, "chain_id") {
+			required = append(required, "chain_id")
+		}
+		doc := strings.Replace(document(action, required...), sample["chain_id"], `"trial-1"`, 1)
+		_, err := ParseDraft([]byte(doc))
+		if may := action.InTrial() || action == HumanReview || action == Delivery; may != (err == nil) {
+			t.Errorf("%s in the chain of a trial: %v", action, err)
+		}
+		if err != nil {
+			wantField(t, err, "chain_id")
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Timestamp struct {
 
 // A LogProof says where in a log the record stands, and proves it against a checkpoint.
 type LogProof struct {
+	LogCounts           // which one it is of its chain and case
 	Checkpoint string   `json:"checkpoint,omitzero"` // C2SP signed note; "" inside a bundle, which has one for all
 	Index      int64    `json:"index"`               // from 0
 	Proof      [][]byte `json:"proof"`               // RFC 6962 audit path, 32 bytes a node, leaf to root
@@ -199,6 +200,9 @@ func (r *Record) checkLog() error {
 	}
 	if r.Log.Index < 0 || r.Log.Index > maxExact || len(r.Log.Proof) > maxProof {
 		return errors.New("log: index or proof out of range")
+	}
+	if !r.Log.Fit(&r.Payload) {
+		return errors.New("log: chain_seq and case_seq are not those of this kind of record")
 	}
 	for i, node := range r.Log.Proof {
 		if len(node) != sha256.Size {

@@ -21,7 +21,7 @@ func richRecord(t testing.TB) *Record {
 	r := seal(t, richPayload, []string{"/prompt", "/metadata/a~1b", "/metadata/m~0n", "/tools_used"},
 		testSigner(t, Ed25519), testSigner(t, ES256), testSigner(t, RS256))
 	r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("one token")}, {Kind: RFC3161, Token: []byte("another")}}
-	r.Log = &LogProof{Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
+	r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: 2}, Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
 		Checkpoint: "log.example\n8\nAAAA\n\n— log.example é\"\\/\n"}
 	r.Certificates = [][]byte{[]byte("a certificate")}
 	return r

@@ -67,6 +67,7 @@ type recordVector struct {
 	Digest     Digest      `json:"digest"`
 	Signatures []string    `json:"signatures"` // hexadecimal; ECDSA by RFC 6979
 	Imprint    string      `json:"imprint"`    // hexadecimal
+	LogCounts  LogCounts   `json:"log_counts"` // what the log counted
 	LogEntry   string      `json:"log_entry"`  // file
 	File       string      `json:"file"`       // file: the record file
 }
@@ -133,8 +134,11 @@ func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.Payload.ChainID != "" {
+		v.LogCounts.ChainSeq = 3
+	}
 	v.Canonical, v.LogEntry, v.File = v.Name+".canonical.json", v.Name+".entry.json", v.Name+".record.json"
-	files[v.Canonical], files[v.LogEntry], files[v.File] = r.Canonical(), r.LogEntry(), marshalRecord(t, r)
+	files[v.Canonical], files[v.LogEntry], files[v.File] = r.Canonical(), r.LogEntry(v.LogCounts), marshalRecord(t, r)
 	v.Digest = r.Digest
 	for _, signature := range r.Signatures {
 		v.Signatures = append(v.Signatures, hex.EncodeToString(signature))
@@ -240,7 +244,7 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 	}
 	imprint := r.Imprint()
 	if string(r.Canonical()) != string(readVector(t, v.Canonical)) || r.Digest != v.Digest || hex.EncodeToString(imprint[:]) != v.Imprint ||
-		string(r.LogEntry()) != string(readVector(t, v.LogEntry)) || r.Payload.RecordID != v.RecordID {
+		string(r.LogEntry(v.LogCounts)) != string(readVector(t, v.LogEntry)) || r.Payload.RecordID != v.RecordID {
 		t.Error("the record file is not the record of the manifest")
 	}
 	for i, algorithm := range v.Algorithms {

@@ -236,7 +236,7 @@ func included(r *evidence.Record, tree evidence.Checkpoint) error {
 	for i, node := range r.Log.Proof {
 		proof[i] = tlog.Hash(node)
 	}
-	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry()))
+	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts)))
 }
 
 // links holds what records say they follow and saw against their places in the log: nobody saw what came later.

@@ -21,6 +21,7 @@ func (c *check) trial() {
 	}
 	c.oneTrial()
 	c.evidenceOfCase()
+	c.withoutGaps()
 	c.replay(acts)
 }
 
@@ -94,6 +95,21 @@ func (c *check) oneTrial() {
 	}
 }
 
+// withoutGaps holds the acts against the log's own count of them. What the log counted and the file leaves out was said
+// too: in another branch of the trial, say, that ended less well.
+func (c *check) withoutGaps() {
+	want := int64(0)
+	for _, r := range c.all {
+		if !r.Payload.ActionType.InTrial() || r.Log == nil {
+			continue
+		}
+		if want++; r.Log.ChainSeq != want {
+			c.refute(Completeness, "gap", r, "the log counts it as record %d of the trial, and it is number %d in the file: something was left out", r.Log.ChainSeq, want)
+			return
+		}
+	}
+}
+
 // evidenceOfCase holds the submitted evidence against the digest that every act names. Where the evidence is sealed
 // apart, the digest is that of the commitment, so this needs no disclosure.
 func (c *check) evidenceOfCase() {
@@ -163,6 +179,11 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 	}
 	if n := len(result.Absences); n > 0 {
 		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %d time(s) is the clerk's word", n)
+	}
+	for _, r := range c.all {
+		if r.Log != nil && r.Log.CaseSeq > 0 {
+			c.notes[Completeness] += fmt.Sprintf("; by the log it is submission %d of this evidence", r.Log.CaseSeq)
+		}
 	}
 	c.notes[Simultaneity] += "; what was sent to each seat is as its record and the clerk's declare it"
 }

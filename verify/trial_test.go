@@ -272,6 +272,34 @@ func TestForgedTrials(t *testing.T) {
 	}
 }
 
+// TestHiddenBranch: the clerk opens a second branch of a trial and shows the one that ended better.
+func TestHiddenBranch(t *testing.T) {
+	f := newForger(t, jury.MajorityVote)
+	hidden := f.acts[1]
+	hidden.RecordID = "019b76da-a826-72cf-a88c-da576ae5e204"
+	var shown []*evidence.Record
+	for i, p := range f.acts {
+		if i == 2 { // the branch that is shown goes on after another was begun
+			f.house.Seal(t, hidden)
+		}
+		shown = append(shown, f.house.Seal(t, p))
+	}
+	r := verify.Bundle(f.house.Bundle(t, shown...), f.house.Options(t))
+	if got := r.Of(verify.Completeness); got.Status != verify.Refuted || got.Rule != "gap" || got.Record != shown[2].Payload.RecordID {
+		t.Errorf("completeness: %+v", got)
+	}
+}
+
+func TestRerunIsCounted(t *testing.T) {
+	h := jurattest.New(t)
+	for _, want := range []string{"submission 1 of", "submission 2 of", "submission 3 of"} {
+		r := verify.Bundle(h.Bundle(t, h.Try(t, jury.MajorityVote).Records...), h.Options(t))
+		if got := r.Of(verify.Completeness); got.Status != verify.Proved || !strings.Contains(got.Reason, want) {
+			t.Errorf("completeness: %+v; want %q", got, want)
+		}
+	}
+}
+
 func actionOf(b *evidence.Bundle, recordID string) evidence.ActionType {
 	for _, r := range b.Records {
 		if r.Payload.RecordID == recordID {

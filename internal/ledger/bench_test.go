@@ -28,7 +28,7 @@ func BenchmarkSeal(b *testing.B) {
 		draft := largeAct()
 		for b.Loop() {
 			r := must(draft.Seal(evidence.Sealing{Signers: actor, RecordID: "01890000-0000-7000-8000-000000000001"}))
-			r.LogEntry()
+			r.LogEntry(evidence.LogCounts{})
 		}
 	})
 	b.Run("one caller", func(b *testing.B) {

@@ -14,6 +14,7 @@ const (
 	DamageMoved        DamageKind = "row_moved"
 	DamageDuplicate    DamageKind = "duplicate"
 	DamageLookup       DamageKind = "lookup"
+	DamageCount        DamageKind = "count"
 	DamageExtraRow     DamageKind = "row_beyond_head"
 	DamageMissingHash  DamageKind = "missing_hash"
 	DamageHash         DamageKind = "hash_changed"
@@ -41,6 +42,7 @@ var meanings = map[DamageKind]string{
 	DamageMoved:        "the record was logged at another place: the order was changed",
 	DamageDuplicate:    "the same record or payload stands in the log twice",
 	DamageLookup:       "the record is in the log and cannot be found by its id or digest",
+	DamageCount:        "the log has counted another number of records in this chain, or of submissions of this case, than there are",
 	DamageExtraRow:     "a row stands beyond the end of the log: it was never committed, or the head was set back",
 	DamageMissingHash:  "a stored hash is missing; it can be computed again",
 	DamageHash:         "a stored hash was changed: the records and the hashes around it agree on another value",

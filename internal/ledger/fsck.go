@@ -26,7 +26,7 @@ func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("checking ledger: %w", err)
 	}
-	f := &fsck{cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, strays: map[tlog.Hash]int64{}, logged: map[tlog.Hash]int64{}}
+	f := &fsck{cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, chains: map[string]int64{}, cases: map[evidence.Digest]int64{}, strays: map[tlog.Hash]int64{}, logged: map[tlog.Hash]int64{}}
 	if err := f.run(ctx); err != nil {
 		return f.found, fmt.Errorf("checking ledger: %w", err)
 	}
@@ -43,6 +43,9 @@ type fsck struct {
 	claims []claim             // checkpoints to be held against the tree
 	roots  map[int64]tlog.Hash // of the sizes that claims name, computed in passing
 	edge   []tlog.Hash         // by level: the last complete hash, as far as can be said what it should be
+
+	chains map[string]int64          // records that were seen of each chain
+	cases  map[evidence.Digest]int64 // submissions that were seen of each case
 
 	strays map[tlog.Hash]int64 // leaf hashes of records that are not what was logged, with their places
 	logged map[tlog.Hash]int64 // what was logged in those places

@@ -152,8 +152,9 @@ func (f *fsck) leaf(ctx context.Context, index int64, row *Row, record *evidence
 	if record == nil {
 		return hash, nil
 	}
-	made := leafOf(record)
+	made := leafOf(record, row.Counts)
 	if !there || made == hash {
+		f.counted(row, &record.Payload)
 		return made, f.intact(ctx, row, record)
 	}
 	vouched, err := f.vouched(ctx, at, made)
@@ -171,6 +172,22 @@ func (f *fsck) leaf(ctx context.Context, index int64, row *Row, record *evidence
 	f.strays[made], f.logged[hash] = index, index
 	f.report(DamageRow, index, row.RecordID, "its leaf hash is %v; logged is %v", made, hash)
 	return hash, nil
+}
+
+// counted holds what the log counted against what is in it. A hole is a record that was counted and taken out.
+func (f *fsck) counted(row *Row, p *evidence.Payload) {
+	if p.ChainID != "" {
+		f.chains[p.ChainID]++
+		if n := f.chains[p.ChainID]; n != row.Counts.ChainSeq {
+			f.report(DamageCount, row.Index, row.RecordID, "logged as %d of chain %q; it is %d", row.Counts.ChainSeq, p.ChainID, n)
+		}
+	}
+	if digest := submitted(p); !digest.IsZero() {
+		f.cases[digest]++
+		if n := f.cases[digest]; n != row.Counts.CaseSeq {
+			f.report(DamageCount, row.Index, row.RecordID, "logged as submission %d of case %v; it is %d", row.Counts.CaseSeq, digest, n)
+		}
+	}
 }
 
 // intact checks a record that is what was logged.

@@ -190,7 +190,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	var leaves []tlog.Hash
 	for _, r := range records {
-		leaves = append(leaves, tlog.RecordHash(r.LogEntry()))
+		leaves = append(leaves, tlog.RecordHash(r.LogEntry(evidence.LogCounts{})))
 	}
 	if root := rootOf(leaves); root != checkpoint.Root {
 		t.Errorf("root %v, want %v", checkpoint.Root, root)
@@ -224,7 +224,7 @@ func TestProofs(t *testing.T) {
 	l, _ := inMemory(t)
 	var leaves, roots []tlog.Hash
 	for size := int64(1); size <= most; size++ {
-		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry()))
+		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry(evidence.LogCounts{})))
 		roots = append(roots, rootOf(leaves))
 		for index := range size {
 			proof, err := l.ProveInclusion(t.Context(), index, size)
@@ -267,7 +267,7 @@ func checkProof(t *testing.T, r *evidence.Record, signed string) {
 	for _, node := range r.Log.Proof {
 		proof = append(proof, tlog.Hash(node))
 	}
-	if err := tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry())); err != nil {
+	if err := tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts))); err != nil {
 		t.Errorf("record %d: %v", r.Log.Index, err)
 	}
 }
@@ -399,4 +399,25 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%d records, %v", n, err)
 	}
 	wantClean(t, fsck(t, c))
+}
+
+// TestCounts: the log counts the records of each chain and the submissions of each case, whoever seals them, and proves
+// the counts with the place.
+func TestCounts(t *testing.T) {
+	l, _ := inMemory(t)
+	digest := evidence.DigestOf([]byte("case"))
+	submit := func(chain string) *evidence.Record {
+		t.Helper()
+		draft := must(evidence.NewDraft(evidence.Payload{ActionType: evidence.Submission, AgentID: "s", Timestamp: "2026-01-01T00:00:00Z",
+			ChainID: chain, ChainPosition: 1, Case: digest, Response: []byte("{}")}))
+		return must(l.Seal(t.Context(), draft, actor, nil))
+	}
+	records := []*evidence.Record{submit("trial-1"), seal(t, l, `,"chain_id":"c"`), seal(t, l, ""), submit("trial-2"), seal(t, l, `,"chain_id":"c"`)}
+	bundle := must(l.Prove(t.Context(), records...))
+	want := []evidence.LogCounts{{ChainSeq: 1, CaseSeq: 1}, {ChainSeq: 1}, {}, {ChainSeq: 1, CaseSeq: 2}, {ChainSeq: 2}}
+	for i, r := range bundle.Records {
+		if r.Log.LogCounts != want[i] {
+			t.Errorf("record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want[i])
+		}
+	}
 }

@@ -135,7 +135,7 @@ func (l *Ledger) rowInTree(row *Row, hashes tlog.HashReader) error {
 	if err != nil {
 		return err
 	}
-	if stored[0] != leafOf(record) {
+	if stored[0] != leafOf(record, row.Counts) {
 		return fmt.Errorf("%w: row %d (record %s) is not what was logged there", ErrDamaged, row.Index, row.RecordID)
 	}
 	return nil
@@ -213,6 +213,10 @@ func openRow(row *Row) (*evidence.Record, error) {
 		err = fmt.Errorf("the payload is of record %s", record.Payload.RecordID)
 	case record.Payload.ChainID != row.ChainID:
 		err = fmt.Errorf("the payload is in chain %q, the row in %q", record.Payload.ChainID, row.ChainID)
+	case submitted(&record.Payload) != row.Case:
+		err = fmt.Errorf("the payload submits the case %v, the row says %v", submitted(&record.Payload), row.Case)
+	case !row.Counts.Fit(&record.Payload):
+		err = fmt.Errorf("counted as %+v, which does not fit %s", row.Counts, record.Payload.ActionType)
 	default:
 		return record, nil
 	}

@@ -58,12 +58,12 @@ func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*eviden
 func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
 	placed := make([]*evidence.Record, len(records))
 	for i, record := range records {
-		index, err := l.Index(ctx, record)
+		row, err := l.row(ctx, record)
 		if err != nil {
 			return nil, err
 		}
 		placed[i] = new(*record)
-		placed[i].Log = &evidence.LogProof{Index: index}
+		placed[i].Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
 	}
 	slices.SortFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
 	same := func(a, b *evidence.Record) bool { return a.Log.Index == b.Log.Index }
@@ -91,7 +91,7 @@ func prove(record *evidence.Record, head Head, hashes tlog.HashReader) error {
 	if err != nil {
 		return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 	}
-	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, leafOf(record)); err != nil {
+	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, leafOf(record, record.Log.LogCounts)); err != nil {
 		return fmt.Errorf("%w: record %s at index %d is not under the checkpoint: %w",
 			ErrDamaged, record.Payload.RecordID, record.Log.Index, err)
 	}

@@ -92,18 +92,23 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]*evidence.Record, e
 // Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is
 // not in the log.
 func (l *Ledger) Index(ctx context.Context, record *evidence.Record) (int64, error) {
+	row, err := l.row(ctx, record)
+	return row.Index, err
+}
+
+func (l *Ledger) row(ctx context.Context, record *evidence.Record) (Row, error) {
 	row, err := l.cfg.Store.ByDigest(ctx, record.Digest)
 	if err != nil {
-		return 0, fmt.Errorf("looking for record %s in the log: %w", record.Payload.RecordID, err)
+		return Row{}, fmt.Errorf("looking for record %s in the log: %w", record.Payload.RecordID, err)
 	}
 	stored, err := openRow(&row)
 	if err != nil {
-		return 0, err
+		return Row{}, err
 	}
-	if leafOf(stored) != leafOf(record) {
-		return 0, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
+	if !same(stored, record) {
+		return Row{}, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
 	}
-	return row.Index, nil
+	return row, nil
 }
 
 // ReadHashes returns stored hashes by their stored hash index, for whoever serves the log as tiles.

@@ -68,22 +68,25 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) error {
 
 // append gives sealed records the next places in the log, all in one transaction.
 func (l *Ledger) append(ctx context.Context, records ...*evidence.Record) error {
-	leaves := make([]tlog.Hash, len(records))
-	for i, record := range records {
-		leaves[i] = leafOf(record)
-	}
 	if err := l.writing.acquire(ctx); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
 	defer l.writing.release()
 
 	var next *tree
-	err := l.cfg.Store.Append(ctx, func(head Head, hashes tlog.HashReader) (Batch, error) {
-		tree, err := l.follow(head, hashes)
+	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
+		tree, err := l.follow(head, log)
 		if err != nil {
 			return Batch{}, err
 		}
 		batch := Batch{Rows: rowsOf(records, head.Size)}
+		if err := count(batch.Rows, log); err != nil {
+			return Batch{}, err
+		}
+		leaves := make([]tlog.Hash, len(records))
+		for i, record := range records {
+			leaves[i] = leafOf(record, batch.Rows[i].Counts)
+		}
 		next, batch.Hashes, err = tree.grow(leaves)
 		if err != nil {
 			return Batch{}, err
@@ -133,7 +136,7 @@ func (l *Ledger) settle(ctx context.Context, record *evidence.Record, cause erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
-	if leafOf(stored) != leafOf(record) {
+	if !same(stored, record) {
 		return fmt.Errorf("%w: %w", cause, &DuplicateError{RecordID: row.RecordID, Index: row.Index, Field: "record_id"})
 	}
 	return nil // it was stored all the same
@@ -143,9 +146,50 @@ func rowsOf(records []*evidence.Record, from int64) []Row {
 	rows := make([]Row, len(records))
 	for i, r := range records {
 		rows[i] = Row{Index: from + int64(i), RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
-			Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
+			Case: submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
 	}
 	return rows
+}
+
+// submitted is the case that a payload submits, if it does.
+func submitted(p *evidence.Payload) evidence.Digest {
+	if p.ActionType != evidence.Submission {
+		return evidence.Digest{}
+	}
+	return p.Case
+}
+
+// count says of new rows which they are of their chains and cases, after those in the log and those before them here.
+func count(rows []Row, log Committed) error {
+	chains, cases := map[string]int64{}, map[evidence.Digest]int64{}
+	for i := range rows {
+		row := &rows[i]
+		var err error
+		if row.ChainID != "" {
+			if row.Counts.ChainSeq, err = following(chains, row.ChainID, log.ChainCount); err != nil {
+				return fmt.Errorf("counting chain %q: %w", row.ChainID, err)
+			}
+		}
+		if !row.Case.IsZero() {
+			if row.Counts.CaseSeq, err = following(cases, row.Case, log.CaseCount); err != nil {
+				return fmt.Errorf("counting case %v: %w", row.Case, err)
+			}
+		}
+	}
+	return nil
+}
+
+// following is the next count of a key, of which the log tells how many there were.
+func following[K comparable](counts map[K]int64, key K, committed func(K) (int64, error)) (int64, error) {
+	if _, known := counts[key]; !known {
+		n, err := committed(key)
+		if err != nil {
+			return 0, err
+		}
+		counts[key] = n
+	}
+	counts[key]++
+	return counts[key], nil
 }
 
 // AddTimestamp adds a time stamp to a record that is in the log, by a second authority or a renewal. The record itself

@@ -59,14 +59,24 @@ type Checker interface {
 }
 
 // A Plan decides on what to append to a log that is locked against all other writers. It must not call the Store.
-type Plan func(head Head, hashes tlog.HashReader) (Batch, error)
+type Plan func(head Head, log Committed) (Batch, error)
+
+// Committed is what a Plan may ask of the log that it appends to.
+type Committed interface {
+	tlog.HashReader
+	// ChainCount returns how many records a chain has, CaseCount how many submissions a case has.
+	ChainCount(chainID string) (int64, error)
+	CaseCount(digest evidence.Digest) (int64, error)
+}
 
 // A Row is a record as a store keeps it.
 type Row struct {
 	Index      int64 // place in the log, from 0
 	RecordID   string
 	Digest     evidence.Digest
-	ChainID    string // "": in no chain
+	ChainID    string          // "": in no chain
+	Case       evidence.Digest // of a submission: what is submitted; zero for everything else
+	Counts     evidence.LogCounts
 	Payload    []byte // canonical
 	Signatures [][]byte
 	Timestamps []evidence.Timestamp // in the order in which they came; alone of all this they may become more

@@ -88,12 +88,13 @@ func TestTampering(t *testing.T) {
 			want: []found{{ledger.DamageMissingRow, 19}, {ledger.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
 		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`},
 			want: []found{{ledger.DamageMoved, 3}, {ledger.DamageMoved, 8}}, open: ledger.ErrDamaged},
-		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, payload BLOB, signatures TEXT)`,
-			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, payload, signatures FROM records WHERE idx = 2`,
+		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT)`,
+			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures FROM records WHERE idx = 2`,
 			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
 			want: []found{{ledger.DamageDuplicate, 4}}},
 		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{ledger.DamageKeys, 4}, {ledger.DamageLookup, 4}}},
 		"chain":     {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{ledger.DamageKeys, 3}}},
+		"count":     {do: []string{`UPDATE records SET chain_seq = 1 WHERE idx = 3`}, want: []found{{ledger.DamageKeys, 3}, {ledger.DamageRow, 3}}},
 		"head root": {do: []string{`UPDATE head SET root = zeroblob(32)`}, want: []found{{ledger.DamageHead, -1}}, open: ledger.ErrDamaged},
 		"head set back": {do: []string{`UPDATE head SET size = 20`},
 			want: []found{{ledger.DamageHead, -1}, {ledger.DamageExtraRow, 20}, {ledger.DamageExtraHash, -1}}, open: ledger.ErrDamaged},
@@ -151,7 +152,7 @@ func forgery(t *testing.T, r *evidence.Record) *evidence.Record {
 }
 
 func leafWith(payload, signatures *evidence.Record) []byte {
-	leaf := tlog.RecordHash(must(evidence.OpenParts(payload.Canonical(), signatures.Signatures, nil)).LogEntry())
+	leaf := tlog.RecordHash(must(evidence.OpenParts(payload.Canonical(), signatures.Signatures, nil)).LogEntry(evidence.LogCounts{}))
 	return leaf[:]
 }
 
@@ -231,7 +232,7 @@ func TestRestored(t *testing.T) {
 	defer source.Close()
 	row := must(source.ByRecordID(t.Context(), last.Payload.RecordID))
 	head := must(source.Head(t.Context()))
-	err = store.Append(t.Context(), func(ledger.Head, tlog.HashReader) (ledger.Batch, error) {
+	err = store.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) {
 		hashes, err := source.Hashes(t.Context(), []int64{tlog.StoredHashIndex(0, 4)})
 		return ledger.Batch{Rows: []ledger.Row{row}, Hashes: hashes, Next: head}, err
 	})

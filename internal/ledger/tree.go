@@ -1,10 +1,12 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -116,4 +118,11 @@ func (c *Config) hashes(ctx context.Context) tlog.HashReader {
 	})
 }
 
-func leafOf(r *evidence.Record) tlog.Hash { return tlog.RecordHash(r.LogEntry()) }
+func leafOf(r *evidence.Record, counts evidence.LogCounts) tlog.Hash {
+	return tlog.RecordHash(r.LogEntry(counts))
+}
+
+// same reports whether two records are one: the same payload with the same signatures.
+func same(a, b *evidence.Record) bool {
+	return a.Digest == b.Digest && slices.EqualFunc(a.Signatures, b.Signatures, bytes.Equal)
+}

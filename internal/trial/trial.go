@@ -65,7 +65,7 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening trial: %w", err)
 	}
-	c := newClerk(config, "trial-"+id, on)
+	c := newClerk(config, evidence.TrialPrefix+id, on)
 	trial := &Trial{ID: c.chain}
 	err = c.conduct(ctx)
 	trial.Records = c.records

@@ -26,6 +26,7 @@ type Store struct {
 	byID       map[string]int64
 	byDigest   map[evidence.Digest]int64
 	byChain    map[string][]int64
+	cases      map[evidence.Digest]int64 // how many submissions
 	checkpoint string
 	closed     bool
 }
@@ -35,7 +36,7 @@ var _ ledger.Store = (*Store)(nil)
 // New returns an empty store.
 func New() *Store {
 	return &Store{writing: make(chan struct{}, 1), head: ledger.EmptyHead, byID: map[string]int64{},
-		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}}
+		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{}}
 }
 
 // read runs f while nothing changes.
@@ -89,9 +90,7 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 	if head, err = s.Head(ctx); err != nil {
 		return err
 	}
-	batch, err := plan(head, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		return s.Hashes(ctx, indexes)
-	}))
+	batch, err := plan(head, committed{ctx, s})
 	if err != nil {
 		return err
 	}
@@ -99,6 +98,30 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		return err
 	}
 	return s.write(ctx, func() error { return s.commit(&batch) })
+}
+
+// committed is what a plan sees.
+type committed struct {
+	ctx context.Context
+	*Store
+}
+
+func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) { return c.Hashes(c.ctx, indexes) }
+
+func (c committed) ChainCount(chainID string) (n int64, err error) {
+	err = c.read(c.ctx, func() error {
+		n = int64(len(c.byChain[chainID]))
+		return nil
+	})
+	return n, err
+}
+
+func (c committed) CaseCount(digest evidence.Digest) (n int64, err error) {
+	err = c.read(c.ctx, func() error {
+		n = c.cases[digest]
+		return nil
+	})
+	return n, err
 }
 
 func (s *Store) commit(batch *ledger.Batch) error {
@@ -111,6 +134,11 @@ func (s *Store) commit(batch *ledger.Batch) error {
 		s.byDigest[row.Digest] = row.Index
 		if row.ChainID != "" {
 			s.byChain[row.ChainID] = append(s.byChain[row.ChainID], row.Index)
+		}
+	}
+	for _, row := range batch.Rows {
+		if !row.Case.IsZero() {
+			s.cases[row.Case]++
 		}
 	}
 	s.hashes = append(s.hashes, batch.Hashes...)

@@ -20,9 +20,7 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		if err != nil {
 			return err
 		}
-		batch, err := plan(head, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-			return readHashes(ctx, s.writer, indexes)
-		}))
+		batch, err := plan(head, committed{ctx, s.writer})
 		if err != nil {
 			return err
 		}
@@ -31,6 +29,30 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		}
 		return s.insert(ctx, head, &batch)
 	})
+}
+
+// committed is what a plan sees, inside its transaction.
+type committed struct {
+	ctx context.Context
+	querier
+}
+
+func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	return readHashes(c.ctx, c.querier, indexes)
+}
+
+// ChainCount reads the last count: the log counts without gaps.
+func (c committed) ChainCount(chainID string) (int64, error) {
+	return c.last(`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`, chainID)
+}
+
+func (c committed) CaseCount(digest evidence.Digest) (int64, error) {
+	return c.last(`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`, digest[:])
+}
+
+func (c committed) last(query string, key any) (n int64, err error) {
+	err = c.QueryRowContext(c.ctx, query, key).Scan(&n)
+	return n, translate(err)
 }
 
 func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batch) error {
@@ -54,7 +76,8 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 	if err != nil {
 		return fmt.Errorf("encoding signatures: %w", err)
 	}
-	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Payload, string(signatures))
+	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
+		optional(row.Case), row.Counts.CaseSeq, row.Payload, string(signatures))
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
 	}
@@ -67,6 +90,14 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 		}
 	}
 	return nil
+}
+
+// optional is NULL for "none".
+func optional(d evidence.Digest) any {
+	if d.IsZero() {
+		return nil
+	}
+	return d[:]
 }
 
 // duplicate names the row that is in the way.

@@ -83,7 +83,7 @@ func first(rows []ledger.Row, err error) (ledger.Row, error) {
 	return rows[0], nil
 }
 
-const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.payload, r.signatures, t.kind, t.token
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, t.kind, t.token
 	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, and so from one state of the database.
@@ -116,16 +116,19 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.R
 // package writes are left out: such a row does not open as a record, and the rows beside it are not held up by it.
 func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	var row ledger.Row
-	var digest, token []byte
+	var digest, submitted, token []byte
 	var chain, kind sql.NullString
 	var signatures string
-	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Payload, &signatures, &kind, &token)
+	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload, &signatures, &kind, &token)
 	if err != nil {
 		return row, nil, err
 	}
 	row.ChainID = chain.String
 	if fixed(row.Digest[:], digest) != nil {
 		row.Digest = evidence.Digest{}
+	}
+	if submitted != nil && fixed(row.Case[:], submitted) != nil {
+		row.Case = evidence.Digest{}
 	}
 	if json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
 		row.Signatures = nil

@@ -16,10 +16,14 @@ CREATE TABLE records (
 	record_id  TEXT    NOT NULL UNIQUE,
 	digest     BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
 	chain_id   TEXT,                                          -- NULL: in no chain
+	chain_seq  INTEGER NOT NULL,                              -- which one of its chain; 0: in no chain
+	case_digest BLOB,                                         -- of a submission: what is submitted
+	case_seq   INTEGER NOT NULL,                              -- which one of its case; 0: not a submission
 	payload    BLOB    NOT NULL,                              -- canonical
 	signatures TEXT    NOT NULL                               -- JSON array of base64
 ) STRICT;
-CREATE INDEX records_by_chain ON records (chain_id, idx) WHERE chain_id IS NOT NULL;
+CREATE INDEX records_by_chain ON records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
+CREATE INDEX records_by_case ON records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
 
 -- Apart from the records, which never change: more can come.
 CREATE TABLE timestamps (

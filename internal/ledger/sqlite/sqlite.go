@@ -130,7 +130,8 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		return err
 	}
 	for text, statement := range map[string]**sql.Stmt{
-		`INSERT INTO records (idx, record_id, digest, chain_id, payload, signatures) VALUES (?, ?, ?, nullif(?, ''), ?, ?)`: &s.record,
+		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
+			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?)`: &s.record,
 		`INSERT INTO hashes (idx, hash) VALUES (?, ?)`: &s.hash,
 		`UPDATE head SET size = ?, root = ?`:           &s.head,
 		`INSERT INTO timestamps (idx, position, kind, token)

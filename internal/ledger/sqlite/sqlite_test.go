@@ -28,7 +28,7 @@ func create(t *testing.T, path string) *Store {
 // add appends one record with a payload of this size.
 func add(t *testing.T, s *Store, id string, size int) error {
 	payload := []byte(id + strings.Repeat("x", size))
-	return s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+	return s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
 		return ledger.Batch{
 			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,

@@ -21,6 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		"empty":               empty,
 		"append and read":     appendAndRead,
 		"large batch":         largeBatch,
+		"counts":              counts,
 		"plan refuses":        planRefuses,
 		"plan reads":          planReads,
 		"misfit":              misfit,
@@ -55,7 +56,10 @@ func row(n int) ledger.Row {
 		Signatures: [][]byte{{1, byte(n)}, {2, 0, 255}},
 		Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{3, byte(n)}}}}
 	if n%2 == 1 {
-		r.ChainID = "odd"
+		r.ChainID, r.Counts.ChainSeq = "odd", int64(n+1)/2
+	}
+	if n%3 == 2 {
+		r.Case, r.Counts.CaseSeq = evidence.DigestOf([]byte("case")), int64(n+1)/3
 	}
 	return r
 }
@@ -64,7 +68,7 @@ func leaf(r ledger.Row) tlog.Hash { return tlog.RecordHash(r.Payload) }
 
 // planOf appends rows at the end, as a ledger would.
 func planOf(rows ...ledger.Row) ledger.Plan {
-	return func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+	return func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		fresh := map[int64]tlog.Hash{}
 		reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 			found := make([]tlog.Hash, len(indexes))
@@ -212,10 +216,37 @@ func largeBatch(t *testing.T, s ledger.Store) {
 	wantHead(t, s, 300)
 }
 
+// counts checks what a plan learns of chains and cases that are in the log.
+func counts(t *testing.T, s ledger.Store) {
+	var rows []ledger.Row
+	for i := range 9 {
+		rows = append(rows, row(i))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows[:4]...)), nil)
+	stop := errors.New("stop")
+	look := func(chain string, digest evidence.Digest, wantChain, wantCase int64) {
+		t.Helper()
+		wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+			inChain, err := log.ChainCount(chain)
+			wantError(t, err, nil)
+			ofCase, err := log.CaseCount(digest)
+			wantError(t, err, nil)
+			if inChain != wantChain || ofCase != wantCase {
+				t.Errorf("chain %q has %d records, case %v %d submissions; want %d and %d", chain, inChain, digest, ofCase, wantChain, wantCase)
+			}
+			return ledger.Batch{}, stop
+		}), stop)
+	}
+	look("odd", rows[2].Case, 2, 1)
+	look("even", evidence.DigestOf(nil), 0, 0)
+	wantError(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
+	look("odd", rows[2].Case, 4, 3)
+}
+
 func planRefuses(t *testing.T, s ledger.Store) {
 	fill(t, s, 2)
 	refusal := errors.New("no")
-	err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		batch, err := planOf(row(2))(head, hashes)
 		return batch, errors.Join(err, refusal)
 	})
@@ -228,7 +259,7 @@ func planRefuses(t *testing.T, s ledger.Store) {
 
 func planReads(t *testing.T, s ledger.Store) {
 	rows := fill(t, s, 3)
-	err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		if head.Size != 3 {
 			t.Errorf("plan was given %v", head)
 		}
@@ -255,7 +286,7 @@ func misfit(t *testing.T, s ledger.Store) {
 		"wrong size":     func(b *ledger.Batch) { b.Next.Size++ },
 		"nothing at all": func(b *ledger.Batch) { b.Rows, b.Hashes = nil, nil },
 	} {
-		err := s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 			batch, err := planOf(row(3))(head, hashes)
 			spoil(&batch)
 			return batch, err
@@ -422,7 +453,7 @@ func cancelled(t *testing.T, s ledger.Store) {
 // cancelledInPlan cancels when the transaction has begun: it is one or the other, and the store says which.
 func cancelledInPlan(t *testing.T, s ledger.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.Append(ctx, func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+	err := s.Append(ctx, func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		cancel()
 		return planOf(row(0))(head, hashes)
 	})
@@ -438,7 +469,7 @@ func waiting(t *testing.T, s ledger.Store) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	go func() {
-		first <- s.Append(t.Context(), func(head ledger.Head, hashes tlog.HashReader) (ledger.Batch, error) {
+		first <- s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 			close(begun)
 			<-finish
 			return planOf(row(0))(head, hashes)
