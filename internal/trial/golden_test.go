@@ -1,0 +1,124 @@
+package trial_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/juror"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+var update = flag.Bool("update", false, "write the golden case files anew")
+
+// late is a juror who answers after a while, so that the order of arrival is the same every time.
+type late struct {
+	jury.Juror
+	after time.Duration
+}
+
+func (l late) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	time.Sleep(l.after)
+	return l.Juror.Evaluate(ctx, b)
+}
+
+func (l late) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
+	time.Sleep(l.after)
+	return l.Juror.Discuss(ctx, b)
+}
+
+// offline is the offline panel as the command seats it, answering in the order of the seats.
+func offline(h *jurattest.House) trial.Config {
+	panel := juror.OfflinePanel()
+	for i := range panel.Jurors {
+		panel.Jurors[i] = late{panel.Jurors[i], time.Duration(i) * time.Second}
+	}
+	return trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
+		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
+			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge}}
+}
+
+// goldenCase tries an example with everything known beforehand, and returns its case file.
+func goldenCase(t *testing.T, example string) []byte {
+	t.Helper()
+	on, err := subject.Load(filepath.Join("..", "..", "examples", example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file []byte
+	synctest.Test(t, func(t *testing.T) {
+		h := jurattest.New(t)
+		done, err := trial.Run(t.Context(), offline(h), on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := h.Bundle(t, done.Records...)
+		if r := verify.Bundle(b, h.Options(t)); r.Outcome != verify.Proved {
+			t.Errorf("%s: %+v", r.Outcome, r.Details)
+		}
+		if file, err = b.Marshal(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return file
+}
+
+// TestGoldenCaseFiles: with keys, clock, ids and authority known, a case file is the same to the byte wherever it is made.
+// The golden files change only on purpose: go test ./internal/trial -run Golden -update.
+func TestGoldenCaseFiles(t *testing.T) {
+	for _, example := range []string{"kitchen-return", "invoice-inbox", "pharmacy-refill"} {
+		golden := filepath.Join("testdata", example+".jurat")
+		got := goldenCase(t, example)
+		if *update {
+			if err := os.WriteFile(golden, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: the case file differs from %s; if that is on purpose, run with -update", example, golden)
+		}
+		if again := goldenCase(t, example); !bytes.Equal(again, got) {
+			t.Errorf("%s: a second trial makes another case file", example)
+		}
+	}
+}
+
+var _ trial.Keys = (*jurattest.Keys)(nil)
+
+// TestEverybodySignsWithKeysOfTheirOwn: one key for each actor, and the right one on each act.
+func TestEverybodySignsWithKeysOfTheirOwn(t *testing.T) {
+	h := jurattest.New(t)
+	keys := map[string]evidence.KeyID{}
+	for _, r := range h.Try(t, jury.FinalJudge).Records {
+		who := string(r.Payload.Role()) + " " + r.Payload.Actor()
+		id := r.Payload.Signers[0].KeyID
+		if known, ok := keys[who]; ok && known != id {
+			t.Errorf("%s signs with two keys", who)
+		}
+		keys[who] = id
+	}
+	if len(keys) != 6 { // submitter, clerk, three jurors, judge
+		t.Errorf("%d actors signed: %v", len(keys), keys)
+	}
+	seen := map[evidence.KeyID]string{}
+	for who, id := range keys {
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s and %s sign with one key", who, other)
+		}
+		seen[id] = who
+	}
+}

@@ -1,0 +1,214 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// scripted is a trial before jurattest's panel.
+func scripted(h *jurattest.House, method jury.Method) trial.Config {
+	jurors, judge := jurattest.Panel()
+	settings := jurattest.Settings(method)
+	if settings.Judge == nil {
+		judge = nil
+	}
+	return trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Settings: settings, Jurors: jurors, Judge: judge}
+}
+
+// TestEventsAreProjectionsOfRecords: who watches live sees exactly what the records give to who comes later.
+func TestEventsAreProjectionsOfRecords(t *testing.T) {
+	h := jurattest.New(t)
+	var live []trial.Event
+	config := scripted(h, jury.FinalJudge)
+	config.OnEvent = func(e trial.Event) { live = append(live, e) }
+	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := h.Ledger.Chain(t.Context(), done.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	projector := trial.NewProjector()
+	var later []trial.Event
+	for _, r := range stored {
+		events, err := projector.Next(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later = append(later, events...)
+	}
+	if diff := cmp.Diff(live, later, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })); diff != "" {
+		t.Errorf("live and later events differ:\n%s", diff)
+	}
+	for i, e := range live {
+		if e.Head().Seq != int64(i+1) || e.Head().SubmissionID != done.ID || e.Head().At.IsZero() || e.Head().Type == "" {
+			t.Errorf("event %d has the head %+v", i, e.Head())
+		}
+	}
+	again, err := trial.Result(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(done.Result, again); diff != "" {
+		t.Errorf("the result from stored records differs:\n%s", diff)
+	}
+}
+
+// TestSourceEvents holds the three events of the source document against their members, name by name.
+func TestSourceEvents(t *testing.T) {
+	want := map[string][]string{
+		"round_started":   {"submissionId", "round", "speakerOrder"},
+		"juror_statement": {"submissionId", "round", "juror", "statement", "positionChanged", "newVerdict", "newScore"},
+		"round_completed": {"submissionId", "round", "consensusStatus", "agreementLevel", "majorityPosition"},
+	}
+	h := jurattest.New(t)
+	seen := map[string]int{}
+	config := scripted(h, jury.MajorityVote)
+	config.OnEvent = func(e trial.Event) {
+		fields, ok := want[e.Head().Type]
+		if !ok {
+			return
+		}
+		seen[e.Head().Type]++
+		doc, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := map[string]any{}
+		if err := json.Unmarshal(doc, &members); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append([]string{"type", "seq", "at"}, fields...) {
+			if _, ok := members[name]; !ok {
+				t.Errorf("%s lacks %s: %s", e.Head().Type, name, doc)
+			}
+			delete(members, name)
+		}
+		if len(members) > 0 {
+			t.Errorf("%s has members that the source does not: %v", e.Head().Type, members)
+		}
+	}
+	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name := range want {
+		if seen[name] == 0 {
+			t.Errorf("there was no %s", name)
+		}
+	}
+}
+
+// TestStatementTellsTheCurrentPosition: newVerdict and newScore are what the juror holds now, whether it changed or not.
+func TestStatementTellsTheCurrentPosition(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.MajorityVote)
+	got := map[string][]any{}
+	config.OnEvent = func(e trial.Event) {
+		if s, ok := e.(trial.JurorStated); ok && s.Round == 1 {
+			got[s.Juror] = []any{s.PositionChanged, s.NewVerdict, s.NewScore}
+		}
+	}
+	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]any{
+		"juror-a": {false, jury.SafePass, jurattest.Opine(jury.SafePass, 90).TotalScore},
+		"juror-b": {true, jury.SafePass, jurattest.Opine(jury.SafePass, 80).TotalScore},
+		"juror-c": {false, jury.SafePass, jurattest.Opine(jury.SafePass, 80).TotalScore},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+// TestCancelledTrial: what was sealed stays, nothing comes after, and there is no result.
+func TestCancelledTrial(t *testing.T) {
+	for stop := range 8 {
+		h := jurattest.New(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		config := scripted(h, jury.FinalJudge)
+		heard := 0
+		config.OnEvent = func(trial.Event) {
+			if heard++; heard == stop+1 {
+				cancel()
+			}
+		}
+		done, err := trial.Run(ctx, config, jurattest.Case(t))
+		if !errors.Is(err, context.Canceled) || done == nil || done.Result != nil {
+			t.Fatalf("stopped after %d acts: %v, %+v", stop+1, err, done)
+		}
+		stored, err := h.Ledger.Chain(t.Context(), done.ID)
+		if err != nil || len(stored) != len(done.Records) || len(stored) < stop+1 {
+			t.Errorf("stopped after %d acts: %d sealed, %d told, %v", stop+1, len(stored), len(done.Records), err)
+		}
+		if _, err := trial.Result(stored); err == nil {
+			t.Errorf("stopped after %d acts: there is a result", stop+1)
+		}
+	}
+}
+
+// noKey is a keyring that has lost one actor's key.
+type noKey struct {
+	trial.Keys
+	role evidence.Role
+}
+
+var errLost = errors.New("the key is lost")
+
+func (k noKey) Signer(role evidence.Role, name string) (evidence.Signer, error) {
+	if role == k.role {
+		return nil, errLost
+	}
+	return k.Keys.Signer(role, name)
+}
+
+// TestNoRecordNoAct: a trial in which an act cannot be sealed stops there.
+func TestNoRecordNoAct(t *testing.T) {
+	for _, role := range []evidence.Role{evidence.RoleSubmitter, evidence.RoleClerk, evidence.RoleJuror, evidence.RoleJudge} {
+		h := jurattest.New(t)
+		config := scripted(h, jury.FinalJudge)
+		config.Keys = noKey{h.Keys, role}
+		done, err := trial.Run(t.Context(), config, jurattest.Case(t))
+		if !errors.Is(err, errLost) || done.Result != nil {
+			t.Errorf("without the key of the %s: %v, %+v", role, err, done)
+		}
+		for _, r := range done.Records {
+			if r.Payload.Role() == role {
+				t.Errorf("%s acted without a key", role)
+			}
+		}
+	}
+}
+
+func TestAbsentJurorsDegradeATrial(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.MajorityVote)
+	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
+	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !done.Result.Degraded || done.Result.Inconclusive || done.Result.FinalVerdict != jury.SafePass || len(done.Result.Absences) == 0 {
+		t.Errorf("one of three absent: %+v", done.Result)
+	}
+	config = scripted(jurattest.New(t), jury.FinalJudge)
+	config.Ledger, config.Keys = h.Ledger, h.Keys
+	config.Jurors[0] = &jurattest.Juror{Err: jury.ErrBlocked}
+	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
+	if done, err = trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
+		t.Fatal(err)
+	}
+	if !done.Result.Inconclusive || done.Result.FinalVerdict != jury.NeedsReview {
+		t.Errorf("one valid vote of three: %+v", done.Result)
+	}
+}
