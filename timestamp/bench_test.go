@@ -56,8 +56,10 @@ func BenchmarkVerify(b *testing.B) {
 		digest := sha256.Sum256(nil)
 		signature := must[[]byte](b)(key.Sign(rand.Reader, digest[:], crypto.SHA256))
 		for b.Loop() {
-			if !ecdsa.VerifyASN1(&key.PublicKey, digest[:], signature) || !ecdsa.VerifyASN1(&key.PublicKey, digest[:], signature) {
-				b.Fatal("refused")
+			for range 2 {
+				if !ecdsa.VerifyASN1(&key.PublicKey, digest[:], signature) {
+					b.Fatal("refused")
+				}
 			}
 		}
 	})

@@ -76,8 +76,7 @@ func (s *Store) Head(ctx context.Context) (head ledger.Head, err error) {
 
 // Append implements ledger.Store.
 func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
-	head, err := s.Head(ctx)
-	if err != nil {
+	if _, err := s.Head(ctx); err != nil { // closed, or too late
 		return err
 	}
 	select {
@@ -87,7 +86,8 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		return ctx.Err()
 	}
 	ctx = context.WithoutCancel(ctx)
-	if head, err = s.Head(ctx); err != nil {
+	head, err := s.Head(ctx)
+	if err != nil {
 		return err
 	}
 	batch, err := plan(head, committed{ctx, s})
