@@ -120,22 +120,48 @@ func report(io stdio, err error) int {
 	return exitCannot
 }
 
-// open opens the data folder, which must be there.
-func (a *app) open(ctx context.Context, algorithm evidence.Algorithm) (*installation.Installation, error) {
-	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
+// with does something on the installation in the data folder, which must be there.
+func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
+	i, err := installation.Open(ctx, installation.Config{Dir: a.Data})
 	if errors.Is(err, installation.ErrNone) {
-		return nil, hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
+		return hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
 	}
-	return i, err
+	if err != nil {
+		return err
+	}
+	return closing(do(i), i.Close())
 }
 
-// openOrCreate opens the data folder, and makes it on first use.
-func (a *app) openOrCreate(ctx context.Context, io stdio, algorithm evidence.Algorithm) (*installation.Installation, error) {
-	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
-	if created && err == nil {
+// withNew does something on the installation in the data folder, which it makes on first use. Keys that are made while
+// it is done are of this algorithm.
+func (a *app) withNew(ctx context.Context, io stdio, keys evidence.Algorithm, do func(*installation.Installation) error) error {
+	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys})
+	if err != nil {
+		return err
+	}
+	if created {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", a.Data)
 	}
-	return i, err
+	return closing(do(i), i.Close())
+}
+
+// closing is how something ended that was closed after it. An exit code alone must not hide that closing failed.
+func closing(err, failed error) error {
+	var code exitCode
+	if failed != nil && errors.As(err, &code) {
+		return failed
+	}
+	return errors.Join(err, failed)
+}
+
+// print writes a record or a bundle as the file that it is.
+func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
+	doc, err := file.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = io.out.Write(doc)
+	return err
 }
 
 // readTrust reads a reader's trust file. Without one there is no trust.

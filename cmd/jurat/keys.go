@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/installation"
 	"jurat/internal/keyring"
 )
 
@@ -35,21 +36,18 @@ func lineOf(k *keyring.Key) keyLine {
 }
 
 // Run lists keys.
-func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
-	i, err := a.open(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	keys, err := i.Keys.Keys()
-	if err != nil {
-		return err
-	}
-	lines := []keyLine{}
-	for _, k := range keys {
-		lines = append(lines, lineOf(k))
-	}
-	return printKeys(io, c.JSON, lines)
+func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		keys, err := i.Keys.Keys()
+		if err != nil {
+			return err
+		}
+		lines := []keyLine{}
+		for _, k := range keys {
+			lines = append(lines, lineOf(k))
+		}
+		return printKeys(io, c.JSON, lines)
+	})
 }
 
 func printKeys(io stdio, asJSON bool, lines []keyLine) error {
@@ -70,19 +68,16 @@ type keysNewCmd struct {
 }
 
 // Run makes a key.
-func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
-	i, err := a.openOrCreate(ctx, io, c.Alg)
-	if err != nil {
+func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
+		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
+		if errors.Is(err, keyring.ErrExists) {
+			return hint(err, "'jurat keys list' shows it")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(io.out, key.KeyID)
 		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
-	if errors.Is(err, keyring.ErrExists) {
-		return hint(err, "'jurat keys list' shows it")
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(io.out, key.KeyID)
-	return err
+	})
 }

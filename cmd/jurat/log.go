@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,16 +13,6 @@ type logCmd struct {
 	Prove      logProveCmd      `cmd:"" help:"Print a record with the proof of its place in the log."`
 	Case       logCaseCmd       `cmd:"" help:"Write a chain's or trial's records as one file again."`
 	Fsck       logFsckCmd       `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
-}
-
-// with runs something on the open installation.
-func (a *app) with(ctx context.Context, do func(*installation.Installation) error) (err error) {
-	i, err := a.open(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	return do(i)
 }
 
 type logCheckpointCmd struct{}
@@ -55,12 +44,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		file, err := proved.Marshal()
-		if err != nil {
-			return err
-		}
-		_, err = io.out.Write(file)
-		return err
+		return io.print(proved)
 	})
 }
 
@@ -79,12 +63,7 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		file, err := bundle.Marshal()
-		if err != nil {
-			return err
-		}
-		_, err = io.out.Write(file)
-		return err
+		return io.print(bundle)
 	})
 }
 

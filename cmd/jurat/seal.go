@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/installation"
 )
 
 type sealCmd struct {
@@ -37,27 +37,19 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(fmt.Errorf("refusing payload: field action_type: %s is for the %s of a trial", draft.ActionType, role),
 			"acts of a trial are sealed by 'jurat trial' alone")
 	}
-	i, err := a.openOrCreate(ctx, io, c.Alg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	signer, err := i.Keys.Signer(draft.Role(), draft.Actor())
-	if err != nil {
-		return err
-	}
-	sealed, err := i.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
-	if err != nil {
-		return err
-	}
-	proved, err := i.Ledger.ProveOne(ctx, sealed)
-	if err != nil {
-		return err
-	}
-	file, err := proved.Marshal()
-	if err != nil {
-		return err
-	}
-	_, err = io.out.Write(file)
-	return err
+	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
+		signer, err := i.Keys.Signer(draft.Role(), draft.Actor())
+		if err != nil {
+			return err
+		}
+		sealed, err := i.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
+		if err != nil {
+			return err
+		}
+		proved, err := i.Ledger.ProveOne(ctx, sealed)
+		if err != nil {
+			return err
+		}
+		return io.print(proved)
+	})
 }

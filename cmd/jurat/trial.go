@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +45,7 @@ Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degr
 }
 
 // Run tries one case.
-func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
+func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	on, err := subject.Load(c.Case)
 	if err != nil {
 		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
@@ -55,12 +54,13 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
 	if err := config.Settings.Validate(); err != nil {
 		return err
 	}
-	i, err := a.openOrCreate(ctx, io, c.Alg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	config.Ledger, config.Keys = i.Ledger, i.Keys
+	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
+		config.Ledger, config.Keys = i.Ledger, i.Keys
+		return c.try(ctx, a, io, i, config, on)
+	})
+}
+
+func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, on *subject.Case) error {
 	show := newTranscript(io.out, c.JSON)
 	config.OnEvent = show.event
 	show.opening(c.Case, on, &config.Settings)

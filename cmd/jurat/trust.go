@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+
+	"jurat/internal/installation"
 )
 
 type trustCmd struct{}
@@ -17,27 +18,20 @@ fingerprint of it all. Give the file to those who verify, and the fingerprint ov
 }
 
 // Run prints the trust file.
-func (*trustCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
-	i, err := a.open(ctx, "")
-	if err != nil {
+func (*trustCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		trust, err := i.Trust()
+		if err != nil {
+			return err
+		}
+		fingerprint, err := trust.Fingerprint()
+		if err != nil {
+			return err
+		}
+		if err := io.print(trust); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
 		return err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	trust, err := i.Trust()
-	if err != nil {
-		return err
-	}
-	doc, err := trust.Marshal()
-	if err != nil {
-		return err
-	}
-	fingerprint, err := trust.Fingerprint()
-	if err != nil {
-		return err
-	}
-	if _, err := io.out.Write(doc); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
-	return err
+	})
 }
