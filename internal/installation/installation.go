@@ -60,11 +60,7 @@ func Create(ctx context.Context, c Config) error {
 	if err := checkVacant(c.Dir); err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
-	parent := filepath.Dir(filepath.Clean(c.Dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fmt.Errorf("creating installation: %w", err)
-	}
-	draft, err := os.MkdirTemp(parent, ".jurat-new-*") // mode 0700
+	draft, err := draftBeside(c.Dir)
 	if err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
@@ -72,11 +68,46 @@ func Create(ctx context.Context, c Config) error {
 	if err := furnish(ctx, c, draft); err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
-	// Rename replaces an empty folder and fails on any other: of two processes that come first, one does.
-	if err := os.Rename(draft, c.Dir); err != nil {
+	if err := install(draft, c.Dir); err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
 	return nil
+}
+
+// install gives a finished installation its name, and makes the name durable. Remove takes away an empty folder only,
+// and Rename replaces none that has something in it: of several processes that get here, one does.
+func install(draft, dir string) error {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // an empty folder that a link leads to is replaced, and the link stays
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// A crash here leaves nothing under this name; one before it, an empty folder or none.
+	if err := os.Rename(draft, dir); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(dir))
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// draftBeside makes a folder of mode 0700 where it can be renamed to dir: on the same file system.
+func draftBeside(dir string) (string, error) {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, ".jurat-new-*")
 }
 
 func checkVacant(dir string) error {
@@ -130,8 +161,8 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 
 // unlock opens everything but the ledger, which must then be opened, or examined, with what is returned for it.
 func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Config, err error) {
-	if _, err := os.Stat(filepath.Join(c.Dir, logKeyFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, ErrNone)
+	if err := checkParts(c.Dir); err != nil {
+		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, err)
 	}
 	i = &Installation{Dir: c.Dir}
 	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm, Now: c.Now}); err != nil {
@@ -150,6 +181,27 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	config = ledgerConfig(c, c.Dir, store, i.log)
 	config.Stamper = i.authority
 	return i, config, nil
+}
+
+// checkParts returns ErrNone where no part of an installation is, and an error that names the part where only some are:
+// what is missing is restored from a backup, and never made anew by opening.
+func checkParts(dir string) error {
+	var missing error
+	there := 0
+	for _, part := range []string{logKeyFile, databaseFile, keysFolder, clockFolder} {
+		switch _, err := os.Stat(filepath.Join(dir, part)); {
+		case err == nil:
+			there++
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		case missing == nil:
+			missing = err
+		}
+	}
+	if there == 0 {
+		return ErrNone
+	}
+	return missing
 }
 
 func ledgerConfig(c Config, dir string, store ledger.Store, log logKey) ledger.Config {
@@ -197,6 +249,9 @@ func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool,
 		return i, false, err
 	}
 	if err := Create(ctx, c); err != nil {
+		if i, openErr := Open(ctx, c); openErr == nil {
+			return i, false, nil // another process was quicker
+		}
 		return nil, false, err
 	}
 	i, err = Open(ctx, c)
