@@ -34,6 +34,7 @@
 //	atomicfile    files that are there whole or not at all
 //	keyring       one key pair per actor and role, in files of mode 0600
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
+//	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation
 //	juror         who sits in the chairs: the offline rule jurors and their judge
 //	trial         a case through jury and ledger to a verdict, and its projections

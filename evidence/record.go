@@ -187,6 +187,9 @@ func (r *Record) checkTimestamps() error {
 		if t.Kind != RFC3161 {
 			return fmt.Errorf("timestamp %d: kind %q is unknown: want %q", i, abbreviate(string(t.Kind)), RFC3161)
 		}
+		if slices.ContainsFunc(r.Timestamps[:i], func(other Timestamp) bool { return bytes.Equal(other.Token, t.Token) }) {
+			return fmt.Errorf("timestamp %d: the same token twice", i)
+		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
 			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,19 +102,27 @@ func readName(v jsontext.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s, CheckName(s)
+}
+
+// CheckName refuses what cannot be an identifier in a payload: agent_id, model, chain_id and their like.
+func CheckName(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return "", errors.New("empty; leave it out if there is none")
+		return errors.New("empty; leave it out if there is none")
 	}
 	if len(s) > maxName {
-		return "", fmt.Errorf("longer than %d bytes", maxName)
+		return fmt.Errorf("longer than %d bytes", maxName)
+	}
+	if !utf8.ValidString(s) {
+		return errors.New("not valid UTF-8")
 	}
 	for _, c := range s {
 		// Control characters, and those that turn the direction of a line, would show a reader another name.
 		if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
-			return "", fmt.Errorf("has the control character U+%04X", c)
+			return fmt.Errorf("has the control character U+%04X", c)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func readRecordID(v jsontext.Value) (string, error) {

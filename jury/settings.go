@@ -3,8 +3,6 @@ package jury
 import (
 	"fmt"
 	"math"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +15,6 @@ const (
 	maxSeats  = 12
 	maxRounds = 20
 	allPoints = 100
-	maxName   = 200 // bytes of a name, as in sealed payloads
 )
 
 // Offline is the provider of a seat where rules sit, not a model.
@@ -167,15 +164,8 @@ func (seat *Seat) checkEncoding(field string) error {
 
 // checkName holds a name to what sealed payloads accept as one, so that no trial stops because an id cannot be sealed.
 func checkName(field, name string) error {
-	switch {
-	case strings.TrimSpace(name) == "":
-		return wrong(field, "empty")
-	case len(name) > maxName:
-		return wrong(field, "longer than %d bytes", maxName)
-	case !utf8.ValidString(name):
-		return wrong(field, "not valid UTF-8")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return wrong(field, "has a control character")
+	if err := evidence.CheckName(name); err != nil {
+		return wrong(field, "%v", err)
 	}
 	return nil
 }

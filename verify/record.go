@@ -2,8 +2,10 @@ package verify
 
 import (
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -19,9 +21,9 @@ func (c *check) records(checkpoint string) {
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
 	if len(c.all) == 0 {
-		c.doubt(Content, "empty", nil, "there is no record in the file")
-		c.doubt(Authentication, "empty", nil, "there is no record in the file")
-		c.doubt(Time, "empty", nil, "there is no record in the file")
+		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Order} {
+			c.doubt(g, "empty", nil, "there is no record in the file")
+		}
 	}
 	for _, r := range c.all {
 		at, timed := c.time(r)
@@ -58,7 +60,8 @@ func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
 	case timed && !key.NotBefore.IsZero() && at.Before(key.NotBefore):
 		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at), utc(key.NotBefore))
 	case timed && !key.NotAfter.IsZero() && at.After(key.NotAfter):
-		c.refute(Authentication, "validity", r, "signed by %s, and the key was valid only to %s", utc(at), utc(key.NotAfter))
+		// A time stamp says "no later than": it may have been signed in time and stamped late.
+		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at))
 	case !timed && !key.NotAfter.IsZero():
 		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
@@ -104,7 +107,19 @@ func (c *check) time(r *evidence.Record) (at time.Time, ok bool) {
 	}
 	proved.Record = recordName(r)
 	c.times = append(c.times, *proved)
+	c.skew(r, proved.Time)
 	return proved.Time, true
+}
+
+// maxSkew is how much later than its proved time a record may claim to be: two clocks never quite agree.
+const maxSkew = 5 * time.Minute
+
+// skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
+// can be stamped late. But nothing can be signed before it was said.
+func (c *check) skew(r *evidence.Record, at time.Time) {
+	if claimed := r.Payload.Time(); claimed.Sub(at) > maxSkew {
+		c.doubt(Time, "skew", r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
+	}
 }
 
 func (c *check) untimed(r *evidence.Record, doubts error) {
@@ -208,6 +223,9 @@ func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
 		return evidence.Checkpoint{}, errors.New("there is no checkpoint of a log")
 	}
 	opened, err := note.Open([]byte(checkpoint), c.trust.logVerifiers())
+	if err == nil {
+		err = oneForm(opened)
+	}
 	var invalid *note.InvalidSignatureError
 	var unverified *note.UnverifiedNoteError
 	switch {
@@ -224,7 +242,20 @@ func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
 	if err != nil {
 		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
 	}
+	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
+		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed by another", errForged, tree.Origin)
+	}
 	return tree, nil
+}
+
+// oneForm refuses a signed note that says the same in other bytes: package note takes base64 loosely.
+func oneForm(opened *note.Note) error {
+	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
+		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
+			return fmt.Errorf("the signature of %s is not in the one form that it has: %w", s.Name, err)
+		}
+	}
+	return nil
 }
 
 // included checks the audit path from the record's leaf to the checkpoint's root (RFC 9162, section 2.1.3.2).
@@ -249,6 +280,10 @@ func (c *check) links() {
 			}
 			if other.Log.Index >= r.Log.Index {
 				c.refute(Order, "causality", r, "it names record %s, which stands later in the log", recordName(other))
+			}
+			if other.Payload.Time().After(r.Payload.Time()) {
+				c.refute(Order, "claimed-time", r, "it claims %s, and names record %s, which claims the later time %s",
+					r.Payload.Timestamp, recordName(other), other.Payload.Timestamp)
 			}
 		}
 	}

@@ -1,15 +1,23 @@
 package verify_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
 	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/timestamp"
 	"jurat/verify"
 )
 
@@ -57,7 +65,7 @@ func TestEveryRuleOfARecord(t *testing.T) {
 		{"a key not yet valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotBefore = stamped.Add(time.Second) },
 			verify.Authentication, verify.Refuted, "validity", "before the key was valid"},
 		{"a key no longer valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotAfter = stamped.Add(-time.Second) },
-			verify.Authentication, verify.Refuted, "validity", "valid only to"},
+			verify.Authentication, verify.NotProved, "validity", "valid only to"},
 		{"a key with an end, and no proved time", func(r *evidence.Record, o *verify.Options) {
 			o.Trust.Keys[0].NotAfter, r.Timestamps = stamped.Add(time.Hour), nil
 		}, verify.Authentication, verify.NotProved, "validity", "time of signing is not proved"},
@@ -77,6 +85,16 @@ func TestEveryRuleOfARecord(t *testing.T) {
 			verify.Time, verify.Proved, "", "only as far as the operator's clock"},
 		{"an independent clock", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities[0].Clock = verify.Independent },
 			verify.Time, verify.Proved, "", "authorities that the reader trusts"},
+		{"a claim after the proved time", func(r *evidence.Record, o *verify.Options) { r.Payload.Timestamp = "2026-01-01T00:05:01Z" },
+			verify.Time, verify.NotProved, "skew", "one of the two clocks is wrong"},
+		{"a claim within the tolerance", func(r *evidence.Record, o *verify.Options) { r.Payload.Timestamp = "2026-01-01T00:05:00Z" },
+			verify.Time, verify.Proved, "", ""},
+		{"policies that the token has not", func(r *evidence.Record, o *verify.Options) {
+			o.Trust = withPolicy(o.Trust, "1.2.3")
+		}, verify.Time, verify.NotProved, "authority", "policy"},
+		{"the policy that the token has", func(r *evidence.Record, o *verify.Options) {
+			o.Trust = withPolicy(o.Trust, timestamp.MockPolicy().String())
+		}, verify.Time, verify.Proved, "", ""},
 		{"before a later moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped.Add(time.Second) },
 			verify.Before, verify.Proved, "", "existed before"},
 		{"before the very moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped },
@@ -90,6 +108,9 @@ func TestEveryRuleOfARecord(t *testing.T) {
 			verify.Order, verify.Refuted, "inclusion", "covers 1 entries"},
 		{"a log nobody knows", func(r *evidence.Record, o *verify.Options) { o.Trust.Logs = nil },
 			verify.Order, verify.NotProved, "checkpoint", "no log that the trust file names"},
+		{"a checkpoint in other bytes", func(r *evidence.Record, o *verify.Options) {
+			r.Log.Checkpoint = looseBase64(r.Log.Checkpoint)
+		}, verify.Order, verify.Refuted, "checkpoint", "not in the one form"},
 		{"a checkpoint that was changed", func(r *evidence.Record, o *verify.Options) {
 			r.Log.Checkpoint = strings.Replace(r.Log.Checkpoint, "\n1\n", "\n2\n", 1)
 		}, verify.Order, verify.Refuted, "checkpoint", "not what the log signed"},
@@ -110,6 +131,143 @@ func TestEveryRuleOfARecord(t *testing.T) {
 				t.Errorf("outcome %s", report.Outcome)
 			}
 		})
+	}
+}
+
+// withPolicy is a trust that accepts one policy of its authority.
+func withPolicy(t *verify.Trust, oid string) *verify.Trust {
+	changed := *t
+	changed.Authorities = slices.Clone(t.Authorities)
+	changed.Authorities[0].Policies = []string{oid}
+	doc, err := changed.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	parsed, err := verify.ParseTrust(doc)
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+}
+
+// looseBase64 changes the bits of a signature's base64 that stand for nothing.
+func looseBase64(checkpoint string) string {
+	body := strings.TrimRight(checkpoint, "=\n")
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	last := strings.IndexByte(digits, body[len(body)-1])
+	return body[:len(body)-1] + digits[last^1:last^1+1] + checkpoint[len(body):]
+}
+
+// TestCheckpointOfAnotherLog: a log that the reader trusts cannot speak for one that he does not.
+func TestCheckpointOfAnotherLog(t *testing.T) {
+	r, o := standalone(t, output("a"))
+	private, public, err := note.GenerateKey(nil, "other.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(r.Log.Checkpoint, "\n\n")
+	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Log.Checkpoint, o.Trust.Logs = string(signed), []string{public}
+	if got := verify.Record(r, o).Of(verify.Order); got.Status != verify.Refuted || got.Rule != "checkpoint" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestEarliestTokenCounts: of several authorities the one that saw it first proves the most, with its accuracy added.
+func TestEarliestTokenCounts(t *testing.T) {
+	r, o := standalone(t, output("a"))
+	later, root := laterToken(t, r)
+	for _, stamps := range [][]evidence.Timestamp{{r.Timestamps[0], later}, {later, r.Timestamps[0]}} {
+		both := *r
+		both.Timestamps = stamps
+		o := o
+		o.Trust = withAuthority(o.Trust, root)
+		report := verify.Record(&both, o)
+		if got, ok := report.TimeOf(r.Payload.RecordID); !ok || !got.Time.Equal(jurattest.Start) {
+			t.Errorf("time %+v, want the mock's", got)
+		}
+	}
+}
+
+// laterToken is a second authority's token over a record, of an hour after the mock's time.
+func laterToken(t *testing.T, r *evidence.Record) (evidence.Timestamp, *x509.Certificate) {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	config := timestamp.CertificateConfig{Key: key, Serial: big.NewInt(5), NotBefore: jurattest.Start, NotAfter: jurattest.Start.AddDate(1, 0, 0)}
+	root, err := timestamp.NewRoot(config)
+	must(err)
+	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	config.Key = leafKey
+	leaf, err := timestamp.NewCertificate(config, root, key)
+	must(err)
+	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root},
+		Now: func() time.Time { return jurattest.Start.Add(time.Hour) }})
+	must(err)
+	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
+	must(err)
+	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, root
+}
+
+func withAuthority(t *verify.Trust, root *x509.Certificate) *verify.Trust {
+	changed := *t
+	changed.Authorities = append(slices.Clone(t.Authorities), verify.Authority{Name: "second", Certificate: root.Raw, Clock: verify.Independent})
+	doc, err := changed.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	parsed, err := verify.ParseTrust(doc)
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+}
+
+// TestOneActIsNoTrial: a judgment alone, however genuine, does not show that the votes give it.
+func TestOneActIsNoTrial(t *testing.T) {
+	h := jurattest.New(t)
+	for _, act := range h.Try(t, jury.MajorityVote).Records {
+		r, err := h.Ledger.ProveOne(t.Context(), act)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := verify.Record(r, h.Options(t))
+		if got := report.Of(verify.Verdict); report.Outcome != verify.NotProved || got.Rule != "one-act" {
+			t.Errorf("%s: %s, %+v", act.Payload.ActionType, report.Outcome, got)
+		}
+	}
+}
+
+func TestEmptyBundleProvesNothing(t *testing.T) {
+	for _, f := range verify.Bundle(&evidence.Bundle{}, verify.Options{Trust: new(verify.Trust)}).Guarantees {
+		if f.Status != verify.NotProved {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestReportForARecord(t *testing.T) {
+	r, o := standalone(t, output("a"))
+	report := verify.Record(r, o)
+	id := r.Payload.RecordID
+	for g, want := range map[verify.Guarantee]verify.Status{verify.Content: verify.Proved, verify.NonRepudiation: verify.NotProved,
+		verify.Before: verify.NotProved, verify.Verdict: verify.NotProved} {
+		if got := report.For(g, id); got.Status != want {
+			t.Errorf("%s: %+v, want %s", g, got, want)
+		}
 	}
 }
 
@@ -146,7 +304,7 @@ func TestCausality(t *testing.T) {
 }
 
 func TestFileThatIsNotOurs(t *testing.T) {
-	for _, file := range []string{"", "{}", "hello", "\x00\x01", `{"format":"other"}`} {
+	for _, file := range []string{"", "{}", "A text about jurat/evidence/v1 and jurat/bundle/v1.", `{"records":[]}`, "hello", "\x00\x01", `{"format":"other"}`} {
 		if r, err := verify.File([]byte(file), verify.Options{}); err == nil {
 			t.Errorf("%q: %+v", file, r)
 		}

@@ -59,7 +59,7 @@ type Report struct {
 	Trust      string    `json:"trust,omitzero"` // fingerprint of the trust file; "": none was given
 	Outcome    Status    `json:"outcome"`        // the worst answer among the required guarantees
 	Guarantees []Finding `json:"guarantees"`     // one for each guarantee that applies
-	Details    []Finding `json:"details"`        // every answer about a single record that is not "proved"
+	Details    []Finding `json:"details"`        // every answer that is not "proved", about one record or about all
 	Times      []TimeOf  `json:"times"`          // the proved time of each record
 	NotShown   []string  `json:"does_not_prove"`
 }
@@ -119,10 +119,11 @@ func (r *Report) TimeOf(recordID string) (TimeOf, bool) {
 	return r.Times[i], true
 }
 
-// For returns the answer for one record: the worst that was found of it, or of all records together.
+// For returns the answer for one record: the worst that was found of it, or of all records together. A guarantee that
+// was not asked is NotProved.
 func (r *Report) For(g Guarantee, recordID string) Finding {
 	answer := r.Of(g)
-	if answer.Status == Proved || len(r.Details) == 0 {
+	if answer.Status == Proved || !slices.ContainsFunc(r.Details, func(f Finding) bool { return f.Guarantee == g }) {
 		return answer
 	}
 	answer = Finding{Guarantee: g, Status: Proved, Record: recordID}

@@ -20,6 +20,7 @@ func (c *check) trial() {
 		return
 	}
 	c.oneTrial()
+	c.onlyThisTrial()
 	c.evidenceOfCase()
 	c.withoutGaps()
 	c.replay(acts)
@@ -95,12 +96,33 @@ func (c *check) oneTrial() {
 	}
 }
 
-// withoutGaps holds the acts against the log's own count of them. What the log counted and the file leaves out was said
-// too: in another branch of the trial, say, that ended less well.
-func (c *check) withoutGaps() {
-	want := int64(0)
+// onlyThisTrial refuses what does not belong: beside its acts, a case file holds only what people decided on the trial.
+func (c *check) onlyThisTrial() {
+	var first *evidence.Record
 	for _, r := range c.all {
-		if !r.Payload.ActionType.InTrial() || r.Log == nil {
+		p := &r.Payload
+		if first == nil && p.ActionType.InTrial() {
+			first = r
+		}
+		if p.ActionType.InTrial() {
+			continue
+		}
+		if first == nil || p.ChainID != first.Payload.ChainID || !p.Case.IsZero() && p.Case != first.Payload.Case {
+			c.refute(Completeness, "foreign", r, "it is no part of this trial")
+		}
+	}
+}
+
+// withoutGaps holds the records of the trial's chain, its acts and the decisions on it, against the log's own count of
+// them. What the log counted and the file leaves out was said too: in another branch of the trial, say, that ended less
+// well.
+func (c *check) withoutGaps() {
+	want, chain := int64(0), ""
+	for _, r := range c.all {
+		if chain == "" && r.Payload.ActionType.InTrial() {
+			chain = r.Payload.ChainID
+		}
+		if r.Payload.ChainID != chain || r.Log == nil {
 			continue
 		}
 		if want++; r.Log.ChainSeq != want {

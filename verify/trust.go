@@ -99,8 +99,14 @@ func (t *Trust) prepare() error {
 		if err := t.Authorities[i].prepare(); err != nil {
 			return fmt.Errorf("reading trust file: authorities/%d: %w", i, err)
 		}
+		if slices.ContainsFunc(t.Authorities[:i], func(a Authority) bool { return a.root.Equal(t.Authorities[i].root) }) {
+			return fmt.Errorf("reading trust file: authorities/%d: the root is there twice", i)
+		}
 	}
 	for i, key := range t.Logs {
+		if slices.Contains(t.Logs[:i], key) {
+			return fmt.Errorf("reading trust file: logs/%d: the key is there twice", i)
+		}
 		if _, err := note.NewVerifier(key); err != nil {
 			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
 		}

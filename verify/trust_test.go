@@ -56,6 +56,8 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 	doc := trustFile(t)
 	key := doc[strings.Index(doc, `"keys": [`)+len(`"keys": [`):]
 	key = key[:strings.Index(key, "}")+1]
+	logKey := doc[strings.Index(doc, `"logs": [`)+len(`"logs": [`):]
+	logKey = strings.TrimSpace(logKey[:strings.Index(logKey, "]")])
 	tests := []struct{ name, old, new, says string }{
 		{"another format", verify.TrustFormat, "jurat/trust/v9", "format"},
 		{"an unknown member", `"format":`, `"formats": 1, "format":`, "formats"},
@@ -70,6 +72,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 		{"a public key that is none", `"public_key": "MFk`, `"public_key": "MFl`, "public_key"},
 		{"a certificate that is none", `"certificate": "MII`, `"certificate": "MIJ`, "certificate"},
 		{"a log key that is none", "jurattest.example/log+", "jurattest.example/log-", "logs/0"},
+		{"a log key twice", `"logs": [`, `"logs": [` + logKey + ",", "twice"},
 		{"a policy that is none", `"clock":`, `"policies": ["1.x"], "clock":`, "policies"},
 		{"an end before the beginning", `"custody":`, `"not_before":"2026-02-01T00:00:00Z","not_after":"2026-01-01T00:00:00Z","custody":`, "not_after"},
 		{"trailing text", "\n}\n", "\n}\nx", "after the end"},

@@ -25,6 +25,9 @@ var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records")
 // File checks a record file or a bundle file. A file that is recognisably one of them but cannot be opened gets a
 // report in which its content is refuted; the error is for files that are something else.
 func File(file []byte, o Options) (*Report, error) {
+	if !isOurs(file) {
+		return nil, ErrNotOurs
+	}
 	if evidence.IsBundle(file) {
 		b, err := evidence.ParseBundle(file)
 		if err != nil {
@@ -36,10 +39,18 @@ func File(file []byte, o Options) (*Report, error) {
 	if err == nil {
 		return Record(r, o), nil
 	}
-	if bytes.Contains(file, []byte(evidence.Schema)) {
-		return damaged(OneRecord, "", err), nil
+	return damaged(OneRecord, "", err), nil
+}
+
+// isOurs recognises a record or bundle file, also a damaged one: it has what only those have together.
+func isOurs(file []byte) bool {
+	marks := 0
+	for _, mark := range []string{`"schema":"` + evidence.Schema + `"`, `"format":"` + evidence.BundleFormat + `"`, `"signatures":[`, `"timestamps":[`, `"records":[`} {
+		if bytes.Contains(file, []byte(mark)) {
+			marks++
+		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	return marks >= 2
 }
 
 func damagedBundle(file []byte, err error) *Report {
@@ -62,6 +73,10 @@ func Record(r *evidence.Record, o Options) *Report {
 		checkpoint = r.Log.Checkpoint
 	}
 	c.records(checkpoint)
+	if r.Payload.ActionType.InTrial() {
+		c.kind = Trial
+		c.allDoubt("one-act", "one act alone does not show the trial that it is part of: ask for the case file")
+	}
 	return c.report()
 }
 

@@ -26,18 +26,24 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
 	t.line("%s", t.bold("The case of "+inert(on.Card.Name)))
 	t.line("  %s: %d messages, evidence %s", folder, len(on.Messages), on.Digest())
-	if offline(s) {
+	switch n := offline(s); n {
+	case 0:
+	case len(s.Seats):
 		t.text("  ", "The jurors are rules, not language models: this is a first sieve and a baseline, not the judgement of a jury of LLMs.")
+	default:
+		t.text("  ", fmt.Sprintf("%d of the %d jurors are rules, not language models.", n, len(s.Seats)))
 	}
 }
 
-func offline(s *jury.Settings) bool {
+// offline counts the seats in which rules sit.
+func offline(s *jury.Settings) int {
+	n := 0
 	for _, seat := range s.Seats {
-		if seat.Provider == "offline" {
-			return true
+		if seat.Provider == jury.Offline {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // event shows one event.

@@ -40,8 +40,8 @@ The offline jurors are rules, not language models: a first sieve, and the baseli
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
 
-    jurat trial examples/refund-honest
-    jurat trial examples/refund-honest --method majority_vote --rounds 1 --json`
+    jurat trial examples/kitchen-return
+    jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 
 // Run tries one case.

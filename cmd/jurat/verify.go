@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,10 +11,10 @@ import (
 )
 
 type verifyCmd struct {
-	Files  []string  `arg:"" name:"file" help:"Record files and case files."`
-	Trust  string    `help:"Your trust file. Without one nothing can be proved."`
-	Before time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
-	JSON   bool      `name:"json" help:"Print reports as JSON, one after the other."`
+	Files  []string   `arg:"" name:"file" help:"Record files and case files."`
+	Trust  string     `help:"Your trust file. Without one nothing can be proved."`
+	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
+	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 }
 
 // Help is shown by 'jurat verify --help'.
@@ -22,7 +23,8 @@ func (*verifyCmd) Help() string {
 installation: only the files, and the trust file that you got from somebody you believe ('jurat trust' writes one; compare
 its fingerprint over another channel). Nothing is ever trusted because the file under verification says so.
 
-Exit code 0: all is proved. 1: something is refuted. 3: something is not proved. 2: a file could not be read.
+Exit code 0: all is proved but, where the operator keeps the keys, non-repudiation. 1: something is refuted. 3: something
+is not proved. 2: a file could not be read.
 
     jurat verify --trust trust.json case.jurat`
 }
@@ -33,9 +35,15 @@ func (c *verifyCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
+	o := verify.Options{Trust: trust}
+	if c.Before != nil {
+		if o.Before = *c.Before; o.Before.IsZero() {
+			return errors.New("--before: nothing existed before the year 1")
+		}
+	}
 	worst := exitCode(0)
 	for _, file := range c.Files {
-		code, err := c.one(io, file, verify.Options{Trust: trust, Before: c.Before})
+		code, err := c.one(io, file, o)
 		if err != nil {
 			code = exitCode(report(io, err))
 		}

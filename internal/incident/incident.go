@@ -2,14 +2,17 @@
 // said, when, under which configuration, and how far that is proved.
 //
 // A statement asserts only what the verification report proves. What is not proved is either said to be unproved, or
-// attributed ("it claims"), and what is refuted is said to be false.
+// attributed ("it claims"), and what is refuted is said to be false. Text from the records is quoted so that it cannot
+// be taken for a sentence of the statement.
 package incident
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,7 +55,7 @@ func who(r *evidence.Record, report *verify.Report) string {
 	what := fmt.Sprintf("this %s", strings.ReplaceAll(string(p.ActionType), "_", " "))
 	model := ""
 	if p.Model != "" {
-		model = fmt.Sprintf(" with the model %s (version %s)", p.Model, p.ModelVersion)
+		model = fmt.Sprintf(" with the model %s (version %s)", word(p.Model), word(p.ModelVersion))
 	}
 	switch {
 	case holds(report, r, verify.Content, verify.Authentication):
@@ -118,26 +121,50 @@ func parameters(value jsontext.Value) string {
 	}
 	var parts []string
 	for name, v := range members {
-		parts = append(parts, fmt.Sprintf("%s=%s", name, v))
+		parts = append(parts, fmt.Sprintf("%s=%s", word(name), inert(shortened(string(v)))))
 	}
 	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return shortened(strings.Join(parts, ", "))
 }
 
 // shown is a member's text, or that it is withheld.
 func shown(p *evidence.Payload, pointer string, value jsontext.Value) string {
 	if slices.Contains(p.SealedApart, pointer) {
-		return "withheld; its digest is part of what was signed."
+		return "sealed apart; what was signed has a commitment to it in its place."
 	}
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		text = string(value)
 	}
-	const most = 600
+	return strconv.Quote(shortened(text)) + "."
+}
+
+// shortened keeps a statement one that people read to its end.
+func shortened(text string) string {
+	const most = 600 // characters
 	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
+		return string(runes[:most]) + "…"
 	}
-	return "“" + text + "”"
+	return text
+}
+
+// word shows a name as it is where it is one word, and quoted where it could pass for more.
+func word(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@+"
+	if s != "" && !strings.ContainsFunc(s, func(c rune) bool { return !strings.ContainsRune(plain, c) }) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// inert keeps a text on its line: what would move a cursor or turn the direction is written out.
+func inert(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ' ' || unicode.IsPrint(c) {
+			return c
+		}
+		return unicode.ReplacementChar
+	}, s)
 }
 
 // holds reports whether all these guarantees are proved of the record.
@@ -164,7 +191,7 @@ func refuted(report *verify.Report, r *evidence.Record, guarantees ...verify.Gua
 func why(report *verify.Report, r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
 		if f := report.For(g, r.Payload.RecordID); f.Status != verify.Proved {
-			return f.Reason
+			return inert(f.Reason)
 		}
 	}
 	return "no reason was found"
@@ -178,41 +205,70 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // trialStatement tells what a jury decided and whether the votes bear it out.
 func trialStatement(records []*evidence.Record, report *verify.Report) []string {
-	first := records[0]
-	head := fmt.Sprintf("The file holds %d acts of the trial %s, on the evidence with the digest %s.", len(records), first.Payload.ChainID, first.Payload.Case)
-	proof := "Every act is signed by its actor and unchanged."
-	if f := report.Of(verify.Authentication); f.Status != verify.Proved {
-		proof = fmt.Sprintf("That the acts are their actors' is %s: %s.", f.Status, f.Reason)
+	acts := slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
+	if len(acts) == 0 {
+		return []string{"The file holds no act of a trial.", disclaimer(report)}
 	}
-	paragraphs := []string{head + " " + when(first, report) + " " + proof}
-	for _, r := range records {
+	first := acts[0]
+	head := fmt.Sprintf("The file holds %d acts. The first names its trial %s, and evidence with the digest %s.",
+		len(acts), word(first.Payload.ChainID), first.Payload.Case)
+	paragraphs := []string{head + " " + when(first, report) + " " + signed(report)}
+	paragraphs = append(paragraphs, judgments(acts, report)...)
+	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
+		f := report.Of(g)
+		paragraphs = append(paragraphs, fmt.Sprintf("%s: %s; %s.", capital(string(g)), f.Status, inert(f.Reason)))
+	}
+	return append(paragraphs, disclaimer(report))
+}
+
+// signed says of all acts together whether they are their actors', and unchanged.
+func signed(report *verify.Report) string {
+	for _, question := range []struct {
+		guarantee verify.Guarantee
+		what      string
+	}{{verify.Authentication, "That the acts are their actors'"}, {verify.Content, "That the acts are what was sealed"}} {
+		if f := report.Of(question.guarantee); f.Status != verify.Proved {
+			return fmt.Sprintf("%s is %s: %s.", question.what, f.Status, inert(f.Reason))
+		}
+	}
+	return "Every act is signed by its actor and unchanged."
+}
+
+func judgments(acts []*evidence.Record, report *verify.Report) []string {
+	var paragraphs []string
+	for _, r := range acts {
 		if r.Payload.ActionType == evidence.FinalJudgment {
 			paragraphs = append(paragraphs, judgmentStatement(r, report))
 		}
 	}
-	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
-		f := report.Of(g)
-		paragraphs = append(paragraphs, fmt.Sprintf("%s: %s; %s.", capital(string(g)), f.Status, f.Reason))
+	if paragraphs == nil {
+		return []string{"The file holds no judgment."}
 	}
-	return append(paragraphs, disclaimer(report))
+	return paragraphs
 }
 
 func judgmentStatement(r *evidence.Record, report *verify.Report) string {
 	var j jury.Judgment
 	if err := json.Unmarshal(r.Payload.Response, &j); err != nil {
-		return "The sealed judgment cannot be read: " + err.Error() + "."
+		return "The sealed judgment cannot be read: " + inert(err.Error()) + "."
 	}
-	flags := ""
+	what := fmt.Sprintf("%s with %d of 100 points by %s", word(string(j.Position)), j.Score, word(string(j.Method)))
+	if f := report.Of(verify.Verdict); f.Status != verify.Proved {
+		return fmt.Sprintf("The file states the judgment %s, and that this follows from the votes is %s: %s.%s",
+			what, f.Status, inert(f.Reason), flags(&j, "It states that the"))
+	}
+	return fmt.Sprintf("The jury judged %s; run again on the sealed votes, consensus and method give the same.%s",
+		what, flags(&j, "The"))
+}
+
+// flags says what takes away from a judgment, on whose word is in the beginning.
+func flags(j *jury.Judgment, beginning string) string {
+	text := ""
 	if j.Degraded {
-		flags += " The trial was degraded: a juror was absent or blocked, or the judge failed."
+		text += fmt.Sprintf(" %s trial was degraded: a juror was absent or blocked, or the judge failed.", beginning)
 	}
 	if j.Inconclusive {
-		flags += " It was inconclusive: fewer than two valid votes."
+		text += fmt.Sprintf(" %s trial was inconclusive: fewer than two valid votes.", beginning)
 	}
-	if f := report.Of(verify.Verdict); f.Status != verify.Proved {
-		return fmt.Sprintf("The file states the judgment %s with %d of 100 points by %s, and that this follows from the votes is %s: %s.%s",
-			j.Position, j.Score, j.Method, f.Status, f.Reason, flags)
-	}
-	return fmt.Sprintf("The jury judged %s with %d of 100 points by %s; run again on the sealed votes, consensus and method give the same.%s",
-		j.Position, j.Score, j.Method, flags)
+	return text
 }

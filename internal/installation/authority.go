@@ -95,11 +95,12 @@ func openAuthority(dir string, now func() time.Time) (*authority, error) {
 }
 
 // Stamp implements ledger.Stamper. The certificate goes into the token, so that a record needs nothing but the root.
-func (a *authority) Stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
+func (a *authority) Stamp(ctx context.Context, imprint [32]byte) ([][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
+	token, err := a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
+	return [][]byte{token}, err
 }
 
 func (a *authority) trusted() verify.Authority {

@@ -6,6 +6,7 @@
 //	keys/ROLE/      private keys of actors
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
+//	outside-authorities/  time-stamping authorities that stamp beside the built-in one
 package installation
 
 import (
@@ -16,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -40,6 +42,7 @@ type Installation struct {
 	Ledger *ledger.Ledger
 
 	authority *authority
+	stampers  *stampers // the authority, and those outside
 	log       logKey
 }
 
@@ -57,33 +60,42 @@ var ErrNone = errors.New("there is no jurat installation here")
 
 // Create makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
 func Create(ctx context.Context, c Config) error {
-	if err := checkVacant(c.Dir); err != nil {
-		return fmt.Errorf("creating installation: %w", err)
-	}
-	draft, err := draftBeside(c.Dir)
-	if err != nil {
-		return fmt.Errorf("creating installation: %w", err)
-	}
-	defer os.RemoveAll(draft) // nothing, once it has been renamed
-	if err := furnish(ctx, c, draft); err != nil {
-		return fmt.Errorf("creating installation: %w", err)
-	}
-	if err := install(draft, c.Dir); err != nil {
+	if err := create(ctx, c); err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
 	return nil
 }
 
-// install gives a finished installation its name, and makes the name durable. Remove takes away an empty folder only,
-// and Rename replaces none that has something in it: of several processes that get here, one does.
-func install(draft, dir string) error {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // an empty folder that a link leads to is replaced, and the link stays
+func create(ctx context.Context, c Config) error {
+	if err := checkVacant(c.Dir); err != nil {
+		return err
 	}
+	dir := filepath.Clean(c.Dir)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // where a link leads to an empty folder, that one is replaced, and the link stays
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	draft, err := os.MkdirTemp(parent, ".jurat-new-*") // mode 0700; beside it, because rename stays on one file system
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft) // nothing, once it has been renamed
+	if err := furnish(ctx, c, draft); err != nil {
+		return err
+	}
+	return install(draft, dir)
+}
+
+// install gives a finished installation its name, and makes the name durable. Remove takes away a folder only when it
+// is empty, and Rename replaces none (os.Rename not even an empty one): of several processes that get here, one does.
+func install(draft, dir string) error {
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// A crash here leaves nothing under this name; one before it, an empty folder or none.
+	// A crash here leaves nothing under this name, and the draft beside it.
 	if err := os.Rename(draft, dir); err != nil {
 		return err
 	}
@@ -96,18 +108,6 @@ func syncFolder(folder string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// draftBeside makes a folder of mode 0700 where it can be renamed to dir: on the same file system.
-func draftBeside(dir string) (string, error) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(parent, ".jurat-new-*")
 }
 
 func checkVacant(dir string) error {
@@ -154,7 +154,8 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return nil, err
 	}
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
-		return nil, errors.Join(err, config.Store.Close())
+		parts := []string{i.path(databaseFile), i.path(logKeyFile), i.path(checkpointFile)}
+		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", strings.Join(parts, ", "), err), config.Store.Close())
 	}
 	return i, nil
 }
@@ -179,7 +180,10 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 		return nil, config, err
 	}
 	config = ledgerConfig(c, c.Dir, store, i.log)
-	config.Stamper = i.authority
+	if i.stampers, err = openStampers(c, i.authority); err != nil {
+		return nil, config, errors.Join(err, store.Close())
+	}
+	config.Stamper = i.stampers
 	return i, config, nil
 }
 
@@ -258,6 +262,8 @@ func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool,
 	return i, true, err
 }
 
+func (i *Installation) path(part string) string { return filepath.Join(i.Dir, part) }
+
 func clock(c Config) func() time.Time {
 	if c.Now == nil {
 		return time.Now
@@ -280,7 +286,7 @@ func (i *Installation) Trust() (*verify.Trust, error) {
 		return nil, err
 	}
 	t := &verify.Trust{Format: verify.TrustFormat, Logs: []string{i.log.public},
-		Authorities: []verify.Authority{i.authority.trusted()}}
+		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...)}
 	for _, k := range keys {
 		t.Keys = append(t.Keys, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID,
 			PublicKey: k.PublicKey, Custody: verify.ByOperator, NotBefore: k.Created})

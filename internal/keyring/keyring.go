@@ -167,8 +167,11 @@ func (r *Ring) find(role evidence.Role, name string) (*Key, error) {
 
 // create makes a key and its file. The lock is held.
 func (r *Ring) create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
-	if !slices.Contains(evidence.Roles(), role) || name == "" {
-		return nil, fmt.Errorf("want a name, and a role among %v", evidence.Roles())
+	if !slices.Contains(evidence.Roles(), role) {
+		return nil, fmt.Errorf("role %q is none of %v", role, evidence.Roles())
+	}
+	if err := evidence.CheckName(name); err != nil {
+		return nil, fmt.Errorf("name: %w", err)
 	}
 	if !slices.Contains(evidence.Algorithms(), algorithm) {
 		return nil, fmt.Errorf("algorithm %q is none of %v", algorithm, evidence.Algorithms())

@@ -48,8 +48,8 @@ func logKey(name string) (note.Signer, note.Verifier) {
 // clock stamps with the imprint itself, which a test can check.
 type clock struct{}
 
-func (clock) Stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	return append([]byte("stamped "), imprint[:]...), ctx.Err()
+func (clock) Stamp(ctx context.Context, imprint [32]byte) ([][]byte, error) {
+	return [][]byte{append([]byte("stamped "), imprint[:]...)}, ctx.Err()
 }
 
 // genuine checks signature and token as the fixture makes them.

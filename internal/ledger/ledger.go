@@ -56,10 +56,11 @@ var (
 	ErrUnknown = errors.New("it is not known whether the record is in the log")
 )
 
-// A Stamper obtains a time-stamp token.
+// A Stamper obtains time-stamp tokens.
 type Stamper interface {
-	// Stamp returns an RFC 3161 token in DER over a SHA-256 imprint, checked as far as its receiver can check it.
-	Stamp(ctx context.Context, imprint [32]byte) (token []byte, err error)
+	// Stamp returns RFC 3161 tokens in DER over a SHA-256 imprint, at least one, each checked as far as its receiver
+	// can check it.
+	Stamp(ctx context.Context, imprint [32]byte) (tokens [][]byte, err error)
 }
 
 // Published is where the last checkpoint is kept outside the store, so that a store that went back in time is known.

@@ -82,19 +82,20 @@ func TestSealApart(t *testing.T) {
 
 // outage is an authority that does not answer as it should.
 type outage struct {
-	token []byte
-	err   error
+	tokens [][]byte
+	err    error
 }
 
-func (o outage) Stamp(context.Context, [32]byte) ([]byte, error) { return o.token, o.err }
+func (o outage) Stamp(context.Context, [32]byte) ([][]byte, error) { return o.tokens, o.err }
 
 func TestNoTokenNoRecord(t *testing.T) {
 	down := errors.New("503")
 	for name, stamper := range map[string]ledger.Stamper{
 		"none":    nil,
 		"down":    outage{err: down},
-		"empty":   outage{},
-		"too big": outage{token: make([]byte, evidence.MaxToken+1)},
+		"silent":  outage{},
+		"empty":   outage{tokens: [][]byte{{}}},
+		"too big": outage{tokens: [][]byte{{1}, make([]byte, evidence.MaxToken+1)}},
 	} {
 		c := config(memory.New())
 		c.Stamper = stamper

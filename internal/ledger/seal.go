@@ -55,14 +55,19 @@ func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 }
 
 func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) error {
-	token, err := l.cfg.Stamper.Stamp(ctx, record.Imprint())
+	tokens, err := l.cfg.Stamper.Stamp(ctx, record.Imprint())
 	if err != nil {
 		return fmt.Errorf("stamping: %w", err)
 	}
-	if len(token) == 0 || len(token) > evidence.MaxToken {
-		return fmt.Errorf("stamping: the token has %d bytes, want 1 to %d", len(token), evidence.MaxToken)
+	if len(tokens) == 0 {
+		return errors.New("stamping: there is no token")
 	}
-	record.Timestamps = append(record.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
+	for _, token := range tokens {
+		if len(token) == 0 || len(token) > evidence.MaxToken {
+			return fmt.Errorf("stamping: a token has %d bytes, want 1 to %d", len(token), evidence.MaxToken)
+		}
+		record.Timestamps = append(record.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,6 +23,7 @@ type clerk struct {
 	mu        sync.Mutex
 	records   []*evidence.Record
 	projector *Projector
+	last      time.Time // what the last act claims
 }
 
 func newClerk(config Config, chain string, on *subject.Case) *clerk {
@@ -72,7 +74,11 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.Timestamp = evidence.FormatTime(c.config.Now())
+	// A clock that is set back in the middle of a trial must not make an act look older than what it names.
+	if now := c.config.Now(); now.After(c.last) {
+		c.last = now
+	}
+	p.Timestamp = evidence.FormatTime(c.last)
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)

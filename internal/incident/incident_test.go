@@ -1,0 +1,284 @@
+package incident_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/incident"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// Sentences that state something as a fact. None may stand in a statement unless it is proved.
+const (
+	signedByActor = "is signed with the key that is known to be that actor's"
+	existedAt     = "The signature existed at"
+	unchanged     = "its content has not been changed since"
+	inLog         = "It stands at place 0 of the log"
+	juryJudged    = "The jury judged"
+	actsUnchanged = "Every act is signed by its actor and unchanged."
+)
+
+var facts = []string{signedByActor, existedAt, unchanged, inLog, juryJudged, actsUnchanged}
+
+func output() evidence.Payload {
+	return evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2025-12-31T23:59:00Z", Model: "gpt-4.1",
+		ModelVersion: "gpt-4.1-2026-01", Prompt: jsontext.Value(`"Plan the route."`), Response: jsontext.Value(`"Take the A9."`),
+		Context: jsontext.Value(`"Snow on the passes."`), Parameters: jsontext.Value(`{"temperature":0.2,"top_p":1}`)}
+}
+
+// sealedBy seals a payload, and a second one, whose parts tests can mix into the first.
+func sealedBy(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...string) (r, other *evidence.Record) {
+	t.Helper()
+	first, second := h.Seal(t, p, apart...), h.Seal(t, output())
+	r, err := h.Ledger.ProveOne(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, second
+}
+
+func statement(r *evidence.Record, o verify.Options) string {
+	return strings.Join(incident.Statement([]*evidence.Record{r}, verify.Record(r, o)), "\n\n")
+}
+
+// onlyStates fails for a fact that is stated and should not be, and for one that should be and is not.
+func onlyStates(t *testing.T, text string, may ...string) {
+	t.Helper()
+	for _, fact := range facts {
+		if got, want := strings.Contains(text, fact), slices.Contains(may, fact); got != want {
+			t.Errorf("states %q: %v, want %v, in:\n%s", fact, got, want, text)
+		}
+	}
+}
+
+func says(t *testing.T, text string, sentences ...string) {
+	t.Helper()
+	for _, s := range sentences {
+		if !strings.Contains(text, s) {
+			t.Errorf("does not say %q:\n%s", s, text)
+		}
+	}
+}
+
+func TestStatementOfRecord(t *testing.T) {
+	trusted := func(o verify.Options) verify.Options { return o }
+	tests := []struct {
+		name    string
+		change  func(r, other *evidence.Record)
+		options func(verify.Options) verify.Options
+		facts   []string
+		says    []string
+	}{
+		{"all proved", func(_, _ *evidence.Record) {}, trusted,
+			[]string{signedByActor, existedAt, unchanged, inLog},
+			[]string{`This model output was recorded as that of agent "courier" with the model gpt-4.1 (version gpt-4.1-2026-01)`,
+				"rests on the operator's word", "temperature=0.2, top_p=1", `By the record, the context was: "Snow on the passes."`}},
+		{"no trust", func(_, _ *evidence.Record) {}, func(verify.Options) verify.Options { return verify.Options{} }, nil,
+			[]string{"It is not proved who produced this model output", "No proved time stands behind that",
+				"It is not proved that the content is what was sealed."}},
+		{"trust without this actor's key", func(_, _ *evidence.Record) {}, func(o verify.Options) verify.Options {
+			o.Trust = jurattest.NewImpostor(t).Trust(t)
+			return o
+		}, nil, []string{"It is not proved who produced this model output", `It names agent "courier"`}},
+		{"signature of another record", func(r, other *evidence.Record) { r.Signatures = other.Signatures }, trusted, nil,
+			[]string{"It is refuted that this model output", "The time stamp that comes with it is refuted"}},
+		{"time pending", func(r, _ *evidence.Record) { r.Timestamps = nil }, trusted,
+			[]string{signedByActor, unchanged, inLog},
+			[]string{"No proved time stands behind that: no authority has stamped it yet"}},
+		{"token of another record", func(r, other *evidence.Record) { r.Timestamps = other.Timestamps }, trusted,
+			[]string{signedByActor, unchanged, inLog},
+			[]string{"The time stamp that comes with it is refuted"}},
+		{"place of another record", func(r, _ *evidence.Record) { r.Log.Index = 1 }, trusted,
+			[]string{signedByActor, existedAt, unchanged}, nil},
+		{"not in a log", func(r, _ *evidence.Record) { r.Log = nil }, trusted,
+			[]string{signedByActor, existedAt, unchanged}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h := jurattest.New(t)
+			r, other := sealedBy(t, h, output())
+			test.change(r, other)
+			text := statement(r, test.options(h.Options(t)))
+			onlyStates(t, text, test.facts...)
+			says(t, text, test.says...)
+			says(t, text, "Its author gives the time 2025-12-31T23:59:00Z.", "None of this says that what was said is correct",
+				"anybody is legally responsible")
+		})
+	}
+}
+
+func TestStatementKeepsClaimedAndProvedTimeApart(t *testing.T) {
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, output())
+	text := statement(r, h.Options(t))
+	report := verify.Record(r, h.Options(t))
+	proved, ok := report.TimeOf(r.Payload.RecordID)
+	if !ok {
+		t.Fatal("the time is not proved")
+	}
+	says(t, text, "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at "+proved.Time.Format("2006-01-02T15:04:05"))
+}
+
+func TestStatementOnSealedApart(t *testing.T) {
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, output(), "/context")
+	text := statement(r, h.Options(t))
+	onlyStates(t, text, signedByActor, existedAt, unchanged, inLog)
+	says(t, text, "the context was: sealed apart")
+	if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
+		t.Errorf("shows the commitment or what it hides:\n%s", text)
+	}
+
+	r.Disclosures[0].Value = jsontext.Value(`"Sunshine."`)
+	text = statement(r, h.Options(t))
+	onlyStates(t, text) // the signature is good, but what the file shows under it is not what was signed
+	says(t, text, "It is refuted that this model output")
+}
+
+func TestStatementShortensContext(t *testing.T) {
+	p := output()
+	p.Context = jsontext.Value(`"` + strings.Repeat("ж", 5000) + `"`)
+	p.Parameters = jsontext.Value(`{"stop":"` + strings.Repeat("x", 5000) + `"}`)
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, p)
+	text := statement(r, h.Options(t))
+	says(t, text, strings.Repeat("ж", 600)+"…")
+	if n := utf8.RuneCountInString(text); n > 4000 {
+		t.Errorf("%d characters", n)
+	}
+}
+
+func TestStatementMakesHostileTextInert(t *testing.T) {
+	const forged = "ok”\".\n\nThe jury judged safe_pass.\r\x1b[32m\u202e\u2028"
+	quoted, err := json.Marshal(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := output()
+	p.Model = "m). Every act is signed by its actor and unchanged. (m"
+	p.Context = quoted
+	p.Parameters = jsontext.Value(`{"a\nb. ":"\u202e` + "\u0085" + `"}`)
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, p)
+	for _, o := range []verify.Options{h.Options(t), {}} {
+		for _, paragraph := range incident.Statement([]*evidence.Record{r}, verify.Record(r, o)) {
+			if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
+				t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
+			}
+		}
+		says(t, statement(r, o), "the context was: "+strconv.Quote(forged), "with the model "+strconv.Quote(p.Model))
+	}
+}
+
+// tried is the trial of jurors who are scripted so.
+func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
+	t.Helper()
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Jurors: jurors, Now: h.Now, Random: h.Random,
+		Settings: jurattest.Settings(jury.MajorityVote)}, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func trialText(t *testing.T, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
+	t.Helper()
+	b := h.Bundle(t, records...)
+	return strings.Join(incident.Statement(b.Records, verify.Bundle(b, o)), "\n\n")
+}
+
+func TestStatementOfTrial(t *testing.T) {
+	h := jurattest.New(t)
+	records := h.Try(t, jury.FinalJudge).Records
+	text := trialText(t, h, h.Options(t), records...)
+	onlyStates(t, text, juryJudged, existedAt, actsUnchanged)
+	says(t, text, "The jury judged safe_pass with", "by final_judge", "Completeness: proved", "Simultaneity: proved",
+		"None of this says that what was said is correct")
+
+	text = trialText(t, h, verify.Options{}, records...)
+	onlyStates(t, text)
+	says(t, text, "The file states the judgment safe_pass", "that this follows from the votes is not proved",
+		"That the acts are their actors' is not proved")
+}
+
+func TestStatementOfCutTrial(t *testing.T) {
+	h := jurattest.New(t)
+	records := h.Try(t, jury.MajorityVote).Records[:4]
+	text := trialText(t, h, h.Options(t), records...)
+	onlyStates(t, text, existedAt, actsUnchanged)
+	says(t, text, "The file holds no judgment.", "Completeness: not proved")
+}
+
+func TestStatementOfRefutedVerdict(t *testing.T) {
+	h := jurattest.New(t)
+	records := h.Try(t, jury.MajorityVote).Records
+	honest := records[len(records)-2]
+	var j jury.Judgment
+	if err := json.Unmarshal(honest.Payload.Response, &j); err != nil {
+		t.Fatal(err)
+	}
+	j.Position, j.Degraded = jury.UnsafeFail, true
+	body, err := jury.EncodeBody(&j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := honest.Payload
+	forged.RecordID, forged.Signers, forged.Response = "", nil, body
+	records = append(slices.Clone(records[:len(records)-2]), h.Seal(t, forged))
+	text := trialText(t, h, h.Options(t), records...)
+	onlyStates(t, text, existedAt, actsUnchanged)
+	says(t, text, "The file states the judgment unsafe_fail", "that this follows from the votes is refuted",
+		"It states that the trial was degraded", "Completeness: refuted")
+}
+
+func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
+	absent := &jurattest.Juror{Err: errors.New("out of order")}
+	present := func() jury.Juror { return &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)} }
+
+	h := jurattest.New(t)
+	records := tried(t, h, []jury.Juror{present(), present(), absent}).Records
+	text := trialText(t, h, h.Options(t), records...)
+	onlyStates(t, text, juryJudged, existedAt, actsUnchanged)
+	says(t, text, "The trial was degraded")
+	if strings.Contains(text, "inconclusive") {
+		t.Errorf("two valid votes, and it says inconclusive:\n%s", text)
+	}
+
+	h = jurattest.New(t)
+	records = tried(t, h, []jury.Juror{present(), absent, absent}).Records
+	text = trialText(t, h, h.Options(t), records...)
+	says(t, text, "The jury judged needs_review", "The trial was degraded", "The trial was inconclusive")
+}
+
+// A false disclosure leaves every signature valid: the statement must not say that the acts are unchanged.
+func TestStatementOfTrialWithFalseDisclosure(t *testing.T) {
+	h := jurattest.New(t)
+	submission := h.Seal(t, evidence.Payload{ActionType: evidence.Submission, AgentID: "submitter", Timestamp: "2026-01-01T00:00:00Z",
+		ChainID: evidence.TrialPrefix + "1", ChainPosition: 1, Case: evidence.DigestOf([]byte("evidence")),
+		Response: jsontext.Value(`{"conversation":[]}`)}, "/response")
+	submission.Disclosures[0].Value = jsontext.Value(`{"conversation":["another"]}`)
+	text := trialText(t, h, h.Options(t), submission)
+	onlyStates(t, text)
+	says(t, text, "That the acts are what was sealed is refuted")
+}
+
+func TestStatementIsTheSameEveryTime(t *testing.T) {
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, output())
+	if diff := cmp.Diff(statement(r, h.Options(t)), statement(r, h.Options(t))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,473 @@
+package installation_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/verify"
+)
+
+// made is an installation that holds a record, closed again.
+func made(t *testing.T) (installation.Config, *evidence.Record) {
+	t.Helper()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, created, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !created {
+		t.Fatal("there was one already")
+	}
+	r := seal(t, i)
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return c, r
+}
+
+func draft(t *testing.T) *evidence.Draft {
+	t.Helper()
+	d, err := evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",
+		Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func seal(t *testing.T, i *installation.Installation) *evidence.Record {
+	t.Helper()
+	d := draft(t)
+	signer, err := i.Keys.Signer(d.Role(), d.Actor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := i.Ledger.Seal(t.Context(), d, []evidence.Signer{signer}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proved, err := i.Ledger.ProveOne(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proved
+}
+
+func open(t *testing.T, c installation.Config) *installation.Installation {
+	t.Helper()
+	i, err := installation.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// tree lists what is under a folder, with modes.
+func tree(t *testing.T, dir string) map[string]fs.FileMode {
+	t.Helper()
+	found := map[string]fs.FileMode{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		found[name] = info.Mode().Perm()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestCreateInPlaces(t *testing.T) {
+	places := map[string]func(t *testing.T, root string) string{
+		"a new folder":            func(_ *testing.T, root string) string { return filepath.Join(root, "data") },
+		"below a new folder":      func(_ *testing.T, root string) string { return filepath.Join(root, "a", "b", "data") },
+		"an empty folder":         func(t *testing.T, root string) string { return mkdir(t, filepath.Join(root, "data")) },
+		"with a slash at the end": func(_ *testing.T, root string) string { return filepath.Join(root, "data") + "/" },
+		"a link to an empty folder": func(t *testing.T, root string) string {
+			link := filepath.Join(root, "link")
+			if err := os.Symlink(mkdir(t, filepath.Join(root, "real")), link); err != nil {
+				t.Skip(err)
+			}
+			return link
+		},
+	}
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			c := installation.Config{Dir: place(t, t.TempDir())}
+			if err := installation.Create(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			open(t, c)
+		})
+	}
+}
+
+func mkdir(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestCreateRefusesWhatIsThere(t *testing.T) {
+	root := t.TempDir()
+	full := mkdir(t, filepath.Join(root, "full"))
+	file := filepath.Join(full, "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, root)
+	for _, dir := range []string{full, file} {
+		err := installation.Create(t.Context(), installation.Config{Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("error %v, want one that names %s", err, dir)
+		}
+	}
+	if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+		t.Errorf("something was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestCreateThatFailsLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := installation.Create(ended, installation.Config{Dir: filepath.Join(root, "data")}); err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(map[string]fs.FileMode{".": 0o755}, tree(t, root)); diff != "" {
+		t.Errorf("left over (-want +got):\n%s", diff)
+	}
+}
+
+func TestCreateConcurrently(t *testing.T) {
+	root := t.TempDir()
+	c := installation.Config{Dir: filepath.Join(root, "data")}
+	const creators = 4
+	errs := make([]error, creators)
+	var wg sync.WaitGroup
+	for n := range creators {
+		wg.Go(func() { errs[n] = installation.Create(t.Context(), c) })
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d of %d made one: %v", made, creators, errs)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("found %v (%v), want the installation alone", entries, err)
+	}
+	seal(t, open(t, c))
+}
+
+func TestOpenOrCreateConcurrently(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	var wg sync.WaitGroup
+	var mu sync.Mutex // held while logs is read or written
+	logs := map[string]bool{}
+	for range 4 {
+		wg.Go(func() {
+			i, _, err := installation.OpenOrCreate(t.Context(), c)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer i.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			logs[i.Ledger.Origin()] = true
+		})
+	}
+	wg.Wait()
+	if len(logs) != 1 {
+		t.Errorf("found the logs %v, want one", logs)
+	}
+}
+
+func TestOpenWhereNoneIs(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{root, filepath.Join(root, "nowhere")} {
+		if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); !errors.Is(err, installation.ErrNone) {
+			t.Errorf("%s: %v, want ErrNone", dir, err)
+		}
+		if _, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil); !errors.Is(err, installation.ErrNone) {
+			t.Errorf("fsck %s: %v, want ErrNone", dir, err)
+		}
+	}
+	if diff := cmp.Diff(map[string]fs.FileMode{".": 0o755}, tree(t, root)); diff != "" {
+		t.Errorf("something was made:\n%s", diff)
+	}
+}
+
+// Parts whose loss or damage keeps an installation shut.
+var parts = []string{"jurat.db", "log.key", "authority/root.pem", "authority/authority.pem", "authority/authority.key"}
+
+func TestOpenNamesWhatIsMissing(t *testing.T) {
+	for _, part := range append([]string{"keys", "authority"}, parts...) {
+		t.Run(part, func(t *testing.T) {
+			c, _ := made(t)
+			if err := os.RemoveAll(filepath.Join(c.Dir, part)); err != nil {
+				t.Fatal(err)
+			}
+			staysShut(t, c, part)
+		})
+	}
+}
+
+func TestOpenNamesWhatIsGarbled(t *testing.T) {
+	for _, part := range append([]string{"checkpoint"}, parts...) {
+		for name, text := range map[string]string{"empty": "", "garbage": "not what belongs here\n"} {
+			if part == "checkpoint" && text == "" {
+				continue // as if there were none: see TestOpenWithoutPublishedCheckpoint
+			}
+			t.Run(part+" "+name, func(t *testing.T) {
+				c, _ := made(t)
+				if err := os.WriteFile(filepath.Join(c.Dir, part), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				staysShut(t, c, part)
+			})
+		}
+	}
+}
+
+// staysShut expects an error that names the part, not ErrNone, and nothing made or changed in its place.
+func staysShut(t *testing.T, c installation.Config, part string) {
+	t.Helper()
+	before := tree(t, c.Dir)
+	for range 2 {
+		i, _, err := installation.OpenOrCreate(t.Context(), c)
+		if err == nil {
+			i.Close()
+			t.Fatal("it opens")
+		}
+		if !strings.Contains(err.Error(), filepath.Join(c.Dir, part)) || errors.Is(err, installation.ErrNone) {
+			t.Errorf("error %q, want one that names %s", err, part)
+		}
+	}
+	after := tree(t, c.Dir)
+	for _, beside := range []string{"jurat.db-shm", "jurat.db-wal"} { // SQLite's own
+		delete(before, beside)
+		delete(after, beside)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("something was made (-before +after):\n%s", diff)
+	}
+}
+
+// Without the published checkpoint nobody can tell whether the database went back in time: it can be read, and takes
+// nothing.
+func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
+	c, r := made(t)
+	if err := os.Remove(filepath.Join(c.Dir, "checkpoint")); err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, c)
+	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+	if err := i.Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
+		t.Errorf("CanAppend: %v, want ErrBehind", err)
+	}
+}
+
+func TestGarbledKeyIsNamed(t *testing.T) {
+	c, _ := made(t)
+	files, err := filepath.Glob(filepath.Join(c.Dir, "keys", "agent", "*.key"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("keys: %v, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, c)
+	if _, err := i.Trust(); err == nil || !strings.Contains(err.Error(), files[0]) {
+		t.Errorf("trust: %v, want an error that names %s", err, files[0])
+	}
+	if _, err := i.Keys.Signer(evidence.RoleAgent, "courier"); err == nil || !strings.Contains(err.Error(), files[0]) {
+		t.Errorf("signer: %v, want an error that names %s, and no new key", err, files[0])
+	}
+}
+
+func TestModes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes there")
+	}
+	c, _ := made(t)
+	public := map[string]bool{"checkpoint": true, "authority/root.pem": true, "authority/authority.pem": true}
+	for name, mode := range tree(t, c.Dir) {
+		info, err := os.Stat(filepath.Join(c.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fs.FileMode(0o600)
+		switch {
+		case info.IsDir():
+			want = 0o700
+		case public[filepath.ToSlash(name)]:
+			want = 0o644 // in a folder that is its owner's alone
+		}
+		if mode != want {
+			t.Errorf("%s has mode %04o, want %04o", name, mode, want)
+		}
+	}
+}
+
+func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes there")
+	}
+	for _, part := range []string{"log.key", "authority/authority.key"} {
+		c, _ := made(t)
+		if err := os.Chmod(filepath.Join(c.Dir, part), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		staysShut(t, c, part)
+	}
+}
+
+func TestTrust(t *testing.T) {
+	c, r := made(t)
+	i := open(t, c)
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := trust.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := verify.ParseTrust(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := parsed.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(doc), string(again)); diff != "" {
+		t.Errorf("parsed and written again (-first +second):\n%s", diff)
+	}
+	for _, key := range parsed.Keys {
+		if key.Custody != verify.ByOperator {
+			t.Errorf("key of %s: custody %s: this installation keeps it", key.Name, key.Custody)
+		}
+	}
+	report := verify.Record(r, verify.Options{Trust: parsed})
+	if report.Outcome != verify.Proved {
+		t.Errorf("outcome %s: %+v", report.Outcome, report.Guarantees)
+	}
+	if clock := report.Times[0].Clock; clock != verify.OperatorClock {
+		t.Errorf("the time is by the clock %q, want the operator's", clock)
+	}
+	if f := report.Of(verify.NonRepudiation); f.Status != verify.NotProved {
+		t.Errorf("non-repudiation is %s, with the operator keeping the key", f.Status)
+	}
+}
+
+// The trust file of one installation proves nothing of another's records.
+func TestTrustOfAnotherInstallation(t *testing.T) {
+	_, r := made(t)
+	other, _ := made(t)
+	trust, err := open(t, other).Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := verify.Record(r, verify.Options{Trust: trust})
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order} {
+		if f := report.Of(g); f.Status != verify.NotProved {
+			t.Errorf("%s: %s, want not proved: %s", g, f.Status, f.Reason)
+		}
+	}
+}
+
+func TestAlgorithms(t *testing.T) {
+	for _, algorithm := range evidence.Algorithms() {
+		c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Algorithm: algorithm}
+		if err := installation.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if r := seal(t, open(t, c)); r.Payload.Signers[0].Algorithm != algorithm {
+			t.Errorf("signed with %s, want %s", r.Payload.Signers[0].Algorithm, algorithm)
+		}
+	}
+}
+
+func TestFsck(t *testing.T) {
+	c, _ := made(t)
+	damages, size, err := installation.Fsck(t.Context(), c, nil)
+	if err != nil || len(damages) != 0 || size != 1 {
+		t.Fatalf("damages %v in %d records, error %v; want a whole log of 1", damages, size, err)
+	}
+}
+
+// A checkpoint of another log is found by the log, and a time stamp of another authority by what is checked beyond it.
+func TestFsckFindsDamage(t *testing.T) {
+	c, _ := made(t)
+	other, _ := made(t)
+	copyFile(t, filepath.Join(other.Dir, "checkpoint"), filepath.Join(c.Dir, "checkpoint"))
+	finds(t, c, ledger.DamagePublished)
+
+	c, _ = made(t)
+	for _, part := range []string{"root.pem", "root.key", "authority.pem", "authority.key"} {
+		copyFile(t, filepath.Join(other.Dir, "authority", part), filepath.Join(c.Dir, "authority", part))
+	}
+	finds(t, c, ledger.DamageCheck) // the time stamp is of an authority that is not this installation's any more
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func finds(t *testing.T, c installation.Config, kind ledger.DamageKind) {
+	t.Helper()
+	damages, _, err := installation.Fsck(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range damages {
+		if d.Kind == kind {
+			return
+		}
+	}
+	t.Errorf("found %v, want %s", damages, kind)
+}

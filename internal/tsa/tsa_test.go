@@ -1,0 +1,227 @@
+package tsa
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/timestamp"
+)
+
+// newAuthority makes an authority whose certificate is valid for an hour from a moment on.
+func newAuthority(t *testing.T, from time.Time) (*timestamp.Authority, *x509.Certificate) {
+	t.Helper()
+	key := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	from = from.UTC().Truncate(time.Second)
+	rootKey, leafKey := key(), key()
+	root, err := timestamp.NewRoot(timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := timestamp.NewCertificate(timestamp.CertificateConfig{Key: leafKey, Serial: big.NewInt(2), NotBefore: from, NotAfter: from.Add(time.Hour)}, root, rootKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root},
+		Now: func() time.Time { return from.Add(time.Minute) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, root
+}
+
+// serve answers queries by what answer makes of them.
+func serve(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// reply sends a reply as an authority does.
+func reply(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", mediaReply)
+	w.Write(body)
+}
+
+func query(t *testing.T, r *http.Request) []byte {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Header.Get("Content-Type") != mediaQuery || r.Method != http.MethodPost {
+		t.Errorf("query: %v, %s %s", err, r.Method, r.Header.Get("Content-Type"))
+	}
+	return body
+}
+
+func newClient(t *testing.T, url string, root *x509.Certificate) *Client {
+	t.Helper()
+	c, err := New(Config{URL: url, Roots: []*x509.Certificate{root}, Timeout: time.Second,
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var imprint = [32]byte{1, 2, 3}
+
+func TestStamp(t *testing.T) {
+	a, root := newAuthority(t, time.Now())
+	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) { reply(w, a.Respond(query(t, r))) }), root)
+	token, err := c.Stamp(t.Context(), imprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := timestamp.Parse(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified, err := u.Verify(imprint, timestamp.Options{Roots: []*x509.Certificate{root}})
+	if err != nil || verified.Nonce == nil || verified.Nonce.BitLen() < 64 {
+		t.Errorf("the token: %v, %+v", err, verified)
+	}
+}
+
+// TestNoGoodAnswer: whatever an authority or somebody in its place answers, only a good token comes through.
+func TestNoGoodAnswer(t *testing.T) {
+	a, root := newAuthority(t, time.Now())
+	other, _ := newAuthority(t, time.Now())
+	respond := func(change func(r *timestamp.Request)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			request, err := timestamp.ParseRequest(query(t, r))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			change(request)
+			token, err := a.Issue(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			response, err := timestamp.MarshalResponse(token)
+			if err != nil {
+				t.Error(err)
+			}
+			reply(w, response)
+		}
+	}
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		want   error
+		cause  error // nil: not looked at
+		asked  int32 // how often
+	}{
+		"garbage":                 {func(w http.ResponseWriter, r *http.Request) { reply(w, []byte("garbage")) }, ErrAnswer, timestamp.ErrMalformed, 1},
+		"nothing":                 {func(w http.ResponseWriter, r *http.Request) { reply(w, nil) }, ErrAnswer, timestamp.ErrMalformed, 1},
+		"too long":                {func(w http.ResponseWriter, r *http.Request) { reply(w, make([]byte, 1<<20)) }, ErrAnswer, nil, 1},
+		"a web page":              {func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, ErrAnswer, nil, 1},
+		"a rejection":             {func(w http.ResponseWriter, r *http.Request) { reply(w, a.Respond([]byte("?"))) }, ErrAnswer, nil, 1},
+		"another request's token": {respond(func(r *timestamp.Request) { r.Imprint[0] ^= 1 }), ErrAnswer, timestamp.ErrImprint, 1},
+		"a wrong nonce":           {respond(func(r *timestamp.Request) { r.Nonce.Add(r.Nonce, big.NewInt(1)) }), ErrAnswer, timestamp.ErrNonce, 1},
+		"no nonce":                {respond(func(r *timestamp.Request) { r.Nonce = nil }), ErrAnswer, timestamp.ErrNonce, 1},
+		"somebody else's token":   {func(w http.ResponseWriter, r *http.Request) { reply(w, other.Respond(query(t, r))) }, ErrAnswer, timestamp.ErrUntrusted, 1},
+		"not found":               {http.NotFound, ErrAnswer, nil, 1},
+		"an error":                {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }, ErrUnavailable, nil, 3},
+		"too many requests":       {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(429) }, ErrUnavailable, nil, 3},
+		"cut off": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			reply(w, []byte{0x30})
+		}, ErrUnavailable, nil, 3},
+		"hanging": {func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, ErrUnavailable, context.DeadlineExceeded, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				tt.answer(w, r)
+			}), root)
+			c.config.Timeout = 200 * time.Millisecond
+			token, err := c.Stamp(t.Context(), imprint)
+			if token != nil || !errors.Is(err, tt.want) || tt.cause != nil && !errors.Is(err, tt.cause) {
+				t.Errorf("%d bytes, error %v; want %v, %v", len(token), err, tt.want, tt.cause)
+			}
+			if asked.Load() != tt.asked {
+				t.Errorf("asked %d times, want %d", asked.Load(), tt.asked)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "tsa http://127.0.0.1") {
+				t.Errorf("the error does not name the authority: %v", err)
+			}
+		})
+	}
+}
+
+func TestExpiredAuthority(t *testing.T) {
+	past, root := newAuthority(t, time.Now().Add(-24*time.Hour))
+	// Its own clock is right: the token is of a time at which the certificate was valid, and says nothing of now.
+	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) { reply(w, past.Respond(query(t, r))) }), root)
+	if _, err := c.Stamp(t.Context(), imprint); !errors.Is(err, ErrAnswer) {
+		t.Errorf("a token of yesterday for a request of now: %v", err)
+	}
+}
+
+func TestAnAuthorityThatComesBack(t *testing.T) {
+	a, root := newAuthority(t, time.Now())
+	var asked atomic.Int32
+	var waits []time.Duration
+	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) < 3 {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		reply(w, a.Respond(query(t, r)))
+	}), root)
+	c.config.Sleep = func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}
+	if _, err := c.Stamp(t.Context(), imprint); err != nil {
+		t.Fatal(err)
+	}
+	if len(waits) != 2 || waits[0] < 7*time.Second || waits[1] > longestPause {
+		t.Errorf("waited %v between attempts", waits)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	_, root := newAuthority(t, time.Now())
+	ctx, cancel := context.WithCancel(t.Context())
+	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		w.WriteHeader(500)
+	}), root)
+	if _, err := c.Stamp(ctx, imprint); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	_, root := newAuthority(t, time.Now())
+	for _, c := range []Config{{}, {URL: "ftp://x", Roots: []*x509.Certificate{root}}, {URL: "http://", Roots: []*x509.Certificate{root}},
+		{URL: "http://tsa.example"}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
