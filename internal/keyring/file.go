@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -53,7 +52,7 @@ func writeKey(file string, head header, private crypto.Signer) error {
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
+	der, err := evidence.MarshalPrivateKey(private)
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
@@ -101,15 +100,11 @@ func (r *Ring) parse(text []byte) (*Key, error) {
 	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
 		return nil, fmt.Errorf("want one PEM block of type %q after the first line", pemType)
 	}
-	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, err := evidence.ParsePrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	signer, ok := private.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("a key of type %T cannot sign", private)
-	}
-	return r.key(head, signer)
+	return r.key(head, private)
 }
 
 func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
@@ -117,7 +112,7 @@ func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	public, err := evidence.MarshalPublicKey(private.Public())
 	if err != nil {
 		return nil, err
 	}

@@ -97,6 +97,10 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 	case evidence.Ed25519:
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
+	case evidence.MLDSA65:
+		var seed [32]byte
+		rand.Read(seed[:]) // never fails
+		return evidence.NewMLDSA65(&seed), nil
 	}
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
