@@ -120,9 +120,15 @@ func report(io stdio, err error) int {
 	return exitCannot
 }
 
+// keyFlags say how an actor's keys are made when it first signs.
+type keyFlags struct {
+	Alg         evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	PostQuantum bool               `name:"pq" help:"Have every actor sign a second time, with ML-DSA-65, which withstands quantum computers. From then on it always does."`
+}
+
 // open opens the data folder, which must be there.
-func (a *app) open(ctx context.Context, algorithm evidence.Algorithm) (*installation.Installation, error) {
-	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
+func (a *app) open(ctx context.Context) (*installation.Installation, error) {
+	i, err := installation.Open(ctx, installation.Config{Dir: a.Data})
 	if errors.Is(err, installation.ErrNone) {
 		return nil, hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
 	}
@@ -130,8 +136,8 @@ func (a *app) open(ctx context.Context, algorithm evidence.Algorithm) (*installa
 }
 
 // openOrCreate opens the data folder, and makes it on first use.
-func (a *app) openOrCreate(ctx context.Context, io stdio, algorithm evidence.Algorithm) (*installation.Installation, error) {
-	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: algorithm})
+func (a *app) openOrCreate(ctx context.Context, io stdio, keys keyFlags) (*installation.Installation, error) {
+	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys.Alg, PostQuantum: keys.PostQuantum})
 	if created && err == nil {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", a.Data)
 	}

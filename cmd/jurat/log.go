@@ -18,7 +18,7 @@ type logCmd struct {
 
 // with runs something on the open installation.
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) (err error) {
-	i, err := a.open(ctx, "")
+	i, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ fingerprint of it all. Give the file to those who verify, and the fingerprint ov
 
 // Run prints the trust file.
 func (*trustCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
-	i, err := a.open(ctx, "")
+	i, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,27 +23,33 @@ import (
 
 const (
 	extension = ".key"
+	secondKey = ".second"     // before the extension: no name of an actor puts a point there
 	pemType   = "PRIVATE KEY" // RFC 5958
 )
 
 // header is the line above the PEM block.
 type header struct {
-	Name    string        `json:"name"`
-	Role    evidence.Role `json:"role"`
-	Created time.Time     `json:"created"`
+	Name    string         `json:"name"`
+	Role    evidence.Role  `json:"role"`
+	Created time.Time      `json:"created"`
+	With    evidence.KeyID `json:"with,omitzero"`
 }
 
-// file names an actor's key file: readable, and different for names that a file system might take for the same.
-func (r *Ring) file(role evidence.Role, name string) string {
+// file names a key file: readable, and different for names that a file system might take for the same.
+func (r *Ring) file(at place) string {
 	const readable = 60 // bytes of the name that are kept, well inside every file system's limit
 	safe := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", c) {
 			return c
 		}
 		return '_'
-	}, name)
-	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(r.config.Dir, string(role), safe[:min(len(safe), readable)]+"-"+hex.EncodeToString(sum[:4])+extension)
+	}, at.name)
+	sum := sha256.Sum256([]byte(at.name))
+	base := safe[:min(len(safe), readable)] + "-" + hex.EncodeToString(sum[:4])
+	if at.second {
+		base += secondKey
+	}
+	return filepath.Join(r.config.Dir, string(at.role), base+extension)
 }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
@@ -118,5 +124,5 @@ func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
 	}
 	info := signer.Info()
 	return &Key{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
-		Created: head.Created, signer: signer}, nil
+		Created: head.Created, With: head.With, signer: signer}, nil
 }
