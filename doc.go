@@ -32,7 +32,7 @@
 // Internal:
 //
 //	atomicfile    files that are there whole or not at all
-//	keyring       one key pair per actor and role, in files of mode 0600
+//	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it, in files of mode 0600
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation

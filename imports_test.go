@@ -22,11 +22,12 @@ const (
 	jsonLibrary = "github.com/go-json-experiment/json/"
 	cryptobyte  = "golang.org/x/crypto/cryptobyte"
 	logHashing  = "golang.org/x/mod/sumdb/"
+	postQuantum = "github.com/cloudflare/circl/sign/mldsa/mldsa65" // of a large library, this algorithm
 )
 
 var importRules = []importRule{
-	{"jurat/evidence", []string{jsonLibrary, cryptobyte + "/", logHashing},
-		"the format knows nothing that is built on it, and compiles to WebAssembly"},
+	{"jurat/evidence", []string{jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
+		"the format knows nothing that is built on it, and compiles to WebAssembly; ML-DSA, which Go has not, is a signature like the others"},
 	{"jurat/timestamp", []string{cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 )
 
 // benchPayload is the audit model's example with texts that make it 2 KiB.
@@ -113,6 +115,28 @@ func BenchmarkVerify(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkBareMLDSA is the library alone, to hold BenchmarkSign and BenchmarkVerify against.
+func BenchmarkBareMLDSA(b *testing.B) {
+	private := testKey(b, MLDSA65).(*mldsa65.PrivateKey)
+	public := private.Public().(*mldsa65.PublicKey)
+	canonical := benchRecord(b, testSigner(b, MLDSA65)).Canonical()
+	signature := make([]byte, mldsa65.SignatureSize)
+	b.Run("sign", func(b *testing.B) {
+		for b.Loop() {
+			if err := mldsa65.SignTo(private, canonical, nil, false, signature); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if !mldsa65.Verify(public, canonical, nil, signature) {
+				b.Fatal("bad signature")
+			}
+		}
+	})
 }
 
 // BenchmarkParseBundle reads 100 records of 2 KiB.

@@ -91,9 +91,12 @@
 //	RS256    RSASSA-PKCS1-v1_5 with SHA-256, modulus of 2048 to 8192 bits
 //	ES256    ECDSA on P-256 with SHA-256, strict DER, low S
 //	Ed25519  pure, 64 bytes; no key of small order
+//	ML-DSA-65
+//	         FIPS 204, pure, with an empty context, 3309 bytes; no key with t1 = 0
 //
-// Each is over the canonical payload, which names them all in signers, so that none can be stripped. A key's id is the
-// digest of its SubjectPublicKeyInfo in DER. What a time-stamping authority stamps is the SHA-256 of the signatures, one
+// Each is over the canonical payload, which names them all in signers, so that none can be stripped. ML-DSA-65, which is
+// to withstand quantum computers, is normally the second of two. A key's id is the digest of its SubjectPublicKeyInfo in
+// DER. What a time-stamping authority stamps is the SHA-256 of the signatures, one
 // after the other. Records refer to each other by the digest of the payload.
 //
 // # Commitments

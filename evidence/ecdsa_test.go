@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// TestDeterministic checks that without randomness ECDSA is that of RFC 6979, and the others are as they always are.
+// TestDeterministic checks that without randomness ECDSA is that of RFC 6979, and the others do not vary either.
 func TestDeterministic(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		first, _ := testSigner(t, algorithm).Sign([]byte("payload"))

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"crypto"
-	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"os"
@@ -25,6 +24,7 @@ var keyFiles = map[Algorithm]string{
 	ES256:   "worthless-test-key-es256.pem",
 	RS256:   "worthless-test-key-rs256.pem",
 	Ed25519: "worthless-test-key-ed25519.pem",
+	MLDSA65: "worthless-test-key-mldsa65.pem", // the example of RFC 9881, appendix C.1.2
 }
 
 func testKey(t testing.TB, algorithm Algorithm) crypto.Signer {
@@ -34,11 +34,11 @@ func testKey(t testing.TB, algorithm Algorithm) crypto.Signer {
 	if block == nil {
 		t.Fatalf("the key for %s is not PEM", algorithm)
 	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, err := ParsePrivateKey(block.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key.(crypto.Signer)
+	return key
 }
 
 func testSigner(t testing.TB, algorithm Algorithm) Signer {

@@ -1,19 +1,18 @@
 package evidence
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
 
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
@@ -22,24 +21,21 @@ import (
 type Algorithm string
 
 const (
-	RS256   Algorithm = "RS256"   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
-	ES256   Algorithm = "ES256"   // ECDSA on P-256 with SHA-256, strict DER, low S
-	Ed25519 Algorithm = "Ed25519" // RFC 8032, pure, over the canonical bytes themselves
+	RS256   Algorithm = "RS256"     // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
+	ES256   Algorithm = "ES256"     // ECDSA on P-256 with SHA-256, strict DER, low S
+	Ed25519 Algorithm = "Ed25519"   // RFC 8032, pure, over the canonical bytes themselves
+	MLDSA65 Algorithm = "ML-DSA-65" // FIPS 204, pure, over the canonical bytes themselves, with an empty context
 )
 
 // Algorithms lists every algorithm, in the order in which they are shown.
-func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519} }
+func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
 
-const (
-	minRSABits = 2048
-	maxRSABits = 8192 // a larger key only makes a verifier work for an attacker
-)
+// PostQuantum reports whether the algorithm is made to withstand quantum computers. Such a signature is best given beside
+// one of another algorithm: what is young may fall to an ordinary computer.
+func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 
 // ErrSignature is in the chain of every error about a signature that its key did not make.
 var ErrSignature = errors.New("the signature is not this key's over this payload")
-
-// KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
-type KeyID = Digest
 
 // SignerInfo names, inside the signed payload, one signature that the record must have.
 type SignerInfo struct {
@@ -54,8 +50,9 @@ type Signer interface {
 	Sign(canonical []byte) ([]byte, error)
 }
 
-// NewSigner makes a Signer of a private key: *rsa.PrivateKey, *ecdsa.PrivateKey on P-256, ed25519.PrivateKey, or
-// anything that signs for such a public key (an HSM). A nil random makes ECDSA deterministic (RFC 6979).
+// NewSigner makes a Signer of a private key: *rsa.PrivateKey, *ecdsa.PrivateKey on P-256, ed25519.PrivateKey, what
+// NewMLDSA65 returns, or anything that signs for such a public key (an HSM). A nil random makes ECDSA (RFC 6979) and
+// ML-DSA (FIPS 204, section 3.4) deterministic.
 func NewSigner(key crypto.Signer, random io.Reader) (Signer, error) {
 	algorithm, err := AlgorithmOf(key.Public())
 	if err != nil {
@@ -77,8 +74,11 @@ type keySigner struct {
 func (s *keySigner) Info() SignerInfo { return s.info }
 
 func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
-	if s.info.Algorithm == Ed25519 {
+	switch s.info.Algorithm {
+	case Ed25519:
 		return s.key.Sign(s.random, canonical, crypto.Hash(0))
+	case MLDSA65:
+		return signMLDSA(s.key, s.random, canonical)
 	}
 	digest := sha256.Sum256(canonical)
 	signature, err := s.key.Sign(s.random, digest[:], crypto.SHA256)
@@ -86,53 +86,6 @@ func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
 		return signature, err
 	}
 	return lowS(signature)
-}
-
-// AlgorithmOf says how a key of this kind signs, and refuses keys that are too weak or of another kind.
-func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
-	switch key := public.(type) {
-	case *rsa.PublicKey:
-		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
-			return "", fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minRSABits, maxRSABits)
-		}
-		return RS256, nil
-	case *ecdsa.PublicKey:
-		if key.Curve != elliptic.P256() {
-			return "", fmt.Errorf("an ECDSA key on %s: want P-256", key.Curve.Params().Name)
-		}
-		return ES256, nil
-	case ed25519.PublicKey:
-		if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
-			return "", errors.New("an Ed25519 key that is no key, or under which one signature fits many payloads")
-		}
-		return Ed25519, nil
-	}
-	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256 or Ed25519", public)
-}
-
-// KeyIDOf returns the key's id.
-func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return KeyID{}, fmt.Errorf("encoding public key: %w", err)
-	}
-	return DigestOf(der), nil
-}
-
-// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads, in the one encoding that has the key's id.
-func ParsePublicKey(der []byte) (crypto.PublicKey, error) {
-	public, err := x509.ParsePKIXPublicKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("parsing public key: %w", err)
-	}
-	if _, err := AlgorithmOf(public); err != nil {
-		return nil, err
-	}
-	again, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil || !bytes.Equal(again, der) {
-		return nil, errors.New("parsing public key: not the DER encoding of this key")
-	}
-	return public, nil
 }
 
 // CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
@@ -159,6 +112,8 @@ func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 		ok = ecdsa.VerifyASN1(key, digest[:], signature)
 	case ed25519.PublicKey:
 		ok = ed25519.Verify(key, canonical, signature)
+	case *mldsa65.PublicKey:
+		ok = mldsa65.Verify(key, canonical, nil, signature)
 	}
 	if !ok {
 		return ErrSignature

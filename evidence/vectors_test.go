@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,7 +66,7 @@ type recordVector struct {
 	Algorithms []Algorithm `json:"algorithms"`
 	Canonical  string      `json:"canonical"` // file: the bytes that are signed
 	Digest     Digest      `json:"digest"`
-	Signatures []string    `json:"signatures"` // hexadecimal; ECDSA by RFC 6979
+	Signatures []string    `json:"signatures"` // hexadecimal; ECDSA by RFC 6979, ML-DSA deterministic
 	Imprint    string      `json:"imprint"`    // hexadecimal
 	LogCounts  LogCounts   `json:"log_counts"` // what the log counted
 	LogEntry   string      `json:"log_entry"`  // file
@@ -90,6 +91,8 @@ var vectorPlan = []recordVector{
 	{Name: "chain-step-2", Draft: "../source/chain-step-2.json", Algorithms: []Algorithm{Ed25519}},
 	{Name: "every-kind-of-value", Draft: "every-kind-of-value.draft.json", Algorithms: []Algorithm{Ed25519},
 		Apart: []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}},
+	{Name: "action-ml-dsa-65", Draft: "../source/action.json", Algorithms: []Algorithm{MLDSA65}},
+	{Name: "action-second-signature", Draft: "../source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
 }
 
 // makeVectors makes every file of testdata/vectors.
@@ -103,7 +106,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	}
 	bundle, inBundle := &Bundle{}, bundleVector{Name: "chain", File: "chain.bundle.json"}
 	for i, v := range vectorPlan {
-		v.RecordID, v.Time = testID[:len(testID)-1]+string(rune('1'+i)), FormatTime(testTime)
+		v.RecordID, v.Time = testID[:len(testID)-1]+strconv.FormatInt(int64(i+1), 16), FormatTime(testTime)
 		r := sealVector(t, &v, files)
 		m.Records = append(m.Records, v)
 		if r.Payload.ActionType == ChainStep {

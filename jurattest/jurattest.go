@@ -7,13 +7,14 @@ package jurattest
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/sha256"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -100,34 +101,55 @@ func (m mockStamper) Stamp(_ context.Context, imprint [32]byte) ([][]byte, error
 	return [][]byte{token}, err
 }
 
-// Keys gives every actor a key that follows from its role and name.
+// Keys gives every actor a key that follows from its role and name, and with PostQuantum a second one.
 type Keys struct {
+	PostQuantum bool // to be set before the first key is given out: trust has no record of keys that once signed alone
+
 	whose string
 	mu    sync.Mutex // held while made is read or written
 	made  map[evidence.KeyID]verify.Key
 }
 
-// Signer implements what a trial needs of keys.
-func (k *Keys) Signer(role evidence.Role, name string) (evidence.Signer, error) {
+// Signers implements what a trial needs of keys.
+func (k *Keys) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
 	seed := sha256.Sum256([]byte(k.whose + "jurattest: a worthless key\x00" + string(role) + "\x00" + name))
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
-	signer, err := evidence.NewSigner(private, nil)
-	if err != nil {
-		return nil, err
+	keys := []crypto.Signer{private}
+	if k.PostQuantum {
+		second := sha256.Sum256(append(seed[:], "and a second one"...))
+		keys = append(keys, evidence.NewMLDSA65(&second))
 	}
-	public, err := x509.MarshalPKIXPublicKey(private.Public())
-	if err != nil {
-		return nil, err
-	}
+	return k.give(verify.Key{Name: name, Role: role, Custody: verify.ByOperator}, keys)
+}
+
+// give makes signers of an actor's keys, and notes that each signs with the others.
+func (k *Keys) give(whose verify.Key, keys []crypto.Signer) ([]evidence.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	info := signer.Info()
-	k.made[info.KeyID] = verify.Key{Name: name, Role: role, Algorithm: info.Algorithm, KeyID: info.KeyID,
-		PublicKey: public, Custody: verify.ByOperator}
-	return signer, nil
+	var signers []evidence.Signer
+	var ids []evidence.KeyID
+	for _, private := range keys {
+		signer, err := evidence.NewSigner(private, nil)
+		if err != nil {
+			return nil, err
+		}
+		key, info := whose, signer.Info()
+		if key.PublicKey, err = evidence.MarshalPublicKey(private.Public()); err != nil {
+			return nil, err
+		}
+		key.Algorithm, key.KeyID = info.Algorithm, info.KeyID
+		k.made[info.KeyID] = key
+		signers, ids = append(signers, signer), append(ids, info.KeyID)
+	}
+	for _, id := range ids {
+		key := k.made[id]
+		key.With = slices.DeleteFunc(slices.Clone(ids), func(other evidence.KeyID) bool { return other == id })
+		k.made[id] = key
+	}
+	return signers, nil
 }
 
 // Trust is the trust file of the House: every key that it has given out so far, the mock authority, the log. It takes
@@ -154,14 +176,14 @@ func (h *House) Options(t testing.TB) verify.Options {
 	return verify.Options{Trust: h.Trust(t), UnsafeAllowMock: true}
 }
 
-// Seal seals a payload with the key of its actor.
+// Seal seals a payload with the keys of its actor.
 func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()
 	draft, err := evidence.NewDraft(p)
 	check(t, err)
-	signer, err := h.Keys.Signer(draft.Role(), draft.Actor())
+	signers, err := h.Keys.Signers(draft.Role(), draft.Actor())
 	check(t, err)
-	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}, apart)
+	r, err := h.Ledger.Seal(t.Context(), draft, signers, apart)
 	check(t, err)
 	return r
 }

@@ -65,8 +65,32 @@ func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
 	case !timed && !key.NotAfter.IsZero():
 		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
+	c.together(r, key, at, timed)
 	if key.Custody != ByOwner {
 		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
+	}
+}
+
+// together asks whether the keys signed that must sign beside this one. A record that does not name them has lost its
+// further signatures before it was sealed: whoever can forge the one that is left made it. Whether those that are named
+// are valid is asked of each.
+func (c *check) together(r *evidence.Record, key *Key, at time.Time, timed bool) {
+	if timed && at.Before(key.WithFrom) {
+		return
+	}
+	for _, id := range key.With {
+		if slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id }) {
+			continue
+		}
+		if !timed && !key.WithFrom.IsZero() {
+			c.doubt(Authentication, "second-signature", r, "the key %s has to sign it, too, from %s on; it has not, and the time of signing is not proved",
+				id, utc(key.WithFrom))
+			continue
+		}
+		for _, g := range []Guarantee{Authentication, NonRepudiation} {
+			c.refute(g, "second-signature", r, "the key of %s %q signs only together with the key %s, which has not signed",
+				key.Role, key.Name, id)
+		}
 	}
 }
 

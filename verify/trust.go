@@ -37,6 +37,8 @@ type Key struct {
 	Custody   Custody            `json:"custody"`
 	NotBefore time.Time          `json:"not_before,omitzero"` // the key signed nothing earlier; zero: no limit
 	NotAfter  time.Time          `json:"not_after,omitzero"`  // the key signs nothing later; zero: no limit
+	With      []evidence.KeyID   `json:"with,omitempty"`      // the actor's other keys that must sign whatever this one signs
+	WithFrom  time.Time          `json:"with_from,omitzero"`  // they must from this time on; zero: they always had to
 
 	public crypto.PublicKey
 }
@@ -95,6 +97,11 @@ func (t *Trust) prepare() error {
 		}
 		seen[t.Keys[i].KeyID] = true
 	}
+	for i := range t.Keys {
+		if err := t.prepareWith(&t.Keys[i]); err != nil {
+			return fmt.Errorf("reading trust file: keys/%d: %w", i, err)
+		}
+	}
 	for i := range t.Authorities {
 		if err := t.Authorities[i].prepare(); err != nil {
 			return fmt.Errorf("reading trust file: authorities/%d: %w", i, err)
@@ -135,6 +142,28 @@ func (k *Key) prepare() (err error) {
 	}
 	if !k.NotAfter.IsZero() && k.NotAfter.Before(k.NotBefore) {
 		return errors.New("not_after is before not_before")
+	}
+	return nil
+}
+
+// prepareWith refuses demands for further signatures that no record could fulfil.
+func (t *Trust) prepareWith(k *Key) error {
+	if k.With != nil && len(k.With) == 0 {
+		return errors.New("with is empty; leave it out if the key signs alone")
+	}
+	if len(k.With) == 0 && !k.WithFrom.IsZero() {
+		return errors.New("with_from says from when, but there is no with")
+	}
+	for i, id := range k.With {
+		other := t.Key(id)
+		switch {
+		case other == nil:
+			return fmt.Errorf("with: the trust file has no key %s", id)
+		case id == k.KeyID || slices.Contains(k.With[:i], id):
+			return fmt.Errorf("with: the key %s is the same, or there twice", id)
+		case other.Name != k.Name || other.Role != k.Role:
+			return fmt.Errorf("with: the key %s is that of %s %q", id, other.Role, other.Name)
+		}
 	}
 	return nil
 }

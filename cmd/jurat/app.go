@@ -133,10 +133,15 @@ func (a *app) with(ctx context.Context, do func(*installation.Installation) erro
 	return closing(do(i), i.Close())
 }
 
-// withNew does something on the installation in the data folder, which it makes on first use. Keys that are made while
-// it is done are of this algorithm.
-func (a *app) withNew(ctx context.Context, io stdio, keys evidence.Algorithm, do func(*installation.Installation) error) error {
-	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys})
+// keyFlags say how an actor's keys are made when it first signs.
+type keyFlags struct {
+	Alg         evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	PostQuantum bool               `name:"pq" help:"Have every actor sign a second time, with ML-DSA-65, which withstands quantum computers. From then on it always does."`
+}
+
+// withNew does something on the installation in the data folder, which it makes on first use.
+func (a *app) withNew(ctx context.Context, io stdio, keys keyFlags, do func(*installation.Installation) error) error {
+	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys.Alg, PostQuantum: keys.PostQuantum})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ itself, each record of a case file to a folder of its own.
 The public keys and the authorities' roots come from the trust file, not from the records: a key that comes with what it
 vouches for vouches for nothing.
 
+OpenSSL knows ML-DSA-65 since version 3.5. Such a signature is written, too (as public-2.pem and signature-2.bin, if it is
+the second), and the command that checks it is there as a comment.
+
     jurat export case.jurat --openssl check && sh check/verify.sh`
 }
 
@@ -58,7 +61,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
-		fmt.Fprintf(&all, "(cd %s && %s)\n", quote("./"+folder), strings.Join(commands, " && "))
+		all.WriteString(inFolder(folder, commands))
 	}
 	if err := writeScript(c.OpenSSL, all.String()); err != nil {
 		return err
@@ -67,10 +70,40 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return err
 }
 
-// writeScript writes the commands as a program that stops at the first that fails.
+// A command checks something with openssl.
+type command struct {
+	line  string
+	newer bool // an OpenSSL before 3.5 cannot run it
+}
+
+// needsNewer is the comment before a command that most machines cannot run yet.
+const needsNewer = "# ML-DSA-65 needs OpenSSL 3.5: "
+
+// inFolder writes commands as lines of a shell script, those that need a newer OpenSSL as comments.
+func inFolder(folder string, commands []command) string {
+	lines := ""
+	var run []string
+	for _, c := range commands {
+		if c.newer {
+			lines += fmt.Sprintf("%s(cd %s && %s)\n", needsNewer, quote("./"+folder), c.line)
+			continue
+		}
+		run = append(run, c.line)
+	}
+	if len(run) > 0 {
+		lines += fmt.Sprintf("(cd %s && %s)\n", quote("./"+folder), strings.Join(run, " && "))
+	}
+	return lines
+}
+
+// writeScript writes the commands as a program that stops at the first that fails, and never says more than it checked.
 func writeScript(folder, commands string) error {
 	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
-	return os.WriteFile(filepath.Join(folder, "verify.sh"), []byte(head+commands+"echo all verified\n"), 0o755)
+	end := "echo all verified\n"
+	if strings.Contains(commands, needsNewer) {
+		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5\n"
+	}
+	return os.WriteFile(filepath.Join(folder, "verify.sh"), []byte(head+commands+end), 0o755)
 }
 
 func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err error) {
@@ -101,7 +134,7 @@ func openRecords(doc []byte) ([]*evidence.Record, error) {
 }
 
 // exportRecord writes one record's folder and returns the commands that check it there.
-func exportRecord(folder string, r *evidence.Record, trust *verify.Trust) ([]string, error) {
+func exportRecord(folder string, r *evidence.Record, trust *verify.Trust) ([]command, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -116,8 +149,8 @@ func exportRecord(folder string, r *evidence.Record, trust *verify.Trust) ([]str
 	return append(commands, stamps...), err
 }
 
-func exportSignatures(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]string, error) {
-	commands := []string{}
+func exportSignatures(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]command, error) {
+	var commands []command
 	err := put("payload.json", r.Canonical())
 	for i, signer := range r.Payload.Signers {
 		key := trust.Key(signer.KeyID)
@@ -128,7 +161,7 @@ func exportSignatures(r *evidence.Record, trust *verify.Trust, put func(string, 
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
 		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
 			put(signature, r.Signatures[i]))
-		commands = append(commands, verifyCommand(signer.Algorithm, public, signature))
+		commands = append(commands, command{verifyCommand(signer.Algorithm, public, signature), signer.Algorithm == evidence.MLDSA65})
 	}
 	return commands, err
 }
@@ -142,14 +175,14 @@ func numbered(name string, i int, extension string) string {
 }
 
 func verifyCommand(algorithm evidence.Algorithm, public, signature string) string {
-	if algorithm == evidence.Ed25519 {
+	if algorithm == evidence.Ed25519 || algorithm == evidence.MLDSA65 { // which sign the payload itself
 		return fmt.Sprintf("openssl pkeyutl -verify -pubin -inkey %s -rawin -in payload.json -sigfile %s", public, signature)
 	}
 	return fmt.Sprintf("openssl dgst -sha256 -verify %s -signature %s payload.json", public, signature)
 }
 
 // exportTokens writes each token as the response it came in, which is what openssl reads by default.
-func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]string, error) {
+func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]command, error) {
 	var roots bytes.Buffer
 	for _, authority := range trust.Authorities {
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
@@ -162,12 +195,12 @@ func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []by
 		stamped = "signatures.bin"
 		err = put(stamped, bytes.Join(r.Signatures, nil))
 	}
-	var commands []string
+	var commands []command
 	for i, stamp := range r.Timestamps {
 		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
 		name := numbered("token", i, ".tsr")
 		err = errors.Join(err, wrapErr, put(name, response))
-		commands = append(commands, fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name))
+		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name)})
 	}
 	return commands, errors.Join(err, put("authority.pem", roots.Bytes()))
 }

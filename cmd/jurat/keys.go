@@ -15,7 +15,7 @@ import (
 
 type keysCmd struct {
 	List keysListCmd `cmd:"" default:"withargs" help:"List every key of this installation."`
-	New  keysNewCmd  `cmd:"" help:"Make the key of an actor who has none yet."`
+	New  keysNewCmd  `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
 }
 
 type keysListCmd struct {
@@ -56,7 +56,7 @@ func printKeys(io stdio, asJSON bool, lines []keyLine) error {
 	}
 	p := newPage(io.out)
 	for _, k := range lines {
-		p.line("%-10s %-8s %s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, inert(k.Name))
+		p.line("%-10s %-9s %s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, inert(k.Name))
 	}
 	return p.err
 }
@@ -64,12 +64,12 @@ func printKeys(io stdio, asJSON bool, lines []keyLine) error {
 type keysNewCmd struct {
 	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge or clerk." enum:"agent,reviewer,submitter,juror,judge,clerk"`
 	Name string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
 }
 
 // Run makes a key.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
+	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
 		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
 		if errors.Is(err, keyring.ErrExists) {
 			return hint(err, "'jurat keys list' shows it")

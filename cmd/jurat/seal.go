@@ -9,8 +9,8 @@ import (
 )
 
 type sealCmd struct {
-	File string             `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
-	Alg  evidence.Algorithm `name:"key-alg" help:"Algorithm of a key made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	File string `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
+	keyFlags
 }
 
 // Help is shown by 'jurat seal --help'.
@@ -18,6 +18,9 @@ func (*sealCmd) Help() string {
 	return `Reads an Agent Evidence Payload, completes it, signs it with the key of the agent that agent_id names (made when the
 agent first signs; a human_review is signed with the key of its reviewer_id), has it time-stamped, appends it to the
 log, and prints the sealed record. Nothing is printed before it is durable.
+
+With --pq the actor signs twice, and ever after: the second time with ML-DSA-65, which withstands quantum computers. The
+trust file then says that neither key signs alone.
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
            "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json`
@@ -37,12 +40,12 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(fmt.Errorf("refusing payload: field action_type: %s is for the %s of a trial", draft.ActionType, role),
 			"acts of a trial are sealed by 'jurat trial' alone")
 	}
-	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
-		signer, err := i.Keys.Signer(draft.Role(), draft.Actor())
+	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
+		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
 		if err != nil {
 			return err
 		}
-		sealed, err := i.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
+		sealed, err := i.Ledger.Seal(ctx, draft, signers, nil)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/installation"
 	"jurat/internal/juror"
@@ -19,15 +18,15 @@ import (
 )
 
 type trialCmd struct {
-	Case          string             `arg:"" help:"A folder with agent-card.json and conversation.json."`
-	Jurors        string             `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
-	Method        jury.Method        `help:"How phase 3 decides: majority_vote, weighted_average or final_judge." default:"final_judge" enum:"majority_vote,weighted_average,final_judge" env:"JURY_FINAL_JUDGMENT_METHOD"`
-	Rounds        int                `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
-	Threshold     float64            `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
-	Collaborative bool               `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
-	Alg           evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
-	Out           string             `help:"The case file. Default: in the data folder, named for the trial."`
-	JSON          bool               `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
+	Case          string      `arg:"" help:"A folder with agent-card.json and conversation.json."`
+	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
+	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average or final_judge." default:"final_judge" enum:"majority_vote,weighted_average,final_judge" env:"JURY_FINAL_JUDGMENT_METHOD"`
+	Rounds        int         `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
+	Threshold     float64     `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
+	Collaborative bool        `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
+	Out           string      `help:"The case file. Default: in the data folder, named for the trial."`
+	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
+	keyFlags
 }
 
 // Help is shown by 'jurat trial --help'.
@@ -54,7 +53,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := config.Settings.Validate(); err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, c.Alg, func(i *installation.Installation) error {
+	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
 		config.Ledger, config.Keys = i.Ledger, i.Keys
 		return c.try(ctx, a, io, i, config, on)
 	})

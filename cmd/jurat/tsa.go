@@ -36,7 +36,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, "", func(*installation.Installation) error {
+	return a.withNew(ctx, io, keyFlags{}, func(*installation.Installation) error {
 		return installation.AddOutside(ctx, installation.Config{Dir: a.Data},
 			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy})
 	})

@@ -29,10 +29,11 @@ import (
 
 // Config is what an installation is opened with.
 type Config struct {
-	Dir       string             // the data folder
-	Algorithm evidence.Algorithm // of keys made from now on; "": ES256
-	Now       func() time.Time   // nil: time.Now
-	Random    io.Reader          // of record ids; nil: crypto/rand
+	Dir         string             // the data folder
+	Algorithm   evidence.Algorithm // of first keys made from now on; "": ES256
+	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only who has such a key
+	Now         func() time.Time   // nil: time.Now
+	Random      io.Reader          // of record ids; nil: crypto/rand
 }
 
 // An Installation is an open data folder.
@@ -166,7 +167,8 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, err)
 	}
 	i = &Installation{Dir: c.Dir}
-	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm, Now: c.Now}); err != nil {
+	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm,
+		PostQuantum: c.PostQuantum, Now: c.Now}); err != nil {
 		return nil, config, err
 	}
 	if i.authority, err = openAuthority(filepath.Join(c.Dir, clockFolder), clock(c)); err != nil {
@@ -285,15 +287,40 @@ func (i *Installation) Trust() (*verify.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &verify.Trust{Format: verify.TrustFormat, Logs: []string{i.log.public},
+	t := &verify.Trust{Format: verify.TrustFormat, Keys: trustedKeys(keys), Logs: []string{i.log.public},
 		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...)}
-	for _, k := range keys {
-		t.Keys = append(t.Keys, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID,
-			PublicKey: k.PublicKey, Custody: verify.ByOperator, NotBefore: k.Created})
-	}
 	doc, err := t.Marshal()
 	if err != nil {
 		return nil, err
 	}
 	return verify.ParseTrust(doc) // what is given out is what would be accepted
+}
+
+// settling is how long after an actor got its second key records are still accepted that only the first has signed: those
+// that were under way, and those that another clock has stamped.
+const settling = time.Minute
+
+// trustedKeys says whose keys they are, and which sign only together. The second key of an actor never signs alone.
+func trustedKeys(keys []*keyring.Key) []verify.Key {
+	type actor struct {
+		role evidence.Role
+		name string
+	}
+	first := map[actor]int{} // the place of an actor's first key, which is listed before its second
+	var trusted []verify.Key
+	for i, k := range keys {
+		trusted = append(trusted, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID,
+			PublicKey: k.PublicKey, Custody: verify.ByOperator, NotBefore: k.Created})
+		at, second := first[actor{k.Role, k.Name}]
+		if !second {
+			first[actor{k.Role, k.Name}] = i
+			continue
+		}
+		trusted[i].With = []evidence.KeyID{keys[at].KeyID}
+		trusted[at].With = []evidence.KeyID{k.KeyID}
+		if keys[at].With != k.KeyID {
+			trusted[at].WithFrom = k.Created.Add(settling)
+		}
+	}
+	return trusted
 }

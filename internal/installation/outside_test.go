@@ -70,11 +70,11 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := i.Keys.Signer(evidence.RoleAgent, "a")
+	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}, nil)
+	return i.Ledger.Seal(t.Context(), draft, signers, nil)
 }
 
 // TestOutsideAuthority: it stamps beside the operator's clock, a reader may trust it alone, and without it nothing is

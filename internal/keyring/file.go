@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -24,27 +23,33 @@ import (
 
 const (
 	extension = ".key"
+	secondKey = ".second"     // before the extension: no name of an actor puts a point there
 	pemType   = "PRIVATE KEY" // RFC 5958
 )
 
 // header is the line above the PEM block.
 type header struct {
-	Name    string        `json:"name"`
-	Role    evidence.Role `json:"role"`
-	Created time.Time     `json:"created"`
+	Name    string         `json:"name"`
+	Role    evidence.Role  `json:"role"`
+	Created time.Time      `json:"created"`
+	With    evidence.KeyID `json:"with,omitzero"`
 }
 
-// file names an actor's key file: readable, and different for names that a file system might take for the same.
-func (r *Ring) file(role evidence.Role, name string) string {
+// file names a key file: readable, and different for names that a file system might take for the same.
+func (r *Ring) file(at place) string {
 	const readable = 60 // bytes of the name that are kept, well inside every file system's limit
 	safe := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", c) {
 			return c
 		}
 		return '_'
-	}, name)
-	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(r.config.Dir, string(role), safe[:min(len(safe), readable)]+"-"+hex.EncodeToString(sum[:4])+extension)
+	}, at.name)
+	sum := sha256.Sum256([]byte(at.name))
+	base := safe[:min(len(safe), readable)] + "-" + hex.EncodeToString(sum[:4])
+	if at.second {
+		base += secondKey
+	}
+	return filepath.Join(r.config.Dir, string(at.role), base+extension)
 }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
@@ -53,7 +58,7 @@ func writeKey(file string, head header, private crypto.Signer) error {
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
+	der, err := evidence.MarshalPrivateKey(private)
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
@@ -101,15 +106,11 @@ func (r *Ring) parse(text []byte) (*Key, error) {
 	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
 		return nil, fmt.Errorf("want one PEM block of type %q after the first line", pemType)
 	}
-	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, err := evidence.ParsePrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	signer, ok := private.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("a key of type %T cannot sign", private)
-	}
-	return r.key(head, signer)
+	return r.key(head, private)
 }
 
 func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
@@ -117,11 +118,11 @@ func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	public, err := evidence.MarshalPublicKey(private.Public())
 	if err != nil {
 		return nil, err
 	}
 	info := signer.Info()
 	return &Key{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
-		Created: head.Created, signer: signer}, nil
+		Created: head.Created, With: head.With, signer: signer}, nil
 }

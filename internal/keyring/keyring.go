@@ -1,8 +1,9 @@
 // Package keyring keeps the private keys of an installation: one key pair per actor and role, made when the actor
-// first signs, each in a file of its own that only the operator's account can read.
+// first signs, and beside it, where that is wanted, a second one that withstands quantum computers (ML-DSA-65). Each is
+// in a file of its own that only the operator's account can read.
 //
 // A key file is a line of JSON that says whose key it is, followed by the key as PKCS #8 in PEM, so that
-// `openssl pkey -in FILE` reads it too.
+// `openssl pkey -in FILE` reads it too (ML-DSA-65 since OpenSSL 3.5).
 package keyring
 
 import (
@@ -28,13 +29,14 @@ import (
 
 // Config is what a Ring is made of.
 type Config struct {
-	Dir       string             // folder of the key files; made when it is missing
-	Algorithm evidence.Algorithm // of keys made on first use; "": ES256
-	Now       func() time.Time   // nil: time.Now
+	Dir         string             // folder of the key files; made when it is missing
+	Algorithm   evidence.Algorithm // of first keys made on first use; not ML-DSA-65; "": ES256
+	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only who has one
+	Now         func() time.Time   // nil: time.Now
 
 	// NewKey makes a private key. nil: a random one. Tests give keys that they know.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
-	// Random is used in signatures. nil makes ECDSA deterministic (RFC 6979), which is as safe, and repeatable.
+	// Random is used in signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic, which is repeatable.
 	Random io.Reader
 }
 
@@ -42,12 +44,18 @@ type Config struct {
 type Ring struct {
 	config Config
 	mu     sync.Mutex // held while a key is looked up or made
-	loaded map[actor]*Key
+	loaded map[place]*Key
 }
 
-type actor struct {
-	role evidence.Role
-	name string
+// A place is where a key belongs. An actor has at most two: its first key, and its second, of ML-DSA-65.
+type place struct {
+	role   evidence.Role
+	name   string
+	second bool
+}
+
+func placeOf(role evidence.Role, name string, algorithm evidence.Algorithm) place {
+	return place{role, name, algorithm.PostQuantum()}
 }
 
 // A Key is one actor's key pair.
@@ -58,6 +66,7 @@ type Key struct {
 	KeyID     evidence.KeyID
 	PublicKey []byte // DER SubjectPublicKeyInfo
 	Created   time.Time
+	With      evidence.KeyID // of a first key: the actor's second, if it was there before, so that this one never signs alone
 	File      string
 
 	signer evidence.Signer
@@ -65,6 +74,9 @@ type Key struct {
 
 // ErrExists says that an actor has a key already.
 var ErrExists = errors.New("there is a key already")
+
+// ErrSecondKey says that an actor's second key is not the one that its first key was made to sign with.
+var ErrSecondKey = errors.New("the second key, without which the first does not sign, is missing or another")
 
 // New makes a Ring. It reads no key yet.
 func New(config Config) (*Ring, error) {
@@ -74,8 +86,8 @@ func New(config Config) (*Ring, error) {
 	if config.Algorithm == "" {
 		config.Algorithm = evidence.ES256
 	}
-	if !slices.Contains(evidence.Algorithms(), config.Algorithm) {
-		return nil, fmt.Errorf("opening keyring: algorithm %q is none of %v", config.Algorithm, evidence.Algorithms())
+	if first := firstAlgorithms(); !slices.Contains(first, config.Algorithm) {
+		return nil, fmt.Errorf("opening keyring: algorithm %q is none of %v", config.Algorithm, first)
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -86,7 +98,12 @@ func New(config Config) (*Ring, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening keyring: %w", err)
 	}
-	return &Ring{config: config, loaded: map[actor]*Key{}}, nil
+	return &Ring{config: config, loaded: map[place]*Key{}}, nil
+}
+
+// firstAlgorithms are those of first keys.
+func firstAlgorithms() []evidence.Algorithm {
+	return slices.DeleteFunc(evidence.Algorithms(), evidence.Algorithm.PostQuantum)
 }
 
 func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.Signer, error) {
@@ -97,28 +114,64 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 	case evidence.Ed25519:
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
+	case evidence.MLDSA65:
+		var seed [32]byte
+		rand.Read(seed[:]) // never fails
+		return evidence.NewMLDSA65(&seed), nil
 	}
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-// Signer returns what signs for an actor, and makes the actor's key if there is none.
-func (r *Ring) Signer(role evidence.Role, name string) (evidence.Signer, error) {
+// Signers returns what signs for an actor: its first key, which is made if there is none, and its second, if it has one
+// or Config.PostQuantum asks for it.
+func (r *Ring) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key, err := r.find(role, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = r.create(role, name, r.config.Algorithm)
-		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
-			key, err = r.find(role, name)
-		}
-	}
+	signers, err := r.signers(role, name)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
-	return key.signer, nil
+	return signers, nil
 }
 
-// Create makes an actor's key, and fails with ErrExists if there is one.
+func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, error) {
+	if r.config.PostQuantum { // the second key is made first, so that the first knows of it and never signs alone
+		if _, err := r.findOrCreate(role, name, evidence.MLDSA65); err != nil {
+			return nil, err
+		}
+	}
+	first, err := r.findOrCreate(role, name, r.config.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	// Looked up last: another process may have made it, and whatever the first key knows of is there by now.
+	second, err := r.find(place{role, name, true})
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && first.With.IsZero():
+		return []evidence.Signer{first.signer}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s", ErrSecondKey, first.With)
+	case err != nil:
+		return nil, err
+	case !first.With.IsZero() && first.With != second.KeyID:
+		return nil, fmt.Errorf("%w: it is %s instead of %s", ErrSecondKey, second.KeyID, first.With)
+	}
+	return []evidence.Signer{first.signer, second.signer}, nil
+}
+
+// findOrCreate returns the key in the place of an algorithm. The lock is held.
+func (r *Ring) findOrCreate(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+	key, err := r.find(placeOf(role, name, algorithm))
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = r.create(role, name, algorithm)
+		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
+			key, err = r.find(placeOf(role, name, algorithm))
+		}
+	}
+	return key, err
+}
+
+// Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one.
 func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +182,7 @@ func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algori
 	return key, nil
 }
 
-// Keys lists every key, by role and name.
+// Keys lists every key, by role and name, an actor's first key before its second.
 func (r *Ring) Keys() ([]*Key, error) {
 	files, err := filepath.Glob(filepath.Join(r.config.Dir, "*", "*"+extension))
 	if err != nil {
@@ -144,24 +197,28 @@ func (r *Ring) Keys() ([]*Key, error) {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, func(a, b *Key) int {
-		return strings.Compare(string(a.Role)+"\x00"+a.Name, string(b.Role)+"\x00"+b.Name)
+		return strings.Compare(a.sortKey(), b.sortKey())
 	})
 	return keys, nil
 }
 
-// find returns an actor's key, or an error with fs.ErrNotExist in its chain. The lock is held.
-func (r *Ring) find(role evidence.Role, name string) (*Key, error) {
-	if key := r.loaded[actor{role, name}]; key != nil {
+func (k *Key) sortKey() string {
+	return fmt.Sprintf("%s\x00%s\x00%t", k.Role, k.Name, k.Algorithm.PostQuantum())
+}
+
+// find returns the key in a place, or an error with fs.ErrNotExist in its chain. The lock is held.
+func (r *Ring) find(at place) (*Key, error) {
+	if key := r.loaded[at]; key != nil {
 		return key, nil
 	}
-	key, err := r.load(r.file(role, name))
+	key, err := r.load(r.file(at))
 	if err != nil {
 		return nil, err
 	}
-	if key.Role != role || key.Name != name {
-		return nil, fmt.Errorf("%s is the key of %s %q", key.File, key.Role, key.Name)
+	if is := placeOf(key.Role, key.Name, key.Algorithm); is != at {
+		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
 	}
-	r.loaded[actor{role, name}] = key
+	r.loaded[at] = key
 	return key, nil
 }
 
@@ -180,15 +237,28 @@ func (r *Ring) create(role evidence.Role, name string, algorithm evidence.Algori
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	file := r.file(role, name)
 	head := header{Name: name, Role: role, Created: r.config.Now().UTC().Truncate(time.Second)}
-	if err := writeKey(file, head, private); err != nil {
+	at := placeOf(role, name, algorithm)
+	if !at.second {
+		if head.With, err = r.secondOf(role, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeKey(r.file(at), head, private); err != nil {
 		return nil, err
 	}
-	key, err := r.load(file) // what is used is what was written
+	delete(r.loaded, at)
+	return r.find(at) // what is used is what was written
+}
+
+// secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.
+func (r *Ring) secondOf(role evidence.Role, name string) (evidence.KeyID, error) {
+	second, err := r.find(place{role, name, true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return evidence.KeyID{}, nil
+	}
 	if err != nil {
-		return nil, err
+		return evidence.KeyID{}, err
 	}
-	r.loaded[actor{role, name}] = key
-	return key, nil
+	return second.KeyID, nil
 }

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -210,6 +212,9 @@ func (l *Ledger) addTimestamp(ctx context.Context, id string, t evidence.Timesta
 	row, err := l.cfg.Store.ByRecordID(ctx, id)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(row.Timestamps, func(has evidence.Timestamp) bool { return bytes.Equal(has.Token, t.Token) }) {
+		return nil // whoever could not know whether it was stored may ask again
 	}
 	row.Timestamps = append(row.Timestamps, t)
 	if _, err := openRow(&row); err != nil { // a kind or size that no record may have

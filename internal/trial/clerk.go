@@ -68,7 +68,7 @@ func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 // seal signs, stamps and logs one act, and tells what it means to whoever listens.
 func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
 	p.ChainID, p.Case = c.chain, c.subject.Digest()
-	signer, err := c.config.Keys.Signer(role, p.AgentID)
+	signers, err := c.config.Keys.Signers(role, p.AgentID)
 	if err != nil {
 		return evidence.Digest{}, err
 	}
@@ -83,7 +83,7 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}
-	r, err := c.config.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
+	r, err := c.config.Ledger.Seal(ctx, draft, signers, nil)
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}

@@ -17,9 +17,9 @@ import (
 	"jurat/jury"
 )
 
-// Keys gives every actor the key that signs for it.
+// Keys gives every actor the keys that sign for it, all of them and in this order.
 type Keys interface {
-	Signer(role evidence.Role, name string) (evidence.Signer, error)
+	Signers(role evidence.Role, name string) ([]evidence.Signer, error)
 }
 
 // Config is what a trial needs.

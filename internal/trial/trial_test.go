@@ -165,11 +165,11 @@ type noKey struct {
 
 var errLost = errors.New("the key is lost")
 
-func (k noKey) Signer(role evidence.Role, name string) (evidence.Signer, error) {
+func (k noKey) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
 	if role == k.role {
 		return nil, errLost
 	}
-	return k.Keys.Signer(role, name)
+	return k.Keys.Signers(role, name)
 }
 
 // TestNoRecordNoAct: a trial in which an act cannot be sealed stops there.

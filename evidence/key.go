@@ -1,0 +1,119 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
+)
+
+const (
+	minRSABits = 2048
+	maxRSABits = 8192 // a larger key only makes a verifier work for an attacker
+)
+
+// KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
+type KeyID = Digest
+
+// AlgorithmOf says how a key of this kind signs, and refuses keys that are too weak or of another kind.
+func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
+			return "", fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minRSABits, maxRSABits)
+		}
+		return RS256, nil
+	case *ecdsa.PublicKey:
+		if key.Curve != elliptic.P256() {
+			return "", fmt.Errorf("an ECDSA key on %s: want P-256", key.Curve.Params().Name)
+		}
+		return ES256, nil
+	case ed25519.PublicKey:
+		if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
+			return "", errors.New("an Ed25519 key that is no key, or under which one signature fits many payloads")
+		}
+		return Ed25519, nil
+	case *mldsa65.PublicKey:
+		return MLDSA65, checkMLDSA(key)
+	}
+	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
+}
+
+// KeyIDOf returns the key's id.
+func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
+	der, err := MarshalPublicKey(public)
+	if err != nil {
+		return KeyID{}, err
+	}
+	return DigestOf(der), nil
+}
+
+// MarshalPublicKey writes a key as DER SubjectPublicKeyInfo: what its id is the digest of.
+func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) {
+	der, err := marshalPublic(public)
+	if err != nil {
+		return nil, fmt.Errorf("encoding public key: %w", err)
+	}
+	return der, nil
+}
+
+func marshalPublic(public crypto.PublicKey) ([]byte, error) {
+	if key, ok := public.(*mldsa65.PublicKey); ok {
+		return marshalMLDSAPublic(key)
+	}
+	return x509.MarshalPKIXPublicKey(public)
+}
+
+// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads, in the one encoding that has the key's id.
+func ParsePublicKey(der []byte) (crypto.PublicKey, error) {
+	public, err := parsePublic(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing public key: %w", err)
+	}
+	if _, err := AlgorithmOf(public); err != nil {
+		return nil, err
+	}
+	again, err := marshalPublic(public)
+	if err != nil || !bytes.Equal(again, der) {
+		return nil, errors.New("parsing public key: not the DER encoding of this key")
+	}
+	return public, nil
+}
+
+func parsePublic(der []byte) (crypto.PublicKey, error) {
+	if isMLDSAPublic(der) {
+		return parseMLDSAPublic(der)
+	}
+	return x509.ParsePKIXPublicKey(der)
+}
+
+// MarshalPrivateKey writes a private key of a kind that signs payloads as PKCS #8 in DER, ML-DSA-65 by its seed.
+func MarshalPrivateKey(private crypto.Signer) ([]byte, error) {
+	if key, ok := private.(*mldsa65.PrivateKey); ok {
+		return marshalMLDSAPrivate(key)
+	}
+	return x509.MarshalPKCS8PrivateKey(private)
+}
+
+// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it.
+func ParsePrivateKey(der []byte) (crypto.Signer, error) {
+	if isMLDSAPrivate(der) {
+		return parseMLDSAPrivate(der)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing private key: %w", err)
+	}
+	private, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("parsing private key: a key of type %T cannot sign", key)
+	}
+	return private, nil
+}

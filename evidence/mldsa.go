@@ -1,0 +1,140 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto"
+	encoding "encoding/asn1"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// oidMLDSA65 is id-ml-dsa-65 (RFC 9881, section 2), which has no parameters. crypto/x509 does not know it.
+var oidMLDSA65 = encoding.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 3, 18}
+
+// seedTag marks a private key that is given by its seed (RFC 9881, section 6: seed [0] IMPLICIT OCTET STRING).
+var seedTag = asn1.Tag(0).ContextSpecific()
+
+// seedSize is the size in bytes of what an ML-DSA-65 key is derived from (ξ in FIPS 204).
+const seedSize = mldsa65.SeedSize
+
+// rhoSize is how many bytes of an ML-DSA-65 public key are its seed ρ. The others are the polynomials t1.
+const rhoSize = 32
+
+var errMLDSAKey = errors.New("an ML-DSA-65 key that is no key, or under which anybody can sign")
+
+// NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
+func NewMLDSA65(seed *[32]byte) crypto.Signer {
+	_, private := mldsa65.NewKeyFromSeed(seed)
+	return private
+}
+
+// checkMLDSA refuses keys whose t1 is zero: a signature holds under such a key that is made of the payload's hash alone,
+// with z = 0 (FIPS 204, algorithm 8). The zero value, which is no key, is one of them.
+func checkMLDSA(key *mldsa65.PublicKey) error {
+	if key == nil || bytes.Count(key.Bytes()[rhoSize:], []byte{0}) == mldsa65.PublicKeySize-rhoSize {
+		return errMLDSAKey
+	}
+	return nil
+}
+
+// signMLDSA is ML-DSA.Sign with an empty context (FIPS 204, algorithm 2): its deterministic variant without random, and
+// the hedged one with. The library draws the hedge from the system itself.
+func signMLDSA(key crypto.Signer, random io.Reader, message []byte) ([]byte, error) {
+	private, ours := key.(*mldsa65.PrivateKey)
+	if !ours {
+		return key.Sign(random, message, crypto.Hash(0))
+	}
+	signature := make([]byte, mldsa65.SignatureSize)
+	err := mldsa65.SignTo(private, message, nil, random != nil, signature)
+	return signature, err
+}
+
+// marshalMLDSAPublic writes the SubjectPublicKeyInfo of RFC 9881, section 4: the key's bytes fill the bit string.
+func marshalMLDSAPublic(key *mldsa65.PublicKey) ([]byte, error) {
+	if key == nil {
+		return nil, errMLDSAKey
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		addMLDSA(b)
+		b.AddASN1BitString(key.Bytes())
+	})
+	return b.Bytes()
+}
+
+func parseMLDSAPublic(der []byte) (crypto.PublicKey, error) {
+	input := cryptobyte.String(der)
+	var spki cryptobyte.String
+	var raw []byte
+	if !input.ReadASN1(&spki, asn1.SEQUENCE) || !input.Empty() || !readMLDSA(&spki) ||
+		!spki.ReadASN1BitStringAsBytes(&raw) || !spki.Empty() || len(raw) != mldsa65.PublicKeySize {
+		return nil, errors.New("not the SubjectPublicKeyInfo of an ML-DSA-65 key")
+	}
+	key := new(mldsa65.PublicKey)
+	return key, key.UnmarshalBinary(raw)
+}
+
+// isMLDSAPublic reports whether a SubjectPublicKeyInfo begins as that of an ML-DSA-65 key.
+func isMLDSAPublic(der []byte) bool {
+	input := cryptobyte.String(der)
+	var spki cryptobyte.String
+	return input.ReadASN1(&spki, asn1.SEQUENCE) && readMLDSA(&spki)
+}
+
+// marshalMLDSAPrivate writes PKCS #8 with the seed, the form of RFC 9881, section 6, that is the shortest and has nothing
+// that could contradict itself.
+func marshalMLDSAPrivate(key *mldsa65.PrivateKey) ([]byte, error) {
+	seed := key.Seed()
+	if len(seed) != seedSize {
+		return nil, errors.New("the ML-DSA-65 key has lost its seed")
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1Int64(0) // v1 of RFC 5958: without the public key
+		addMLDSA(b)
+		b.AddASN1(asn1.OCTET_STRING, func(b *cryptobyte.Builder) {
+			b.AddASN1(seedTag, func(b *cryptobyte.Builder) { b.AddBytes(seed) })
+		})
+	})
+	return b.Bytes()
+}
+
+func parseMLDSAPrivate(der []byte) (crypto.Signer, error) {
+	input := cryptobyte.String(der)
+	var info, inner, seed cryptobyte.String
+	if !input.ReadASN1(&info, asn1.SEQUENCE) || !input.Empty() || !readVersion(&info) || !readMLDSA(&info) ||
+		!info.ReadASN1(&inner, asn1.OCTET_STRING) || !info.Empty() ||
+		!inner.ReadASN1(&seed, seedTag) || !inner.Empty() || len(seed) != seedSize {
+		return nil, fmt.Errorf("parsing private key: want the seed of an ML-DSA-65 key, %d bytes, and nothing else", seedSize)
+	}
+	return NewMLDSA65((*[seedSize]byte)(seed)), nil
+}
+
+// isMLDSAPrivate reports whether a PKCS #8 private key begins as that of an ML-DSA-65 key.
+func isMLDSAPrivate(der []byte) bool {
+	input := cryptobyte.String(der)
+	var info cryptobyte.String
+	return input.ReadASN1(&info, asn1.SEQUENCE) && readVersion(&info) && readMLDSA(&info)
+}
+
+func readVersion(s *cryptobyte.String) bool {
+	var version int64
+	return s.ReadASN1Integer(&version) && version == 0
+}
+
+func addMLDSA(b *cryptobyte.Builder) {
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1ObjectIdentifier(oidMLDSA65) })
+}
+
+// readMLDSA reads an AlgorithmIdentifier, and reports whether it is that of ML-DSA-65, with parameters absent.
+func readMLDSA(s *cryptobyte.String) bool {
+	var algorithm cryptobyte.String
+	var oid encoding.ObjectIdentifier
+	return s.ReadASN1(&algorithm, asn1.SEQUENCE) && algorithm.ReadASN1ObjectIdentifier(&oid) &&
+		oid.Equal(oidMLDSA65) && algorithm.Empty()
+}

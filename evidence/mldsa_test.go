@@ -1,0 +1,327 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha3"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// TestMLDSAKnownAnswer derives keys from a stream of seeds, signs nothing with each without randomness, and holds the
+// hash of all keys and signatures against the one that independent implementations of FIPS 204 give for this procedure,
+// Go's own among them.
+func TestMLDSAKnownAnswer(t *testing.T) {
+	n, want := 100, "8358a1843220194417cadbc2651295cd8fc65125b5a5c1a239a16dc8b57ca199"
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		n, want = 10000, "5ff5e196f0b830c3b10a9eb5358e7c98a3a20136cb677f3ae3b90175c3ace329"
+	}
+	seeds, all := sha3.NewSHAKE128(), sha3.NewSHAKE128()
+	for range n {
+		var seed [seedSize]byte
+		seeds.Read(seed[:])
+		signer, err := NewSigner(NewMLDSA65(&seed), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := MarshalPublicKey(signer.(*keySigner).key.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(der[len(der)-mldsa65.PublicKeySize:])
+		signature, err := signer.Sign(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(signature)
+	}
+	var sum [32]byte
+	all.Read(sum[:])
+	if got := hex.EncodeToString(sum[:]); got != want {
+		t.Errorf("keys and signatures hash to %s, want %s", got, want)
+	}
+}
+
+// TestMLDSASizes checks the sizes that the format states, and the bytes that RFC 9881 puts before a public key.
+func TestMLDSASizes(t *testing.T) {
+	der := spki(t, testKey(t, MLDSA65).Public())
+	const before = "MIIHsjALBglghkgBZQMEAxIDggehAE" // of 22 bytes and the first bits of the key
+	if text := base64.StdEncoding.EncodeToString(der); len(der) != 22+1952 || !strings.HasPrefix(text, before) {
+		t.Errorf("%d bytes: %s…", len(der), text[:40])
+	}
+	signature, err := testSigner(t, MLDSA65).Sign([]byte("payload"))
+	if err != nil || len(signature) != 3309 {
+		t.Errorf("the signature has %d bytes, %v", len(signature), err)
+	}
+}
+
+// TestMLDSAContext checks that the context is empty and the payload not hashed before.
+func TestMLDSAContext(t *testing.T) {
+	key, info := testKey(t, MLDSA65).(*mldsa65.PrivateKey), testSigner(t, MLDSA65).Info()
+	signature := make([]byte, mldsa65.SignatureSize)
+	if err := mldsa65.SignTo(key, []byte("payload"), []byte("jurat"), false, signature); err != nil {
+		t.Fatal(err)
+	}
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), signature))
+	digest := DigestOf([]byte("payload"))
+	if err := mldsa65.SignTo(key, digest[:], nil, false, signature); err != nil {
+		t.Fatal(err)
+	}
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), signature))
+}
+
+// TestMLDSAHedged checks that with randomness no two signatures are the same, and that all hold.
+func TestMLDSAHedged(t *testing.T) {
+	key := testKey(t, MLDSA65)
+	signer, err := NewSigner(key, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 8 {
+		signature, err := signer.Sign([]byte("payload"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(signature)] = true
+		if err := CheckSignature(key.Public(), signer.Info(), []byte("payload"), signature); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != 8 {
+		t.Errorf("%d different signatures of 8", len(seen))
+	}
+}
+
+// TestMLDSAZeroKey makes, without any private key, signatures that hold under a key with t1 = 0, and sees the key refused.
+func TestMLDSAZeroKey(t *testing.T) {
+	raw := make([]byte, mldsa65.PublicKeySize)
+	copy(raw, "any seed")
+	var public mldsa65.PublicKey
+	if err := public.UnmarshalBinary(raw); err != nil {
+		t.Fatal(err)
+	}
+	info := SignerInfo{Algorithm: MLDSA65, KeyID: DigestOf(spki(t, &public))}
+	for _, payload := range []string{"I recommend it", "I advise against it"} {
+		signature := withoutKey(raw, payload)
+		if !mldsa65.Verify(&public, []byte(payload), nil, signature) {
+			t.Fatal("the forgery does not hold even without the check: the test is wrong")
+		}
+		wantBadSignature(t, CheckSignature(&public, info, []byte(payload), signature))
+	}
+	if _, err := ParsePublicKey(spki(t, &public)); err == nil {
+		t.Error("the key is read")
+	}
+}
+
+// withoutKey is the signature with z = 0 and no hints (FIPS 204, algorithms 8, 26 and 28): then w1 is zero, too.
+func withoutKey(public []byte, payload string) []byte {
+	hash := func(size int, parts ...[]byte) []byte {
+		h, sum := sha3.NewSHAKE256(), make([]byte, size)
+		h.Write(bytes.Join(parts, nil))
+		h.Read(sum)
+		return sum
+	}
+	mu := hash(64, hash(64, public), []byte{0, 0}, []byte(payload))
+	challenge := hash(48, mu, make([]byte, 6*128))
+	z := bytes.Repeat([]byte{0, 0, 8, 0, 0x80}, 5*128) // two coefficients in 40 bits, each 2^19 less its value
+	return bytes.Join([][]byte{challenge, z, make([]byte, 55+6)}, nil)
+}
+
+// TestMLDSAPublicEncodings writes a public key in every other way.
+func TestMLDSAPublicEncodings(t *testing.T) {
+	der := spki(t, testKey(t, MLDSA65).Public())
+	key := der[22:]
+	form := func(oid, parameters, bits []byte) []byte {
+		return sequence(sequence(element(asn1.OBJECT_IDENTIFIER, oid), parameters), element(asn1.BIT_STRING, bits))
+	}
+	oid, bits := der[8:17], append([]byte{0}, key...)
+	if !bytes.Equal(form(oid, nil, bits), der) {
+		t.Fatal("the test writes the right form wrongly")
+	}
+	other := bytes.Clone(oid)
+	other[8]++ // ML-DSA-87
+	for name, form := range map[string][]byte{
+		"parameters NULL":     form(oid, []byte{5, 0}, bits),
+		"another parameter":   form(other, nil, bits),
+		"short key":           form(oid, nil, bits[:len(bits)-1]),
+		"long key":            form(oid, nil, append(bytes.Clone(bits), 0)),
+		"unused bits":         form(oid, nil, append([]byte{1}, bits[1:]...)),
+		"no bits":             form(oid, nil, nil),
+		"octet string inside": form(oid, nil, append([]byte{0}, element(asn1.OCTET_STRING, key)...)),
+		"octet string":        sequence(sequence(element(asn1.OBJECT_IDENTIFIER, oid)), element(asn1.OCTET_STRING, key)),
+		"no key":              sequence(sequence(element(asn1.OBJECT_IDENTIFIER, oid))),
+		"long length":         append([]byte{0x30, 0x83, 0}, der[2:]...),
+		"indefinite length":   append(append([]byte{0x30, 0x80}, der[4:]...), 0, 0),
+		"the key alone":       key,
+	} {
+		if public, err := ParsePublicKey(form); err == nil {
+			t.Errorf("%s: read as %T", name, public)
+		}
+	}
+}
+
+// TestMLDSAPrivateEncodings writes a private key in every other way: of 1 byte changed, cut off, longer, and in the forms
+// of RFC 9881 that are not used here.
+func TestMLDSAPrivateEncodings(t *testing.T) {
+	private := testKey(t, MLDSA65).(*mldsa65.PrivateKey)
+	der, err := MarshalPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParsePrivateKey(der)
+	if err != nil || !private.Equal(again) {
+		t.Fatalf("reads back as another key: %v", err)
+	}
+	for i := range der[:len(der)-seedSize] {
+		for bit := range 8 {
+			damaged := bytes.Clone(der)
+			damaged[i] ^= 1 << bit
+			if _, err := ParsePrivateKey(damaged); err == nil {
+				t.Errorf("read with bit %d of byte %d flipped", bit, i)
+			}
+		}
+	}
+	for i := range der {
+		if _, err := ParsePrivateKey(der[:i]); err == nil {
+			t.Errorf("read cut off at %d", i)
+		}
+	}
+	oid := sequence(element(asn1.OBJECT_IDENTIFIER, der[9:18]))
+	form := func(inner []byte, more ...[]byte) []byte {
+		return sequence(append([][]byte{{2, 1, 0}, oid, element(asn1.OCTET_STRING, inner)}, more...)...)
+	}
+	seed := element(seedTag, private.Seed())
+	if !bytes.Equal(form(seed), der) {
+		t.Fatal("the test writes the right form wrongly")
+	}
+	expanded := element(asn1.OCTET_STRING, private.Bytes())
+	for name, form := range map[string][]byte{
+		"trailing byte":     append(bytes.Clone(der), 0),
+		"expanded":          form(expanded),
+		"both":              form(sequence(element(asn1.OCTET_STRING, private.Seed()), expanded)),
+		"bare seed":         form(private.Seed()),
+		"attributes":        form(seed, []byte{0xa0, 0}),
+		"two seeds":         form(append(bytes.Clone(seed), seed...)),
+		"short seed":        form(element(seedTag, private.Seed()[1:])),
+		"constructed seed":  form(element(seedTag.Constructed(), private.Seed())),
+		"public key inside": form(seed, element(asn1.Tag(1).ContextSpecific(), append([]byte{0}, private.Public().(*mldsa65.PublicKey).Bytes()...))),
+	} {
+		if _, err := ParsePrivateKey(form); err == nil {
+			t.Errorf("%s: read", name)
+		}
+	}
+	var expandedKey mldsa65.PrivateKey
+	if err := expandedKey.UnmarshalBinary(private.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MarshalPrivateKey(&expandedKey); err == nil {
+		t.Error("a key without its seed is written")
+	}
+}
+
+// TestPrivateKeysAreReadBack checks that the other algorithms are still written as they always were.
+func TestPrivateKeysAreReadBack(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		block, _ := pem.Decode(readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
+		der, err := MarshalPrivateKey(testKey(t, algorithm))
+		if err != nil || !bytes.Equal(der, block.Bytes) {
+			t.Errorf("%s: written as %x, %v", algorithm, der, err)
+		}
+	}
+	for name, der := range map[string][]byte{"nothing": nil, "a public key": spki(t, testKey(t, ES256).Public()), "an ECDH key": x25519(t)} {
+		if key, err := ParsePrivateKey(der); err == nil {
+			t.Errorf("%s is read as %T", name, key)
+		}
+	}
+}
+
+// x25519 is a private key that cannot sign.
+func x25519(t *testing.T) []byte {
+	t.Helper()
+	der, err := hex.DecodeString("302e020100300506032b656e04220420" + strings.Repeat("42", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x509.ParsePKCS8PrivateKey(der); err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func element(of asn1.Tag, content []byte) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(of, func(b *cryptobyte.Builder) { b.AddBytes(content) })
+	return b.BytesOrPanic()
+}
+
+func sequence(parts ...[]byte) []byte { return element(asn1.SEQUENCE, bytes.Join(parts, nil)) }
+
+// TestSecondSignature seals with two keys, and takes the second away, damages it, or swaps it.
+func TestSecondSignature(t *testing.T) {
+	r := seal(t, testPayload, nil, testSigner(t, ES256), testSigner(t, MLDSA65))
+	keys := []crypto.PublicKey{testKey(t, ES256).Public(), testKey(t, MLDSA65).Public()}
+	file := marshalRecord(t, r)
+	opened, err := Open(file)
+	if err != nil || !bytes.Equal(marshalRecord(t, opened), file) {
+		t.Fatalf("what was opened marshals to another file: %v", err)
+	}
+	for i, key := range keys {
+		if err := opened.CheckSignature(i, key); err != nil {
+			t.Errorf("signature %d: %v", i, err)
+		}
+		wantBadSignature(t, opened.CheckSignature(1-i, key))
+	}
+	if imprint := DigestOf(bytes.Join(r.Signatures, nil)); opened.Imprint() != imprint {
+		t.Error("the imprint is not over both signatures")
+	}
+	swapped := *opened
+	swapped.Signatures = [][]byte{r.Signatures[1], r.Signatures[0]}
+	for i, key := range keys {
+		wantBadSignature(t, swapped.CheckSignature(i, key))
+	}
+	// Without the second signature there is no such record; and the first is not over a payload that does not name it.
+	text := base64.StdEncoding.EncodeToString(r.Signatures[1])
+	stripped := strings.Replace(string(file), `,"`+text+`"`, "", 1)
+	if _, err := Open([]byte(stripped)); err == nil || !strings.Contains(err.Error(), "2 signers, the record has 1") {
+		t.Errorf("without the second signature: %v", err)
+	}
+	alone := seal(t, testPayload, nil, testSigner(t, ES256))
+	alone.Signatures = r.Signatures[:1]
+	wantBadSignature(t, alone.CheckSignature(0, keys[0]))
+}
+
+// TestOpaqueMLDSAIsGivenThePayload checks that a key in an HSM is asked to sign the payload itself, as it is pure ML-DSA.
+func TestOpaqueMLDSAIsGivenThePayload(t *testing.T) {
+	var asked []byte
+	key := recording{testKey(t, MLDSA65), &asked}
+	signer, err := NewSigner(key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signer.Sign([]byte("payload")); err != nil || string(asked) != "payload" {
+		t.Errorf("the HSM was asked to sign %q, %v", asked, err)
+	}
+}
+
+type recording struct {
+	crypto.Signer
+	asked *[]byte
+}
+
+func (r recording) Sign(random io.Reader, message []byte, opts crypto.SignerOpts) ([]byte, error) {
+	*r.asked = message
+	return r.Signer.Sign(random, message, opts)
+}

@@ -1,0 +1,56 @@
+package installation
+
+import (
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyring"
+	"jurat/verify"
+)
+
+// TestTrustDemandsBothSignatures: an actor whose second key came later may have signed alone until then; one whose second
+// key came first never has; one that has no second key signs alone.
+func TestTrustDemandsBothSignatures(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	config := keyring.Config{Dir: t.TempDir(), Now: func() time.Time { return at }}
+	ring, err := keyring.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		name      string
+		algorithm evidence.Algorithm
+	}{{"alone", evidence.ES256}, {"later", evidence.Ed25519}, {"later", evidence.MLDSA65}, {"first", evidence.MLDSA65}, {"first", evidence.ES256}} {
+		if _, err := ring.Create(evidence.RoleAgent, k.name, k.algorithm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := ring.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := trustedKeys(keys)
+	if len(trusted) != 5 {
+		t.Fatalf("%d keys", len(trusted))
+	}
+	of := map[string]verify.Key{}
+	for _, k := range trusted {
+		of[k.Name+" "+string(k.Algorithm)] = k
+	}
+	if k := of["alone ES256"]; k.With != nil || !k.WithFrom.IsZero() {
+		t.Errorf("%+v", k)
+	}
+	for _, tt := range []struct {
+		key, with string
+		from      time.Time
+	}{
+		{"later Ed25519", "later ML-DSA-65", at.Add(settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
+		{"first ES256", "first ML-DSA-65", time.Time{}}, {"first ML-DSA-65", "first ES256", time.Time{}},
+	} {
+		k := of[tt.key]
+		if len(k.With) != 1 || k.With[0] != of[tt.with].KeyID || !k.WithFrom.Equal(tt.from) {
+			t.Errorf("%s: signs with %v from %v", tt.key, k.With, k.WithFrom)
+		}
+	}
+}

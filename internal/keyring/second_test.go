@@ -1,0 +1,144 @@
+package keyring
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	"jurat/evidence"
+)
+
+// twice is a ring in which every actor signs twice.
+func twice(t *testing.T, dir string) *Ring {
+	t.Helper()
+	r, err := New(Config{Dir: dir, PostQuantum: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// algorithms are those that an actor signs with, in their order.
+func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
+	t.Helper()
+	signers, err := r.Signers(evidence.RoleAgent, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []evidence.Algorithm
+	for _, s := range signers {
+		list = append(list, s.Info().Algorithm)
+	}
+	return list
+}
+
+func wantTwice(t *testing.T, r *Ring, name string) {
+	t.Helper()
+	if got := algorithms(t, r, name); len(got) != 2 || got[0] != evidence.ES256 || got[1] != evidence.MLDSA65 {
+		t.Errorf("%q signs with %v", name, got)
+	}
+}
+
+// TestSecondKey gives actors a second key in each way: both on first use, the second later, the second first.
+func TestSecondKey(t *testing.T) {
+	dir := t.TempDir()
+	wantTwice(t, twice(t, dir), "both")
+	wantTwice(t, newRing(t, dir), "both") // without being asked again
+	r := newRing(t, dir)
+	only(t, r, evidence.RoleAgent, "later")
+	if _, err := newRing(t, dir).Create(evidence.RoleAgent, "later", evidence.MLDSA65); err != nil {
+		t.Fatal(err)
+	}
+	wantTwice(t, r, "later") // also who had the first key at hand
+	if _, err := r.Create(evidence.RoleAgent, "later", evidence.MLDSA65); !errors.Is(err, ErrExists) {
+		t.Errorf("another second key: %v", err)
+	}
+	if _, err := r.Create(evidence.RoleAgent, "first", evidence.MLDSA65); err != nil {
+		t.Fatal(err)
+	}
+	wantTwice(t, r, "first")
+	keys, err := newRing(t, dir).Keys()
+	if err != nil || len(keys) != 6 {
+		t.Fatalf("%d keys, %v", len(keys), err)
+	}
+	for i := 0; i < len(keys); i += 2 {
+		first, second := keys[i], keys[i+1]
+		if first.Name != second.Name || first.Algorithm != evidence.ES256 || second.Algorithm != evidence.MLDSA65 || !second.With.IsZero() {
+			t.Errorf("keys %+v and %+v", first, second)
+		}
+		if alone := first.With.IsZero(); alone != (first.Name == "later") || !alone && first.With != second.KeyID {
+			t.Errorf("%q: the first key was made with %v", first.Name, first.With)
+		}
+	}
+}
+
+// TestSecondKeyIsMissed: a key that never signed alone does not begin to when its second is lost, damaged or replaced.
+func TestSecondKeyIsMissed(t *testing.T) {
+	dir := t.TempDir()
+	wantTwice(t, twice(t, dir), "a")
+	wantTwice(t, twice(t, dir), "b")
+	r := newRing(t, dir)
+	file, other := r.file(place{evidence.RoleAgent, "a", true}), r.file(place{evidence.RoleAgent, "b", true})
+	refused := func(what string, want error) {
+		t.Helper()
+		if signers, err := newRing(t, dir).Signers(evidence.RoleAgent, "a"); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %d signers, %v", what, len(signers), err)
+		}
+	}
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	refused("lost", ErrSecondKey)
+	if _, err := newRing(t, dir).Create(evidence.RoleAgent, "a", evidence.MLDSA65); err != nil {
+		t.Fatal(err)
+	}
+	refused("replaced", ErrSecondKey)
+	for what, from := range map[string]string{"another actor's": other, "its own first": r.file(place{evidence.RoleAgent, "a", false})} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(what, nil)
+	}
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("damaged", nil)
+	if err := os.Rename(file+".away", file); err != nil {
+		t.Fatal(err)
+	}
+	wantTwice(t, newRing(t, dir), "a")
+}
+
+func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
+	dir := t.TempDir()
+	ids := make([]evidence.KeyID, 16)
+	var wg sync.WaitGroup
+	for i := range ids {
+		r := twice(t, dir) // as another process would
+		wg.Go(func() {
+			signers, err := r.Signers(evidence.RoleAgent, "a")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = signers[1].Info().KeyID
+		})
+	}
+	wg.Wait()
+	for _, id := range ids[1:] {
+		if id != ids[0] {
+			t.Fatalf("two second keys for one actor: %s and %s", ids[0], id)
+		}
+	}
+}
+
+func TestSecondAlgorithmIsNoFirst(t *testing.T) {
+	if _, err := New(Config{Dir: t.TempDir(), Algorithm: evidence.MLDSA65}); err == nil {
+		t.Error("first keys of ML-DSA-65")
+	}
+}
