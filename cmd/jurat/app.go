@@ -109,11 +109,12 @@ func report(io stdio, err error) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(io.err, "jurat: interrupted: %v\n", err)
-		return exitCannot
 	}
-	fmt.Fprintf(io.err, "jurat: %v\n", err)
+	what := ""
+	if errors.Is(err, context.Canceled) {
+		what = "interrupted: "
+	}
+	fmt.Fprintf(io.err, "jurat: %s%v\n", what, err)
 	var h hinted
 	if errors.As(err, &h) {
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", h.hint)

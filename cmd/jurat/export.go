@@ -51,6 +51,9 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	if err := exportable(records, trust); err != nil {
+		return err
+	}
 	var all strings.Builder
 	for i, r := range records {
 		folder := ""
@@ -68,6 +71,25 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), all.String())
 	return err
+}
+
+// exportable says before anything is written why a file cannot be checked with openssl.
+func exportable(records []*evidence.Record, trust *verify.Trust) error {
+	if len(records) == 0 {
+		return errors.New("there is no record in the file")
+	}
+	for _, r := range records {
+		if len(r.Timestamps) == 0 {
+			return fmt.Errorf("record %s has no time stamp yet", r.Payload.RecordID)
+		}
+		for _, signer := range r.Payload.Signers {
+			if trust.Key(signer.KeyID) == nil {
+				return hint(fmt.Errorf("record %s: the trust file has no key %s", r.Payload.RecordID, signer.KeyID),
+					"give the trust file of the installation that made the record, with --trust FILE")
+			}
+		}
+	}
+	return nil
 }
 
 // A command checks something with openssl.
@@ -153,11 +175,7 @@ func exportSignatures(r *evidence.Record, trust *verify.Trust, put func(string, 
 	var commands []command
 	err := put("payload.json", r.Canonical())
 	for i, signer := range r.Payload.Signers {
-		key := trust.Key(signer.KeyID)
-		if key == nil {
-			return nil, hint(fmt.Errorf("the trust file has no key %s", signer.KeyID),
-				"give the trust file of the installation that made the record, with --trust FILE")
-		}
+		key := trust.Key(signer.KeyID) // there: see exportable
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
 		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
 			put(signature, r.Signatures[i]))

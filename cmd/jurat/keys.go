@@ -52,7 +52,12 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 func printKeys(io stdio, asJSON bool, lines []keyLine) error {
 	if asJSON {
-		return json.MarshalWrite(io.out, lines, jsontext.Multiline(true), jsontext.WithIndent("  "))
+		doc, err := json.Marshal(lines, jsontext.Multiline(true), jsontext.WithIndent("  "))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "%s\n", doc)
+		return err
 	}
 	p := newPage(io.out)
 	for _, k := range lines {

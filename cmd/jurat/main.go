@@ -16,5 +16,7 @@ func mainExit() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// A reader who has seen enough must not end a trial in the middle: writing to him fails, and the trial goes on.
+	signal.Ignore(syscall.SIGPIPE)
 	return run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 }

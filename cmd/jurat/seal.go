@@ -53,6 +53,6 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return io.print(proved)
+		return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", sealed.Payload.RecordID, sealed.Payload.RecordID)
 	})
 }

@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/atomicfile"
 	"jurat/internal/installation"
 	"jurat/internal/juror"
 	"jurat/internal/subject"
@@ -53,6 +50,11 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := config.Settings.Validate(); err != nil {
 		return err
 	}
+	if c.Out != "" {
+		if err := checkOut(c.Out); err != nil {
+			return err
+		}
+	}
 	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
 		config.Ledger, config.Keys = i.Ledger, i.Keys
 		return c.try(ctx, a, io, i, config, on)
@@ -67,7 +69,7 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	if err != nil {
 		return interrupted(err, done)
 	}
-	file, err := c.leave(ctx, i, done)
+	file, err := c.leave(ctx, i, done.ID)
 	if err != nil {
 		return err
 	}
@@ -95,38 +97,18 @@ func interrupted(err error, partial *trial.Trial) error {
 	return hint(err, "%d acts of %s are sealed in the log, and stay there; there is no verdict", len(partial.Records), partial.ID)
 }
 
-// leave writes the case file: every record of the trial, proved against one checkpoint.
-func (c *trialCmd) leave(ctx context.Context, i *installation.Installation, done *trial.Trial) (string, error) {
-	bundle, err := i.Ledger.Prove(ctx, done.Records...)
-	if err != nil {
-		return "", err
-	}
-	doc, err := bundle.Marshal()
-	if err != nil {
-		return "", err
-	}
-	file := c.Out
-	if file == "" {
-		file = i.CaseFile(done.ID)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return "", err
-	}
-	if err := atomicfile.Replace(file, doc, 0o644); err != nil {
-		return "", hint(err, "the trial is in the log; 'jurat log case %s' writes its case file again", done.ID)
-	}
-	return file, nil
-}
-
 func (c *trialCmd) conclude(io stdio, show *transcript, done *trial.Trial, file, data string) error {
 	if !c.JSON {
-		return show.conclusion(done, file, data)
+		return hint(show.conclusion(done, file, data), "the trial is over, and its case file is %s", file)
 	}
 	doc, err := json.Marshal(done.Result, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.out, "%s\n", doc)
+	if _, err := fmt.Fprintf(io.out, "%s\n", doc); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.err, "jurat: %s: case file %s\n", done.ID, file)
 	return err
 }
 

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"jurat/jury"
+)
+
+func TestVerdictCode(t *testing.T) {
+	tests := []struct {
+		result jury.Result
+		want   error
+	}{
+		{jury.Result{FinalVerdict: jury.SafePass}, nil},
+		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, exitCode(exitUndecided)},
+		{jury.Result{FinalVerdict: jury.SafePass, Inconclusive: true}, exitCode(exitUndecided)},
+		{jury.Result{FinalVerdict: jury.NeedsReview}, exitCode(exitUndecided)},
+		{jury.Result{FinalVerdict: jury.NeedsReview, Inconclusive: true}, exitCode(exitUndecided)},
+		{jury.Result{FinalVerdict: jury.UnsafeFail}, exitCode(exitBad)},
+		{jury.Result{FinalVerdict: jury.UnsafeFail, Degraded: true}, exitCode(exitBad)},
+	}
+	for _, tt := range tests {
+		if got := verdictCode(&tt.result); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.result, got, tt.want)
+		}
+	}
+}
+
+// TestSeverity: of several files the worst decides, and a forgery is worse than a file that cannot be read.
+func TestSeverity(t *testing.T) {
+	order := []exitCode{0, exitUndecided, exitCannot, exitBad}
+	for i := range order[1:] {
+		if severity(order[i]) >= severity(order[i+1]) {
+			t.Errorf("%d is not less severe than %d", order[i], order[i+1])
+		}
+	}
+}
+
+// TestInert: an accused cannot move the cursor, colour its verdict, or turn a line round.
+func TestInert(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, 日本語, é":           "plain, 日本語, é",
+		"a\x1b[32mPROVED":         "a\uFFFD[32mPROVED",
+		"over\rwritten":           "over\uFFFDwritten",
+		"\u202eevil\u202c":        "\uFFFDevil\uFFFD",
+		"tab\there\x00\x7f\u0085": "tab here\uFFFD\uFFFD\uFFFD",
+		"line\u2028break":         "line\uFFFDbreak",
+	} {
+		if got := inert(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	got := wrap("a bb ccc dddd  eeeeeeeeee f", 6)
+	want := []string{"a bb", "ccc", "dddd", "eeeeeeeeee", "f"}
+	if len(got) != len(want) {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{"plain/path.json": "plain/path.json", "": "''", "two words": "'two words'",
+		"it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a;b": "'a;b'"} {
+		if got := quote(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestClosing: an exit code must not hide that what was done could not be closed.
+func TestClosing(t *testing.T) {
+	failed := errors.New("disk full")
+	if got := closing(exitCode(exitUndecided), failed); !errors.Is(got, failed) || errors.As(got, new(exitCode)) {
+		t.Errorf("%v", got)
+	}
+	if got := closing(nil, nil); got != nil {
+		t.Errorf("%v", got)
+	}
+	var out bytes.Buffer
+	if code := report(stdio{err: &out}, closing(exitCode(exitUndecided), nil)); code != exitUndecided || out.Len() > 0 {
+		t.Errorf("exit code %d, %q", code, &out)
+	}
+}
