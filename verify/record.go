@@ -305,7 +305,7 @@ func (c *check) links() {
 			if other.Log.Index >= r.Log.Index {
 				c.refute(Order, "causality", r, "it names record %s, which stands later in the log", recordName(other))
 			}
-			if other.Payload.Time().After(r.Payload.Time()) {
+			if r.Payload.ActionType.InTrial() && other.Payload.Time().After(r.Payload.Time()) {
 				c.refute(Order, "claimed-time", r, "it claims %s, and names record %s, which claims the later time %s",
 					r.Payload.Timestamp, recordName(other), other.Payload.Timestamp)
 			}
