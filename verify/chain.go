@@ -81,15 +81,17 @@ func (c *check) counted() int {
 // bound asks whether a record names what it follows by digest, and whether that is there.
 func (c *check) bound(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
-	if c.dangling(r) || p.ChainPosition == 1 || len(g.within(r)) > 0 {
+	if c.dangling(r) || len(g.within(r)) > 0 {
 		return
 	}
 	if p.ChainPosition > 1 && len(g.at[g.before(r)]) == 0 {
 		c.unsure("gap", r, "it stands at position %d, and no record of its chain at position %d", p.ChainPosition, p.ChainPosition-1)
 		return
 	}
-	begins := g.first[g.threads[r]] == r || len(g.named(r)) > 0 || len(g.parents(r)) > 0
-	if p.ChainPosition == 0 && p.PreviousAgent == "" && begins {
+	named := g.named(r)
+	begins := p.ChainPosition == 1 || p.ChainPosition == 0 && (g.first[g.threads[r]] == r || len(named) > 0 || len(g.parents(r)) > 0)
+	known := p.PreviousAgent == "" || !p.PreviousRecord.IsZero() || anyOf(named, p.PreviousAgent)
+	if begins && known {
 		return
 	}
 	c.doubt(Chain, "unbound", r, "it names no record of its chain by digest: what it follows is said by names and places alone, and could be another record of that name")
@@ -141,7 +143,7 @@ func (c *check) previousAgent(r *evidence.Record) {
 		return
 	}
 	saw := g.within(r)
-	if slices.ContainsFunc(saw, func(other *evidence.Record) bool { return other.Payload.Actor() == p.PreviousAgent }) {
+	if anyOf(saw, p.PreviousAgent) {
 		return
 	}
 	before := g.before(r)
@@ -149,6 +151,11 @@ func (c *check) previousAgent(r *evidence.Record) {
 	if _, any := g.earliest[standing{before, ""}]; !named && (any || len(saw) > 0) {
 		c.unsure("previous-agent", r, "it names %q as the one before, and no record before it in the chain is of that name", p.PreviousAgent)
 	}
+}
+
+// anyOf reports whether one of the records is this actor's.
+func anyOf(records []*evidence.Record, actor string) bool {
+	return slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Actor() == actor })
 }
 
 // nextAgent asks whether somebody of the name that a record passes on to took over.

@@ -130,6 +130,9 @@ func TestHonestChains(t *testing.T) {
 			parent.Saw = []evidence.Digest{seen.Digest}
 			s.add(after(parent, first)) // its answer is recorded after that of its child
 		}},
+		{"a beginning after another chain's end", func(s *story) {
+			s.add(after(step("b", "c2", 1, "2"), s.add(step("a", "c1", 1, "1"))))
+		}},
 		{"a second beginning", func(s *story) {
 			s.add(step("a", "c1", 1, "1"))
 			s.add(step("b", "c1", 1, "2"))
@@ -168,6 +171,17 @@ func TestEveryRuleOfAChain(t *testing.T) {
 			s.add(step("a", "c1", 1, "1"))
 			p := output("b")
 			p.ChainID, p.Timestamp = "c1", "2026-01-01T00:00:02Z"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a beginning after somebody", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.PreviousAgent = "somebody"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a beginning after somebody of another chain than it saw", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.Saw = []evidence.Digest{s.add(step("z", "c0", 1, "0")).Digest}
+			p.PreviousAgent = "somebody"
 			return s.add(p)
 		}, verify.NotProved, "unbound"},
 		{"a place too far", func(s *story) *evidence.Record {

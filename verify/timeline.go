@@ -51,6 +51,10 @@ func (g *graph) step(r *evidence.Record, report *Report) Step {
 	return s
 }
 
+// maxByName bounds how many records one can follow by name alone. Digests are paid for with bytes of the file; names
+// could make the work grow with its square.
+const maxByName = 16
+
 // follows lists what a record comes after: what it names by digest; failing that, what it reviews by id, or who stands
 // before it in its thread under the name that it gives.
 func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
@@ -67,6 +71,9 @@ func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool
 	for _, other := range g.at[g.before(r)] {
 		if p.PreviousAgent == "" || p.PreviousAgent == other.Payload.Actor() {
 			list = append(list, other)
+		}
+		if len(list) == maxByName {
+			break
 		}
 	}
 	return list, false
