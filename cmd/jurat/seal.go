@@ -20,7 +20,10 @@ agent first signs; a human_review is signed with the key of its reviewer_id), ha
 log, and prints the sealed record. Nothing is printed before it is durable.
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
-           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json`
+           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json
+
+A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
+so that the review is bound to what the record says.`
 }
 
 // Run seals one payload.
@@ -45,6 +48,14 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	signer, err := i.Keys.Signer(draft.Role(), draft.Actor())
 	if err != nil {
 		return err
+	}
+	draft, bound, err := i.Ledger.Bind(ctx, draft)
+	if err != nil {
+		return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
+	}
+	if !bound {
+		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
+			draft.ActionType, draft.OriginalResponseID)
 	}
 	sealed, err := i.Ledger.Seal(ctx, draft, []evidence.Signer{signer}, nil)
 	if err != nil {
