@@ -37,6 +37,8 @@ const (
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
+	Chain          Guarantee = "chain"           // of records that follow each other: they do, as they say, and none is left out
+	HumanReview    Guarantee = "human_review"    // of reviews and deliveries: a person decided on this, and this was delivered
 	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place
 	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
 	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
@@ -89,16 +91,17 @@ var notShown = []string{
 	"that the decision should be carried out",
 }
 
-// required are the guarantees that a reader asks for unless told otherwise. Non-repudiation is not among them: where
-// the operator keeps the keys it cannot be had, and the report says so.
+// required are the guarantees that a reader asks for unless told otherwise, where they apply. Non-repudiation is not
+// among them: where the operator keeps the keys it cannot be had, and the report says so. Of one record alone the review
+// is not: what it decided on is another record, which its file cannot hold.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before},
-	ManyRecords: {Content, Authentication, Time, Order, Before},
-	Trial:       {Content, Authentication, Time, Order, Before, Completeness, Simultaneity, Verdict},
+	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview},
+	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Simultaneity, Verdict},
 }
 
 // order in which guarantees are reported.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Time, Before, Order, Completeness, Simultaneity, Verdict}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
 
 // Of returns the answer for a guarantee; a guarantee that was not asked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {
@@ -144,7 +147,7 @@ func (r *Report) Marshal() ([]byte, error) {
 func damaged(kind Kind, record string, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
 	for _, g := range required[kind] {
-		if g != Before {
+		if g != Before && g != Chain && g != HumanReview { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}
 	}

@@ -77,10 +77,12 @@ func Record(r *evidence.Record, o Options) *Report {
 		c.kind = Trial
 		c.allDoubt("one-act", "one act alone does not show the trial that it is part of: ask for the case file")
 	}
+	c.reviews()
 	return c.report()
 }
 
-// Bundle checks records that were cut from one log, and the trial that they are, if they are one.
+// Bundle checks records that were cut from one log, the chains and reviews among them, and the trial that they are, if
+// they are one.
 func Bundle(b *evidence.Bundle, o Options) *Report {
 	kind := ManyRecords
 	if slices.ContainsFunc(b.Records, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() }) {
@@ -89,6 +91,8 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 	c := newCheck(o, kind, b.Records)
 	c.records(b.Checkpoint)
 	c.links()
+	c.reviews()
+	c.chain()
 	if kind == Trial {
 		c.trial()
 	}
@@ -101,7 +105,8 @@ type check struct {
 	trust    *Trust // never nil; empty when the reader gave none
 	kind     Kind
 	all      []*evidence.Record
-	byDigest map[evidence.Digest]*evidence.Record
+	graph    *graph
+	byDigest map[evidence.Digest]*evidence.Record // the graph's
 
 	findings []Finding
 	times    []TimeOf
@@ -109,13 +114,11 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind, records []*evidence.Record) *check {
-	c := &check{options: o, trust: o.Trust, kind: kind, all: records,
-		byDigest: map[evidence.Digest]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}}
+	c := &check{options: o, trust: o.Trust, kind: kind, all: records, graph: newGraph(records),
+		notes: map[Guarantee]string{}, times: []TimeOf{}}
+	c.byDigest = c.graph.byDigest
 	if c.trust == nil {
 		c.trust = new(Trust)
-	}
-	for _, r := range records {
-		c.byDigest[r.Digest] = r
 	}
 	return c
 }
@@ -161,7 +164,8 @@ func (c *check) report() *Report {
 			f = *worst
 		}
 		r.Guarantees = append(r.Guarantees, f)
-		if slices.Contains(required[c.kind], g) && f.Status.worse(r.Outcome) {
+		// What is refuted counts, asked for or not.
+		if (slices.Contains(required[c.kind], g) || f.Status == Refuted) && f.Status.worse(r.Outcome) {
 			r.Outcome = f.Status
 		}
 	}
@@ -175,6 +179,10 @@ func (c *check) applies(g Guarantee) bool {
 		return !c.options.Before.IsZero()
 	case Completeness, Simultaneity, Verdict:
 		return c.kind == Trial
+	case Chain:
+		return c.kind != OneRecord && slices.ContainsFunc(c.all, chained)
+	case HumanReview:
+		return slices.ContainsFunc(c.all, decides)
 	}
 	return true
 }

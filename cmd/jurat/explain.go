@@ -9,9 +9,10 @@ import (
 )
 
 type explainCmd struct {
-	File  string `arg:"" help:"A record file or a case file."`
-	Trust string `help:"Your trust file: only what it lets jurat prove is stated as a fact."`
-	Lang  string `help:"The language: en." default:"en" enum:"en"`
+	File    string  `arg:"" help:"A record file or a case file."`
+	Trust   string  `help:"Your trust file: only what it lets jurat prove is stated as a fact."`
+	Lang    string  `help:"The language: en." default:"en" enum:"en"`
+	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
 // Help is shown by 'jurat explain --help'.
@@ -19,7 +20,13 @@ func (*explainCmd) Help() string {
 	return `Writes the paragraph that answers "what happened?": who said it, with which model and configuration, when, how it was
 sealed, and what is not proved by all that. Facts come from verified fields alone; what is not proved is said to be so.
 
-    jurat explain record.json --trust trust.json`
+    jurat explain record.json --trust trust.json
+
+Of records that follow each other, it shows the timeline. --who-said TEXT names the record whose output first held a text
+that its input did not; the text is looked for exactly as it is.
+
+    jurat log case CHAIN > chain.jurat
+    jurat explain chain.jurat --trust trust.json --who-said "avoid the A3"`
 }
 
 // Run prints the statement.
@@ -40,13 +47,17 @@ func (c *explainCmd) Run(io stdio) error {
 	if err != nil {
 		return hint(fmt.Errorf("%s: %w", c.File, err), "the file is damaged, so nothing can be stated from it; 'jurat verify' says more")
 	}
+	if trust == nil {
+		defer fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be stated as proved")
+	}
 	p := newPage(io.out)
+	if c.WhoSaid != nil {
+		return p.whoSaid(records, r, *c.WhoSaid)
+	}
 	for _, paragraph := range incident.Statement(records, r) {
 		p.text("", paragraph)
 		p.line("")
 	}
-	if trust == nil {
-		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be stated as proved")
-	}
+	p.timeline(records, r)
 	return p.err
 }

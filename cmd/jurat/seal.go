@@ -23,7 +23,10 @@ With --pq the actor signs twice, and ever after: the second time with ML-DSA-65,
 trust file then says that neither key signs alone.
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
-           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json`
+           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json
+
+A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
+so that the review is bound to what the record says.`
 }
 
 // Run seals one payload.
@@ -44,6 +47,14 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
 		if err != nil {
 			return err
+		}
+		draft, bound, err := i.Ledger.Bind(ctx, draft)
+		if err != nil {
+			return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
+		}
+		if !bound {
+			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
+				draft.ActionType, draft.OriginalResponseID)
 		}
 		sealed, err := i.Ledger.Seal(ctx, draft, signers, nil)
 		if err != nil {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/verify"
+)
+
+// timeline prints records that follow each other, if the report has an answer about that.
+func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
+	asked := false
+	for _, f := range report.Guarantees {
+		asked = asked || f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview
+	}
+	if !asked || len(records) < 2 {
+		return
+	}
+	p.line("%s", p.bold("Timeline"))
+	numbers := map[string]int{}
+	for i, s := range verify.Timeline(records, report) {
+		numbers[s.RecordID] = i + 1
+		p.step(i+1, s, numbers)
+	}
+	for _, f := range report.Guarantees {
+		if f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview {
+			p.finding("", f, alike(report, f))
+		}
+	}
+}
+
+func (p *page) step(number int, s verify.Step, numbers map[string]int) {
+	p.line("%3d. %s", number, inert(fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s))))
+	proved := "no proved time"
+	if s.Proved != nil {
+		proved = fmt.Sprintf("existed at %s by %s", s.Proved.Time.UTC().Format(time.RFC3339Nano), s.Proved.Authority)
+		if s.Proved.Clock == verify.OperatorClock {
+			proved += " (the operator's own clock)"
+		}
+	}
+	p.text("     ", fmt.Sprintf("claims %s; %s", s.Claimed, proved))
+	p.text("     ", fmt.Sprintf("record %s%s", s.RecordID, followed(s, numbers)))
+}
+
+func placeOf(s verify.Step) string {
+	switch {
+	case s.ChainID != "" && s.Position > 0:
+		return fmt.Sprintf(", at position %d of chain %q", s.Position, s.ChainID)
+	case s.ChainID != "":
+		return fmt.Sprintf(", in chain %q", s.ChainID)
+	case s.Position > 0:
+		return fmt.Sprintf(", at position %d", s.Position)
+	}
+	return ""
+}
+
+// followed names what a step follows by its number in the timeline, or, where ids go in a circle, by its id.
+func followed(s verify.Step, numbers map[string]int) string {
+	if len(s.Follows) == 0 {
+		return ""
+	}
+	var names []string
+	for _, id := range s.Follows {
+		name := id
+		if n := numbers[id]; n > 0 {
+			name = fmt.Sprint(n)
+		}
+		names = append(names, name)
+	}
+	text := ", follows " + strings.Join(names, ", ")
+	if s.ByNameOnly {
+		text += " (by name only)"
+	}
+	return text
+}
+
+func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), "_", " ") }
+
+// whoSaid prints which record introduced a text.
+func (p *page) whoSaid(records []*evidence.Record, report *verify.Report, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("--who-said: there is no text to look for")
+	}
+	found := verify.Introduced(records, text)
+	switch n := len(found.By); {
+	case n > 0:
+		p.text("", fmt.Sprintf("It was introduced by %s.", called(found.By[0], report)))
+		for _, r := range found.By[1:] {
+			p.text("", fmt.Sprintf("It was also brought in, without having been shown it by what it followed, by %s.", called(r, report)))
+		}
+	case len(found.Repeated) > 0:
+		p.text("", "Nobody here introduced it: whoever gave it out had been given it.")
+	default:
+		p.text("", "Nobody here gave it out: no response in the file holds it.")
+	}
+	p.each("It was given from outside to", found.Given, report)
+	p.each("It was repeated by", found.Repeated, report)
+	p.each("It may also stand in what is withheld of", found.Withheld, report)
+	return p.err
+}
+
+// each prints a sentence for each record.
+func (p *page) each(what string, records []*evidence.Record, report *verify.Report) {
+	for _, r := range records {
+		p.text("", fmt.Sprintf("%s %s.", what, called(r, report)))
+	}
+}
+
+// called names a record and its actor, and says so where it is not proved that it is the actor's.
+func called(r *evidence.Record, report *verify.Report) string {
+	p := &r.Payload
+	text := fmt.Sprintf("record %s: %s of %s %q, who claims %s", p.RecordID, plain(p.ActionType), p.Role(), p.Actor(), p.Timestamp)
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication} {
+		if f := report.For(g, p.RecordID); f.Status != verify.Proved {
+			return fmt.Sprintf("%s (%s is %s: %s)", text, g, f.Status, f.Reason)
+		}
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// Bind makes a review or delivery name by digest the record that it is about, where this log has it, so that it is
+// bound to what that record says and not only to its id. A review that has no saw gets one; nothing else is added, and
+// no digest that the actor gave is changed: a review of something else than its original_response_id is refused with an
+// *evidence.FieldError, as whoever wrote it has not looked at what they name.
+//
+// It reports whether the draft is bound to the record whose id it gives. A delivery that gives none is about what it
+// saw, and bound by that. Drafts of other acts are returned as they are, as bound.
+func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
+	if !decides || draft.OriginalResponseID == "" {
+		return draft, true, nil
+	}
+	original, err := l.Record(ctx, draft.OriginalResponseID)
+	if errors.Is(err, ErrNotFound) {
+		return draft, false, l.aboutSomethingElse(ctx, draft)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("binding %s: %w", draft.ActionType, err)
+	}
+	switch {
+	case slices.Contains(named(draft), original.Digest):
+		return draft, true, nil
+	case draft.Saw != nil:
+		return nil, false, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf(
+			"does not name %v, which is record %s, that original_response_id is about", original.Digest, draft.OriginalResponseID)}
+	}
+	p := draft.Payload
+	p.Saw = []evidence.Digest{original.Digest}
+	bound, err := evidence.NewDraft(p)
+	return bound, true, err
+}
+
+func named(draft *evidence.Draft) []evidence.Digest {
+	return append([]evidence.Digest{draft.PreviousRecord}, draft.Saw...)
+}
+
+// aboutSomethingElse refuses a draft all of whose digests are of other records than the one whose id it gives, which
+// this log does not have.
+func (l *Ledger) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
+	other := ""
+	for _, digest := range draft.Saw {
+		r, err := l.RecordByDigest(ctx, digest)
+		if errors.Is(err, ErrNotFound) {
+			return nil // this can be the one
+		}
+		if err != nil {
+			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
+		}
+		other = r.Payload.RecordID
+	}
+	if other == "" {
+		return nil
+	}
+	return &evidence.FieldError{Field: "original_response_id", Reason: fmt.Sprintf(
+		"is %q, and saw names record %s", draft.OriginalResponseID, other)}
+}

@@ -1,0 +1,372 @@
+package verify_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+func quoted(text string) jsontext.Value {
+	doc, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return doc
+}
+
+// step is an agent's step in a chain, a second after the one before.
+func step(agent, chain string, position int64, response string) evidence.Payload {
+	return evidence.Payload{AgentID: agent, RequestID: "chain-uuid", Response: quoted(response), ChainID: chain,
+		ChainPosition: position, ActionType: evidence.ChainStep, Timestamp: fmt.Sprintf("2026-01-01T00:00:%02dZ", position)}
+}
+
+// story seals payloads one after the other. Links are made by name: a payload that is added gets a name, and others name
+// it.
+type story struct {
+	t       *testing.T
+	house   *jurattest.House
+	records []*evidence.Record
+}
+
+func newStory(t *testing.T) *story { return &story{t: t, house: jurattest.New(t)} }
+
+func (s *story) add(p evidence.Payload, apart ...string) *evidence.Record {
+	s.t.Helper()
+	r := s.house.Seal(s.t, p, apart...)
+	s.records = append(s.records, r)
+	return r
+}
+
+func (s *story) report() *verify.Report {
+	s.t.Helper()
+	return s.reportOn(s.records...)
+}
+
+func (s *story) reportOn(records ...*evidence.Record) *verify.Report {
+	s.t.Helper()
+	return verify.Bundle(s.house.Bundle(s.t, records...), s.house.Options(s.t))
+}
+
+// after makes a payload follow records: the first is the one before, all were seen.
+func after(p evidence.Payload, records ...*evidence.Record) evidence.Payload {
+	p.PreviousRecord, p.PreviousAgent = records[0].Digest, records[0].Payload.Actor()
+	for _, r := range records[1:] {
+		p.Saw = append(p.Saw, r.Digest)
+	}
+	return p
+}
+
+func passingOn(p evidence.Payload, to string) evidence.Payload {
+	p.NextAgent = to
+	return p
+}
+
+// expect holds one answer of a report: of this status, by this rule, naming this record; and everything else proved, but
+// for what the operator's keys leave open.
+func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status verify.Status, rule string, record *evidence.Record) {
+	t.Helper()
+	name := ""
+	if record != nil {
+		name = record.Payload.RecordID
+	}
+	if got := report.Of(g); got.Status != status || got.Rule != rule || got.Record != name || got.Reason == "" {
+		t.Errorf("%+v; want %s by rule %q, naming %q", got, status, rule, name)
+	}
+	for _, f := range report.Details {
+		if f.Guarantee != verify.NonRepudiation && (f.Guarantee != g || f.Rule != rule) {
+			t.Errorf("it breaks more than the test is about: %+v", f)
+		}
+	}
+	if report.Outcome != status {
+		t.Errorf("outcome %s; want %s", report.Outcome, status)
+	}
+}
+
+// parallel is a planner, two tools of one round, and who carries out what they found.
+func parallel(s *story) (planner, toolA, toolB, execution *evidence.Record) {
+	planner = s.add(passingOn(step("planner", "c1", 1, "Plan: ask both."), "tool-a"))
+	toolA = s.add(passingOn(after(step("tool-a", "c1", 2, "A says 4.5 hours."), planner), "execution"))
+	toolB = s.add(after(step("tool-b", "c1", 2, "B says a traffic jam."), planner))
+	execution = s.add(after(step("execution", "c1", 3, "Take the A9."), toolA, toolB))
+	return planner, toolA, toolB, execution
+}
+
+func TestHonestChains(t *testing.T) {
+	tests := []struct {
+		name string
+		tell func(s *story)
+	}{
+		{"planner, tool, execution", func(s *story) {
+			planner := s.add(passingOn(step("planner", "c1", 1, "Plan."), "tool"))
+			tool := s.add(passingOn(after(step("tool", "c1", 2, "Result."), planner), "execution"))
+			s.add(after(step("execution", "c1", 3, "Done."), tool))
+		}},
+		{"two tools in parallel", func(s *story) { parallel(s) }},
+		{"digests without places", func(s *story) {
+			first := s.add(evidence.Payload{AgentID: "a", RequestID: "1", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "v",
+				Prompt: quoted("p"), Response: quoted("r"), Parameters: jsontext.Value("{}"), ChainID: "c1"})
+			second := first.Payload
+			second.RecordID, second.Signers, second.AgentID = "", nil, "b"
+			s.add(after(second, first))
+		}},
+		{"digests without a chain_id", func(s *story) {
+			s.add(after(step("b", "", 2, "2"), s.add(step("a", "", 1, "1"))))
+		}},
+		{"a sub-agent's chain under a request", func(s *story) {
+			parent := step("a", "c1", 1, "1")
+			parent.RequestID = "the parent's"
+			parent.ChainPosition = 2
+			child := step("b", "c2", 1, "2")
+			child.ParentRequestID = "the parent's"
+			first := s.add(step("z", "c1", 1, "0"))
+			seen := s.add(child)
+			parent.Timestamp = "2026-01-01T00:00:09Z"
+			parent.Saw = []evidence.Digest{seen.Digest}
+			s.add(after(parent, first)) // its answer is recorded after that of its child
+		}},
+		{"a beginning after another chain's end", func(s *story) {
+			s.add(after(step("b", "c2", 1, "2"), s.add(step("a", "c1", 1, "1"))))
+		}},
+		{"a second beginning", func(s *story) {
+			s.add(step("a", "c1", 1, "1"))
+			s.add(step("b", "c1", 1, "2"))
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t)
+			tt.tell(s)
+			expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
+		})
+	}
+}
+
+func TestEveryRuleOfAChain(t *testing.T) {
+	elsewhere := evidence.DigestOf([]byte("a record that nobody has"))
+	tests := []struct {
+		name   string
+		tell   func(s *story) *evidence.Record // returns the record that is to be named
+		status verify.Status
+		rule   string
+	}{
+		{"the source's own example: places and names, no digest", func(s *story) *evidence.Record {
+			s.add(passingOn(step("planner-agent", "", 1, "План: Шаг 1..."), "tool-agent"))
+			p := step("tool-agent", "", 2, "Результат выполнения инструмента...")
+			p.PreviousAgent = "planner-agent"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"the same under a chain_id", func(s *story) *evidence.Record {
+			s.add(passingOn(step("planner", "c1", 1, "1"), "tool"))
+			p := step("tool", "c1", 2, "2")
+			p.PreviousAgent = "planner"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a chain_id and nothing else", func(s *story) *evidence.Record {
+			s.add(step("a", "c1", 1, "1"))
+			p := output("b")
+			p.ChainID, p.Timestamp = "c1", "2026-01-01T00:00:02Z"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a beginning after somebody", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.PreviousAgent = "somebody"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a beginning after somebody of another chain than it saw", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.Saw = []evidence.Digest{s.add(step("z", "c0", 1, "0")).Digest}
+			p.PreviousAgent = "somebody"
+			return s.add(p)
+		}, verify.NotProved, "unbound"},
+		{"a place too far", func(s *story) *evidence.Record {
+			first := s.add(step("a", "c1", 1, "1"))
+			second := s.add(after(step("b", "c1", 2, "2"), first))
+			wrong := after(step("c", "c1", 4, "3"), second)
+			return s.add(wrong)
+		}, verify.Refuted, "position"},
+		{"the place of what it saw", func(s *story) *evidence.Record {
+			planner, toolA, _, _ := parallel(s)
+			wrong := after(step("late", "c1", 2, "I saw A."), planner)
+			wrong.Saw = []evidence.Digest{toolA.Digest}
+			wrong.Timestamp = "2026-01-01T00:00:03Z"
+			return s.add(wrong)
+		}, verify.Refuted, "position"},
+		{"a place that nothing leads to", func(s *story) *evidence.Record {
+			s.add(step("a", "c1", 1, "1"))
+			return s.add(step("b", "c1", 3, "3"))
+		}, verify.Refuted, "gap"},
+		{"a place that nothing leads to, without a chain_id", func(s *story) *evidence.Record {
+			s.add(step("a", "", 1, "1"))
+			return s.add(step("b", "", 3, "3"))
+		}, verify.NotProved, "gap"},
+		{"a record before that is not there", func(s *story) *evidence.Record {
+			s.add(step("a", "c1", 1, "1"))
+			p := step("b", "c1", 2, "2")
+			p.PreviousRecord = elsewhere
+			return s.add(p)
+		}, verify.Refuted, "dangling"},
+		{"a record before the beginning that is not there", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.PreviousRecord = elsewhere
+			return s.add(p)
+		}, verify.NotProved, "dangling"},
+		{"something seen that is not there", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.Saw = []evidence.Digest{elsewhere}
+			return s.add(p)
+		}, verify.NotProved, "dangling"},
+		{"another name for the record before", func(s *story) *evidence.Record {
+			p := after(step("b", "c1", 2, "2"), s.add(step("a", "c1", 1, "1")))
+			p.PreviousAgent = "somebody"
+			return s.add(p)
+		}, verify.Refuted, "previous-agent"},
+		{"a name of none that it saw", func(s *story) *evidence.Record {
+			first := s.add(step("a", "c1", 1, "1"))
+			p := step("b", "c1", 2, "2")
+			p.Saw, p.PreviousAgent = []evidence.Digest{first.Digest}, "somebody"
+			return s.add(p)
+		}, verify.Refuted, "previous-agent"},
+		{"passed on to somebody else than who followed", func(s *story) *evidence.Record {
+			first := s.add(passingOn(step("a", "c1", 1, "1"), "b"))
+			s.add(after(step("c", "c1", 2, "2"), first))
+			return first
+		}, verify.Refuted, "next-agent"},
+		{"passed on to nobody yet", func(s *story) *evidence.Record {
+			return s.add(passingOn(step("a", "c1", 1, "1"), "b"))
+		}, verify.NotProved, "next-agent"},
+		{"passed on to nobody yet, and reviewed", func(s *story) *evidence.Record {
+			first := s.add(passingOn(step("a", "c1", 1, "1"), "b"))
+			s.add(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "r@example.com", Timestamp: "2026-01-01T00:00:09Z",
+				OriginalResponseID: first.Payload.RecordID, ApprovalStatus: evidence.Approved, Saw: []evidence.Digest{first.Digest},
+				ChainID: "c1", ChainPosition: 2})
+			return first
+		}, verify.NotProved, "next-agent"},
+		{"times that run backwards", func(s *story) *evidence.Record {
+			first := step("a", "c1", 1, "1")
+			first.Timestamp = "2026-01-01T00:00:10Z"
+			p := after(step("b", "c1", 2, "2"), s.add(first))
+			p.Timestamp = "2026-01-01T00:00:09.999999999Z"
+			return s.add(p)
+		}, verify.Refuted, "time"},
+		{"a parent that is not there", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.ParentRequestID = "somewhere"
+			return s.add(p)
+		}, verify.NotProved, "parent"},
+		{"its own parent", func(s *story) *evidence.Record {
+			p := step("a", "c1", 1, "1")
+			p.ParentRequestID = p.RequestID
+			return s.add(p)
+		}, verify.NotProved, "parent"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t)
+			named := tt.tell(s)
+			expect(t, s.report(), verify.Chain, tt.status, tt.rule, named)
+		})
+	}
+}
+
+// TestUnboundChainContradictsItself: without digests a chain is not proved at best, and can still be wrong.
+func TestUnboundChainContradictsItself(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(second *evidence.Payload)
+		rule   string
+		named  int
+	}{
+		{"nobody of that name before", func(p *evidence.Payload) { p.PreviousAgent = "somebody" }, "previous-agent", 1},
+		{"earlier than what is before", func(p *evidence.Payload) { p.Timestamp = "2026-01-01T00:00:00Z" }, "time", 1},
+		{"not the one it was passed on to", func(p *evidence.Payload) { p.AgentID = "c" }, "next-agent", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t)
+			s.add(passingOn(step("a", "c1", 1, "1"), "b"))
+			p := step("b", "c1", 2, "2")
+			p.PreviousAgent = "a"
+			tt.change(&p)
+			s.add(p)
+			got := s.report().Of(verify.Chain)
+			if got.Status != verify.Refuted || got.Rule != tt.rule || got.Record != s.records[tt.named].Payload.RecordID {
+				t.Errorf("%+v; want refuted by %q, naming record %d", got, tt.rule, tt.named)
+			}
+		})
+	}
+}
+
+// TestParentsInACircle: each request says that it belongs to the other. One record of a request that leads to a
+// beginning is enough.
+func TestParentsInACircle(t *testing.T) {
+	s := newStory(t)
+	request := func(agent, chain, id, parent string) evidence.Payload {
+		p := step(agent, chain, 1, agent)
+		p.RequestID, p.ParentRequestID = id, parent
+		return p
+	}
+	first := s.add(request("a", "c1", "x", "y"))
+	s.add(request("b", "c2", "y", "x"))
+	expect(t, s.report(), verify.Chain, verify.Refuted, "cycle", first)
+	s.add(request("c", "c3", "y", ""))
+	expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
+}
+
+// TestRecordLeftOut takes each record out of a chain in turn: the log has counted it.
+func TestRecordLeftOut(t *testing.T) {
+	s := newStory(t)
+	parallel(s)
+	for i := range s.records[:3] {
+		var shown []*evidence.Record
+		for j, r := range s.records {
+			if j != i {
+				shown = append(shown, r)
+			}
+		}
+		got := s.reportOn(shown...).Of(verify.Chain)
+		if got.Status != verify.Refuted || got.Rule != "gap" || got.Record != shown[i].Payload.RecordID {
+			t.Errorf("record %d left out: %+v", i, got)
+		}
+	}
+}
+
+// TestHiddenBranchOfAChain: a branch that nothing names leaves a hole in the log's count.
+func TestHiddenBranchOfAChain(t *testing.T) {
+	s := newStory(t)
+	first := s.add(step("a", "c1", 1, "1"))
+	s.house.Seal(t, after(step("b", "c1", 2, "worse"), first))
+	shown := s.add(after(step("b", "c1", 2, "better"), first))
+	expect(t, s.report(), verify.Chain, verify.Refuted, "gap", shown)
+}
+
+func TestChainRestsOnItsRecords(t *testing.T) {
+	s := newStory(t)
+	parallel(s)
+	o := s.house.Options(t)
+	o.Trust.Logs = nil
+	if got := verify.Bundle(s.house.Bundle(t, s.records...), o).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
+		t.Errorf("a log that nobody knows: %+v", got)
+	}
+	if got := verify.Bundle(s.house.Bundle(t, s.records...), verify.Options{}).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
+		t.Errorf("no trust: %+v", got)
+	}
+}
+
+// TestChainsAreNotAskedOfOthers: records that say nothing of a chain, single records and trials have no such answer.
+func TestChainsAreNotAskedOfOthers(t *testing.T) {
+	s := newStory(t)
+	s.add(output("a"))
+	if got := s.report().Of(verify.Chain); got.Reason != "not asked" {
+		t.Errorf("of an output: %+v", got)
+	}
+	r, o := standalone(t, step("a", "c1", 1, "1"))
+	if got := verify.Record(r, o).Of(verify.Chain); got.Reason != "not asked" {
+		t.Errorf("of one record: %+v", got)
+	}
+}

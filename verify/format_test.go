@@ -1,0 +1,50 @@
+package verify_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFormatDocument holds the rules of reviews and chains in docs/format.md against those in the code.
+func TestFormatDocument(t *testing.T) {
+	page := read(t, filepath.Join("..", "docs", "format.md"))
+	_, section, found := strings.Cut(page, "\n## Reviews and chains\n")
+	section, _, ended := strings.Cut(section, "\n## ")
+	if !found || !ended {
+		t.Fatal("docs/format.md has no section on reviews and chains")
+	}
+	code := read(t, "chain.go") + read(t, "review.go") + read(t, "delivery.go")
+	want := matches(regexp.MustCompile(`c\.(?:refute|doubt|unsure|add)\([^"]*"([a-z-]+)"`), code)
+	got := append(matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), section), "rests")
+	slices.Sort(got)
+	if len(want) == 0 {
+		t.Fatal("the code has no rules")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-code +page):\n%s", diff)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func matches(pattern *regexp.Regexp, text string) []string {
+	var list []string
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

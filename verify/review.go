@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// decides reports whether a record is a person's decision, or delivers what was decided on.
+func decides(r *evidence.Record) bool {
+	return r.Payload.ActionType == evidence.HumanReview || r.Payload.ActionType == evidence.Delivery
+}
+
+// reviews asks whether persons decided on what the file says that they decided on, and whether what was delivered is
+// what they approved.
+func (c *check) reviews() {
+	reviews, deliveries := 0, 0
+	for _, r := range c.all {
+		switch r.Payload.ActionType {
+		case evidence.HumanReview:
+			reviews++
+			c.review(r)
+		case evidence.Delivery:
+			deliveries++
+			c.delivery(r)
+		}
+	}
+	c.notes[HumanReview] = fmt.Sprintf("%d review(s), each bound by digest to what it reviews; %d delivery(s), each of what was approved", reviews, deliveries)
+	c.restOn(HumanReview, Content, Authentication)
+}
+
+// review asks of a decision what it is on, whether it agrees with itself, and who made it.
+func (c *check) review(r *evidence.Record) {
+	original := c.original(r, digests(r))
+	c.decision(r, original)
+	if original != nil {
+		c.ownOutput(r, original)
+		c.caseOf(r, original)
+	}
+}
+
+// original finds the record that a review or delivery is about, and says what is wrong with how it is named: by its id
+// for people, and by its digest, without which a review would follow its original through every change.
+func (c *check) original(r *evidence.Record, named []evidence.Digest) *evidence.Record {
+	id := r.Payload.OriginalResponseID
+	original := c.graph.byID[id]
+	here := 0
+	for _, d := range named {
+		if c.byDigest[d] != nil {
+			here++
+		}
+	}
+	switch {
+	case original != nil && slices.Contains(named, original.Digest):
+		return original
+	case len(named) == 0:
+		c.doubt(HumanReview, "binding", r, "it names record %s by its id alone, not by digest, so it is not bound to what that record says", id)
+		return original // ids are unique in a log: what contradicts the record of this id is wrong all the same
+	case original != nil && here < len(named):
+		c.refute(HumanReview, "version", r, "it is about another version: record %s in the file has the digest %s, which it does not name", id, original.Digest)
+	case here == len(named):
+		c.refute(HumanReview, "original", r, "by id it is about record %s, and by digest about another", id)
+	default:
+		c.doubt(HumanReview, "missing", r, "record %s, which it is about, is not in the file", id)
+	}
+	return nil
+}
+
+// decision holds the decision against the text that comes with it.
+func (c *check) decision(r, original *evidence.Record) {
+	p := &r.Payload
+	if p.ModifiedResponse == nil {
+		return // where the decision needs one, the format does
+	}
+	if p.ApprovalStatus == evidence.Rejected {
+		c.refute(HumanReview, "rejection", r, "it rejects, and comes with a response to give instead: what is rejected is given in no form")
+		return
+	}
+	if original == nil {
+		return
+	}
+	equal, known := modified(r).same(c.output(original))
+	switch {
+	case !known:
+		c.doubt(HumanReview, "withheld", r, "its response or that of record %s is withheld, so they cannot be compared", recordName(original))
+	case p.ApprovalStatus == evidence.Approved && !equal:
+		c.refute(HumanReview, "approval", r, "it approves record %s as it is, and comes with another response", recordName(original))
+	case p.ApprovalStatus == evidence.ApprovedWithModifications && equal:
+		c.refute(HumanReview, "modification", r, "it says that the response was modified, and it is that of record %s unchanged", recordName(original))
+	}
+}
+
+// output is what a record gave out: its response, or, of a review, what it let pass.
+func (c *check) output(r *evidence.Record) said {
+	if r.Payload.ActionType != evidence.HumanReview {
+		return response(r)
+	}
+	switch r.Payload.ApprovalStatus {
+	case evidence.ApprovedWithModifications:
+		return modified(r)
+	case evidence.Approved:
+		original := c.graph.byID[r.Payload.OriginalResponseID]
+		if original == nil || c.graph.place[original] >= c.graph.place[r] { // ids alone can go in a circle
+			return said{withheld: true}
+		}
+		return c.output(original)
+	}
+	return said{} // a rejection lets nothing pass
+}
+
+// ownOutput: nobody reviews their own output, under whichever name or key.
+func (c *check) ownOutput(r, original *evidence.Record) {
+	who := original.Payload.Actor()
+	if r.Payload.Actor() == who {
+		c.refute(HumanReview, "own-output", r, "%q reviews what %q made: nobody reviews their own output", who, who)
+		return
+	}
+	for _, s := range r.Payload.Signers {
+		if slices.ContainsFunc(original.Payload.Signers, func(o evidence.SignerInfo) bool { return o.KeyID == s.KeyID }) {
+			c.refute(HumanReview, "own-output", r, "it is signed with the key %s, which also signed record %s: nobody reviews their own output", s.KeyID, recordName(original))
+			return
+		}
+	}
+}
+
+// caseOf: a decision on a trial is of that trial.
+func (c *check) caseOf(r, original *evidence.Record) {
+	p, o := &r.Payload, &original.Payload
+	switch {
+	case !p.Case.IsZero() && p.Case != o.Case:
+		c.refute(HumanReview, "case", r, "it is on the case %s, and record %s, which it reviews, is not", p.Case, recordName(original))
+	case o.ActionType.InTrial() && p.ChainID != "" && p.ChainID != o.ChainID:
+		c.refute(HumanReview, "case", r, "it is in the chain %q, and record %s, which it reviews, in the trial %q", p.ChainID, recordName(original), o.ChainID)
+	}
+}

@@ -1,0 +1,40 @@
+package verify
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// said is the value of a member of a payload, as far as the file shows it.
+type said struct {
+	value    jsontext.Value // canonical; nil: absent or withheld
+	withheld bool           // sealed apart and not disclosed, or disclosed as what it is not
+}
+
+// saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
+func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
+	if !slices.Contains(r.Payload.SealedApart, pointer) {
+		return said{value: value}
+	}
+	for _, d := range r.Disclosures {
+		if d.Pointer == pointer && r.CheckDisclosures() == nil {
+			return said{value: d.Value}
+		}
+	}
+	return said{withheld: true}
+}
+
+func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }
+
+func modified(r *evidence.Record) said {
+	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
+}
+
+// same compares by canonical value. What is withheld equals nothing and differs from nothing.
+func (s said) same(other said) (equal, known bool) {
+	return bytes.Equal(s.value, other.value), !s.withheld && !other.withheld
+}

@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"container/heap"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// A Step is one record in a timeline.
+type Step struct {
+	RecordID   string              `json:"record"`
+	Actor      string              `json:"actor"`
+	Role       evidence.Role       `json:"role"`
+	Action     evidence.ActionType `json:"action_type"`
+	ChainID    string              `json:"chain_id,omitzero"`
+	Position   int64               `json:"chain_position,omitzero"` // 0: it claims none
+	Claimed    string              `json:"claimed_time"`            // the actor's word
+	Proved     *TimeOf             `json:"proved_time,omitzero"`    // nil: none
+	Follows    []string            `json:"follows,omitempty"`       // record ids: what it names
+	ByNameOnly bool                `json:"by_name_only,omitzero"`   // it names them by id, or by name and place, and not by digest
+}
+
+// Timeline puts records into an order for people: each after all that it follows, and where that leaves a choice, by
+// position, then as in the log. The report gives the proved times; nil: none are proved. An order for people proves
+// nothing; whether the records stand to each other so, the guarantee of the chain says.
+func Timeline(records []*evidence.Record, report *Report) []Step {
+	g := newGraph(records)
+	steps := make([]Step, 0, len(records))
+	for _, r := range g.ordered() {
+		steps = append(steps, g.step(r, report))
+	}
+	return steps
+}
+
+func (g *graph) step(r *evidence.Record, report *Report) Step {
+	p := &r.Payload
+	s := Step{RecordID: p.RecordID, Actor: p.Actor(), Role: p.Role(), Action: p.ActionType, ChainID: p.ChainID,
+		Position: p.ChainPosition, Claimed: p.Timestamp}
+	follows, bound := g.follows(r)
+	s.ByNameOnly = len(follows) > 0 && !bound
+	for _, other := range follows {
+		s.Follows = append(s.Follows, recordName(other))
+	}
+	if report == nil {
+		return s
+	}
+	if t, ok := report.TimeOf(p.RecordID); ok {
+		s.Proved = &t
+	}
+	return s
+}
+
+// maxByName bounds how many records one can follow by name alone. Digests are paid for with bytes of the file; names
+// could make the work grow with its square.
+const maxByName = 16
+
+// follows lists what a record comes after: what it names by digest; failing that, what it reviews by id, or who stands
+// before it in its thread under the name that it gives.
+func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
+	if list = g.named(r); len(list) > 0 {
+		return list, true
+	}
+	p := &r.Payload
+	if original := g.byID[p.OriginalResponseID]; original != nil && original != r {
+		return []*evidence.Record{original}, false
+	}
+	if p.ChainPosition < 2 {
+		return nil, false
+	}
+	for _, other := range g.at[g.before(r)] {
+		if p.PreviousAgent == "" || p.PreviousAgent == other.Payload.Actor() {
+			list = append(list, other)
+		}
+		if len(list) == maxByName {
+			break
+		}
+	}
+	return list, false
+}
+
+// ordered sorts the graph topologically. Digests cannot go in a circle, but ids and names can: then the order of the
+// file decides.
+func (g *graph) ordered() []*evidence.Record {
+	waits, then := g.order()
+	ready := &queue{place: g.place, rank: map[*evidence.Record]int64{}}
+	for _, r := range g.all {
+		if waits[r] == 0 {
+			ready.add(r)
+		}
+	}
+	done := map[*evidence.Record]bool{}
+	list := make([]*evidence.Record, 0, len(g.all))
+	for left := 0; left < len(g.all); {
+		if ready.Len() == 0 { // the end, or a circle: go on with the first that is left
+			ready.add(g.all[left])
+			left++
+		}
+		r := heap.Pop(ready).(*evidence.Record)
+		if done[r] {
+			continue
+		}
+		done[r] = true
+		list = append(list, r)
+		for _, next := range then[r] {
+			ready.follow(next, r)
+			if waits[next]--; waits[next] == 0 {
+				ready.add(next)
+			}
+		}
+	}
+	return list
+}
+
+// order is, for each record, how many it comes after, and which come after it.
+func (g *graph) order() (waits map[*evidence.Record]int, then map[*evidence.Record][]*evidence.Record) {
+	waits, then = map[*evidence.Record]int{}, map[*evidence.Record][]*evidence.Record{}
+	for _, r := range g.all {
+		follows, _ := g.follows(r)
+		waits[r] = len(follows)
+		for _, other := range follows {
+			then[other] = append(then[other], r)
+		}
+	}
+	return waits, then
+}
+
+// queue is a heap of records that may come next.
+type queue struct {
+	list  []*evidence.Record
+	place map[*evidence.Record]int
+	rank  map[*evidence.Record]int64 // position as claimed, or as the graph has it
+}
+
+func (q *queue) add(r *evidence.Record) {
+	if claimed := r.Payload.ChainPosition; claimed > 0 {
+		q.rank[r] = claimed
+	}
+	q.rank[r] = max(q.rank[r], 1)
+	heap.Push(q, r)
+}
+
+// follow ranks a record behind one that it comes after.
+func (q *queue) follow(r, other *evidence.Record) {
+	q.rank[r] = max(q.rank[r], q.rank[other]+1)
+}
+
+func (q *queue) Len() int { return len(q.list) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.list[i], q.list[j]
+	if q.rank[a] != q.rank[b] {
+		return q.rank[a] < q.rank[b]
+	}
+	return q.place[a] < q.place[b]
+}
+
+func (q *queue) Swap(i, j int) { q.list[i], q.list[j] = q.list[j], q.list[i] }
+
+func (q *queue) Push(r any) { q.list = append(q.list, r.(*evidence.Record)) }
+
+func (q *queue) Pop() any {
+	last := len(q.list) - 1
+	r := q.list[last]
+	q.list = slices.Delete(q.list, last, last+1)
+	return r
+}
