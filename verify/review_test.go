@@ -25,7 +25,7 @@ func answer() evidence.Payload {
 
 // reviewOf is a decision that is bound to what it reviews.
 func reviewOf(original *evidence.Record, status evidence.ApprovalStatus, modified string) evidence.Payload {
-	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:05:00Z",
+	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:05Z",
 		OriginalResponseID: original.Payload.RecordID, ApprovalStatus: status, Saw: []evidence.Digest{original.Digest}}
 	if modified != "" {
 		p.ModifiedResponse = quoted(modified)
@@ -34,7 +34,7 @@ func reviewOf(original *evidence.Record, status evidence.ApprovalStatus, modifie
 }
 
 func deliveryOf(text string, records ...*evidence.Record) evidence.Payload {
-	p := evidence.Payload{ActionType: evidence.Delivery, AgentID: "logistics-agent-v1", Timestamp: "2026-01-01T00:06:00Z",
+	p := evidence.Payload{ActionType: evidence.Delivery, AgentID: "logistics-agent-v1", Timestamp: "2026-01-01T00:00:06Z",
 		Response: quoted(text), OriginalResponseID: records[0].Payload.RecordID}
 	for _, r := range records {
 		p.Saw = append(p.Saw, r.Digest)
@@ -312,7 +312,7 @@ func TestWithheldValues(t *testing.T) {
 // TestReviewAlone: a record file holds one record, so what it reviews cannot be asked of it; what it says against itself
 // can.
 func TestReviewAlone(t *testing.T) {
-	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:05:00Z",
+	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:05Z",
 		OriginalResponseID: "uuid-from-record-A", ApprovalStatus: evidence.Rejected}
 	r, o := standalone(t, p)
 	if got := verify.Record(r, o).Of(verify.HumanReview); got.Status != verify.NotProved || got.Rule != "binding" {
@@ -334,7 +334,7 @@ func TestReviewOfAVerdict(t *testing.T) {
 	judgment := s.records[len(s.records)-2]
 	p := reviewOf(judgment, evidence.Rejected, "")
 	p.ChainID, p.Case, p.ChainPosition = judgment.Payload.ChainID, judgment.Payload.Case, judgment.Payload.ChainPosition+1
-	p.Timestamp = "2026-01-02T00:00:00Z"
+	p.Timestamp = "2026-01-01T00:00:09Z"
 	s.add(p)
 	report := s.report()
 	expect(t, report, verify.HumanReview, verify.Proved, "", nil)
@@ -345,10 +345,20 @@ func TestReviewOfAVerdict(t *testing.T) {
 	other := reviewOf(closing, evidence.Approved, "")
 	other.ChainID = "trial-01b76a11-0000-7000-8000-000000000000"
 	wrong := s.house.Seal(t, other)
-	expect(t, s.reportOn(append(slices.Clone(s.records), wrong)...), verify.HumanReview, verify.Refuted, "case", wrong)
+	report = s.reportOn(append(slices.Clone(s.records), wrong)...)
+	for g, rule := range map[verify.Guarantee]string{verify.HumanReview: "case", verify.Completeness: "foreign"} {
+		if got := report.Of(g); got.Status != verify.Refuted || got.Rule != rule || got.Record != wrong.Payload.RecordID {
+			t.Errorf("a review in another trial's chain: %+v", got)
+		}
+	}
 
 	hidden := p
 	hidden.ApprovalStatus = evidence.Approved
 	shown := append(slices.Clone(s.records[:len(s.records)-1]), s.house.Seal(t, hidden))
-	expect(t, s.reportOn(shown...), verify.Chain, verify.Refuted, "gap", shown[len(shown)-1])
+	report = s.reportOn(shown...)
+	for _, g := range []verify.Guarantee{verify.Chain, verify.Completeness} {
+		if got := report.Of(g); got.Status != verify.Refuted || got.Rule != "gap" || got.Record != shown[len(shown)-1].Payload.RecordID {
+			t.Errorf("an earlier decision hidden: %+v", got)
+		}
+	}
 }
