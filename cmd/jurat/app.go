@@ -83,6 +83,9 @@ func run(ctx context.Context, args []string, io stdio) int {
 		args = []string{"--help"}
 	}
 	parsed, err := parser.Parse(args)
+	if err == nil && a.Data == "" {
+		err = errors.New("--data: no folder is named")
+	}
 	if code >= 0 { // --help has been answered
 		return code
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -18,5 +19,22 @@ func mainExit() int {
 	context.AfterFunc(ctx, stop)
 	// A reader who has seen enough must not end a trial in the middle: writing to him fails, and the trial goes on.
 	signal.Ignore(syscall.SIGPIPE)
+	if err := forgetEmpty(); err != nil {
+		return report(stdio{err: os.Stderr}, err)
+	}
 	return run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+}
+
+// forgetEmpty makes settings that are set to nothing count as not set, as people mean it.
+func forgetEmpty() error {
+	for _, setting := range os.Environ() {
+		name, value, _ := strings.Cut(setting, "=")
+		if value != "" || !strings.HasPrefix(name, "JURY_") && !strings.HasPrefix(name, "JURAT_") {
+			continue
+		}
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -48,7 +48,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	config := c.config()
 	if err := config.Settings.Validate(); err != nil {
-		return err
+		return hint(err, "'jurat trial --help' says what the flags take; nothing was recorded")
 	}
 	if c.Out != "" {
 		if err := checkOut(c.Out); err != nil {
