@@ -125,8 +125,8 @@ var japanese = language{
 	inconclusive:       "審理は結論に至りませんでした（inconclusive）。有効な票は二票未満でした。",
 	inconclusiveStated: "ファイルの記載では、審理は結論に至らず（inconclusive）、有効な票は二票未満であったとされています。",
 
-	disclaimer: "以上の記述はいずれも、{items}を示すものではありません。",
-	nor:        "、また",
+	disclaimer: "以上の記述は、次のいずれのことも示すものではありません：{items}。",
+	nor:        "、",
 	notShown: map[string]string{
 		"that what was said is correct":              "述べられた内容が正しいこと",
 		"that anybody is legally responsible for it": "誰かがそれについて法的責任を負うこと",

@@ -64,8 +64,8 @@ var translations = map[string]struct{ ja, ru string }{
 	"It states that the trial was degraded":          {"ファイルの記載では、審理は不完全な状態（degraded）で行われ", "В файле указано, что разбирательство прошло в неполном составе"},
 	"The trial was inconclusive":                     {"審理は結論に至りませんでした（inconclusive）。", "Разбирательство не привело к определённому результату (inconclusive):"},
 
-	"None of this says that what was said is correct": {"以上の記述はいずれも、述べられた内容が正しいこと", "Ничто из изложенного не доказывает ни того, что сказанное верно"},
+	"None of this says that what was said is correct": {"以上の記述は、次のいずれのことも示すものではありません：述べられた内容が正しいこと", "Ничто из изложенного не доказывает ни того, что сказанное верно"},
 	"that anybody is legally responsible for it":      {"誰かがそれについて法的責任を負うこと", "того, что кто-либо несёт за это юридическую ответственность"},
 	"that it is safe or appropriate":                  {"それが安全または適切であること", "того, что это безопасно или уместно"},
-	"that the decision should be carried out":         {"その決定を実行すべきであることを示すものではありません。", "того, что решение следует исполнить."},
+	"that the decision should be carried out":         {"その決定を実行すべきであること。", "того, что решение следует исполнить."},
 }
