@@ -11,7 +11,7 @@ import (
 type explainCmd struct {
 	File    string  `arg:"" help:"A record file or a case file."`
 	Trust   string  `help:"Your trust file: only what it lets jurat prove is stated as a fact."`
-	Lang    string  `help:"The language: en." default:"en" enum:"en"`
+	Lang    string  `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
@@ -21,6 +21,9 @@ func (*explainCmd) Help() string {
 sealed, and what is not proved by all that. Facts come from verified fields alone; what is not proved is said to be so.
 
     jurat explain record.json --trust trust.json
+
+--lang ja or --lang ru writes the statement in Japanese or in Russian. The reasons that verification gives are quoted in
+English, and the timeline and the answer to --who-said are English too.
 
 Of records that follow each other, it shows the timeline. --who-said TEXT names the record whose output first held a text
 that its input did not; the text is looked for exactly as it is.
@@ -54,7 +57,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r, *c.WhoSaid)
 	}
-	for _, paragraph := range incident.Statement(records, r) {
+	for _, paragraph := range incident.Statement(records, r, incident.Lang(c.Lang)) {
 		p.text("", paragraph)
 		p.line("")
 	}

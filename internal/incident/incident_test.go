@@ -51,23 +51,36 @@ func sealedBy(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...str
 }
 
 func statement(r *evidence.Record, o verify.Options) string {
-	return strings.Join(incident.Statement([]*evidence.Record{r}, verify.Record(r, o)), "\n\n")
+	return statementIn(incident.English, r, o)
+}
+
+func statementIn(lang incident.Lang, r *evidence.Record, o verify.Options) string {
+	return strings.Join(incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
+}
+
+// eachLang runs a test in every language.
+func eachLang(t *testing.T, test func(t *testing.T, lang incident.Lang)) {
+	for _, lang := range incident.Langs() {
+		t.Run(string(lang), func(t *testing.T) { test(t, lang) })
+	}
 }
 
 // onlyStates fails for a fact that is stated and should not be, and for one that should be and is not.
-func onlyStates(t *testing.T, text string, may ...string) {
+// Facts are given in English, and looked for in the text's language.
+func onlyStates(t *testing.T, lang incident.Lang, text string, may ...string) {
 	t.Helper()
 	for _, fact := range facts {
-		if got, want := strings.Contains(text, fact), slices.Contains(may, fact); got != want {
+		if got, want := strings.Contains(text, in(lang, fact)), slices.Contains(may, fact); got != want {
 			t.Errorf("states %q: %v, want %v, in:\n%s", fact, got, want, text)
 		}
 	}
 }
 
-func says(t *testing.T, text string, sentences ...string) {
+// says fails for a sentence that is missing. Sentences are given in English, and looked for in the text's language.
+func says(t *testing.T, lang incident.Lang, text string, sentences ...string) {
 	t.Helper()
 	for _, s := range sentences {
-		if !strings.Contains(text, s) {
+		if s = in(lang, s); !strings.Contains(text, s) {
 			t.Errorf("does not say %q:\n%s", s, text)
 		}
 	}
@@ -111,11 +124,13 @@ func TestStatementOfRecord(t *testing.T) {
 			h := jurattest.New(t)
 			r, other := sealedBy(t, h, output())
 			test.change(r, other)
-			text := statement(r, test.options(h.Options(t)))
-			onlyStates(t, text, test.facts...)
-			says(t, text, test.says...)
-			says(t, text, "Its author gives the time 2025-12-31T23:59:00Z.", "None of this says that what was said is correct",
-				"anybody is legally responsible")
+			eachLang(t, func(t *testing.T, lang incident.Lang) {
+				text := statementIn(lang, r, test.options(h.Options(t)))
+				onlyStates(t, lang, text, test.facts...)
+				says(t, lang, text, test.says...)
+				says(t, lang, text, "Its author gives the time 2025-12-31T23:59:00Z.")
+				says(t, lang, text, disclaimers...)
+			})
 		})
 	}
 }
@@ -123,29 +138,39 @@ func TestStatementOfRecord(t *testing.T) {
 func TestStatementKeepsClaimedAndProvedTimeApart(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
-	text := statement(r, h.Options(t))
 	report := verify.Record(r, h.Options(t))
 	proved, ok := report.TimeOf(r.Payload.RecordID)
 	if !ok {
 		t.Fatal("the time is not proved")
 	}
-	says(t, text, "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at "+proved.Time.Format("2006-01-02T15:04:05"))
+	at := proved.Time.Format("2006-01-02T15:04:05")
+	for lang, want := range map[incident.Lang]string{
+		incident.English:  "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at " + at,
+		incident.Japanese: "作成者が申告している時刻は 2025-12-31T23:59:00Z です。署名は " + at,
+		incident.Russian:  "Время, заявленное автором: 2025-12-31T23:59:00Z. Подпись существовала в момент " + at,
+	} {
+		says(t, lang, statementIn(lang, r, h.Options(t)), want)
+	}
 }
 
 func TestStatementOnSealedApart(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output(), "/context")
-	text := statement(r, h.Options(t))
-	onlyStates(t, text, signedByActor, existedAt, unchanged, inLog)
-	says(t, text, "the context was: sealed apart")
-	if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
-		t.Errorf("shows the commitment or what it hides:\n%s", text)
-	}
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := statementIn(lang, r, h.Options(t))
+		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
+		says(t, lang, text, "the context was: sealed apart")
+		if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
+			t.Errorf("shows the commitment or what it hides:\n%s", text)
+		}
+	})
 
 	r.Disclosures[0].Value = jsontext.Value(`"Sunshine."`)
-	text = statement(r, h.Options(t))
-	onlyStates(t, text) // the signature is good, but what the file shows under it is not what was signed
-	says(t, text, "It is refuted that this model output")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := statementIn(lang, r, h.Options(t))
+		onlyStates(t, lang, text) // the signature is good, but what the file shows under it is not what was signed
+		says(t, lang, text, "It is refuted that this model output", "It is refuted that the content is what was sealed.")
+	})
 }
 
 func TestStatementShortensContext(t *testing.T) {
@@ -155,14 +180,14 @@ func TestStatementShortensContext(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, p)
 	text := statement(r, h.Options(t))
-	says(t, text, strings.Repeat("ж", 600)+"…")
+	says(t, incident.English, text, strings.Repeat("ж", 600)+"…")
 	if n := utf8.RuneCountInString(text); n > 4000 {
 		t.Errorf("%d characters", n)
 	}
 }
 
 func TestStatementMakesHostileTextInert(t *testing.T) {
-	const forged = "ok”\".\n\nThe jury judged safe_pass.\r\x1b[32m\u202e\u2028"
+	const forged = "{action} {because} ok”\".\n\nThe jury judged safe_pass.\r\x1b[32m\u202e\u2028"
 	quoted, err := json.Marshal(forged)
 	if err != nil {
 		t.Fatal(err)
@@ -174,12 +199,14 @@ func TestStatementMakesHostileTextInert(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, p)
 	for _, o := range []verify.Options{h.Options(t), {}} {
-		for _, paragraph := range incident.Statement([]*evidence.Record{r}, verify.Record(r, o)) {
-			if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
-				t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
+		eachLang(t, func(t *testing.T, lang incident.Lang) {
+			for _, paragraph := range incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
+				if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
+					t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
+				}
 			}
-		}
-		says(t, statement(r, o), "the context was: "+strconv.Quote(forged), "with the model "+strconv.Quote(p.Model))
+			says(t, lang, statementIn(lang, r, o), strconv.Quote(forged), strconv.Quote(p.Model))
+		})
 	}
 }
 
@@ -194,32 +221,36 @@ func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
 	return done
 }
 
-func trialText(t *testing.T, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
+func trialText(t *testing.T, lang incident.Lang, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
 	t.Helper()
 	b := h.Bundle(t, records...)
-	return strings.Join(incident.Statement(b.Records, verify.Bundle(b, o)), "\n\n")
+	return strings.Join(incident.Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
 }
 
 func TestStatementOfTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.FinalJudge).Records
-	text := trialText(t, h, h.Options(t), records...)
-	onlyStates(t, text, juryJudged, existedAt, actsUnchanged)
-	says(t, text, "The jury judged safe_pass with", "by final_judge", "Completeness: proved", "Simultaneity: proved",
-		"None of this says that what was said is correct")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), records...)
+		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
+		says(t, lang, text, "The jury judged safe_pass with", "by final_judge", "Completeness: proved", "Simultaneity: proved")
+		says(t, lang, text, disclaimers...)
 
-	text = trialText(t, h, verify.Options{}, records...)
-	onlyStates(t, text)
-	says(t, text, "The file states the judgment safe_pass", "that this follows from the votes is not proved",
-		"That the acts are their actors' is not proved")
+		text = trialText(t, lang, h, verify.Options{}, records...)
+		onlyStates(t, lang, text)
+		says(t, lang, text, "The file states the judgment safe_pass", "that this follows from the votes is not proved",
+			"That the acts are their actors' is not proved")
+	})
 }
 
 func TestStatementOfCutTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.MajorityVote).Records[:4]
-	text := trialText(t, h, h.Options(t), records...)
-	onlyStates(t, text, existedAt, actsUnchanged)
-	says(t, text, "The file holds no judgment.", "Completeness: not proved")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), records...)
+		onlyStates(t, lang, text, existedAt, actsUnchanged)
+		says(t, lang, text, "The file holds no judgment.", "Completeness: not proved")
+	})
 }
 
 func TestStatementOfRefutedVerdict(t *testing.T) {
@@ -238,10 +269,12 @@ func TestStatementOfRefutedVerdict(t *testing.T) {
 	forged := honest.Payload
 	forged.RecordID, forged.Signers, forged.Response = "", nil, body
 	records = append(slices.Clone(records[:len(records)-2]), h.Seal(t, forged))
-	text := trialText(t, h, h.Options(t), records...)
-	onlyStates(t, text, existedAt, actsUnchanged)
-	says(t, text, "The file states the judgment unsafe_fail", "that this follows from the votes is refuted",
-		"It states that the trial was degraded", "Completeness: refuted")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), records...)
+		onlyStates(t, lang, text, existedAt, actsUnchanged)
+		says(t, lang, text, "The file states the judgment unsafe_fail", "that this follows from the votes is refuted",
+			"It states that the trial was degraded", "Completeness: refuted")
+	})
 }
 
 func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
@@ -250,17 +283,21 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 
 	h := jurattest.New(t)
 	records := tried(t, h, []jury.Juror{present(), present(), absent}).Records
-	text := trialText(t, h, h.Options(t), records...)
-	onlyStates(t, text, juryJudged, existedAt, actsUnchanged)
-	says(t, text, "The trial was degraded")
-	if strings.Contains(text, "inconclusive") {
-		t.Errorf("two valid votes, and it says inconclusive:\n%s", text)
-	}
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), records...)
+		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
+		says(t, lang, text, "The trial was degraded")
+		if strings.Contains(text, "inconclusive") {
+			t.Errorf("two valid votes, and it says inconclusive:\n%s", text)
+		}
+	})
 
 	h = jurattest.New(t)
 	records = tried(t, h, []jury.Juror{present(), absent, absent}).Records
-	text = trialText(t, h, h.Options(t), records...)
-	says(t, text, "The jury judged needs_review", "The trial was degraded", "The trial was inconclusive")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), records...)
+		says(t, lang, text, "The jury judged needs_review", "The trial was degraded", "The trial was inconclusive")
+	})
 }
 
 // A false disclosure leaves every signature valid: the statement must not say that the acts are unchanged.
@@ -270,9 +307,11 @@ func TestStatementOfTrialWithFalseDisclosure(t *testing.T) {
 		ChainID: evidence.TrialPrefix + "1", ChainPosition: 1, Case: evidence.DigestOf([]byte("evidence")),
 		Response: jsontext.Value(`{"conversation":[]}`)}, "/response")
 	submission.Disclosures[0].Value = jsontext.Value(`{"conversation":["another"]}`)
-	text := trialText(t, h, h.Options(t), submission)
-	onlyStates(t, text)
-	says(t, text, "That the acts are what was sealed is refuted")
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := trialText(t, lang, h, h.Options(t), submission)
+		onlyStates(t, lang, text)
+		says(t, lang, text, "That the acts are what was sealed is refuted")
+	})
 }
 
 func TestStatementIsTheSameEveryTime(t *testing.T) {

@@ -1,0 +1,128 @@
+package incident
+
+import (
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+var english = language{
+	between: " ",
+
+	actions: map[evidence.ActionType]string{
+		evidence.ModelOutput:    "model output",
+		evidence.Recommendation: "recommendation",
+		evidence.Proposal:       "proposal",
+		evidence.Instruction:    "instruction",
+		evidence.APICall:        "api call",
+		evidence.ToolPlan:       "tool plan",
+		evidence.Message:        "message",
+		evidence.ChainStep:      "chain step",
+		evidence.HumanReview:    "human review",
+		evidence.Delivery:       "delivery",
+		evidence.Submission:     "submission",
+		evidence.PhaseOpening:   "phase opening",
+		evidence.Evaluation:     "evaluation",
+		evidence.Statement:      "statement",
+		evidence.Absence:        "absence",
+		evidence.ConsensusCheck: "consensus check",
+		evidence.JudgeOpinion:   "judge opinion",
+		evidence.FinalJudgment:  "final judgment",
+		evidence.TrialClosing:   "trial closing",
+	},
+	roles: map[evidence.Role]string{
+		evidence.RoleAgent:     "agent",
+		evidence.RoleReviewer:  "reviewer",
+		evidence.RoleSubmitter: "submitter",
+		evidence.RoleJuror:     "juror",
+		evidence.RoleJudge:     "judge",
+		evidence.RoleClerk:     "clerk",
+	},
+	positions: map[jury.Position]string{ // which are English
+		jury.SafePass:    "safe_pass",
+		jury.NeedsReview: "needs_review",
+		jury.UnsafeFail:  "unsafe_fail",
+	},
+	methods: map[jury.Method]string{
+		jury.MajorityVote:    "majority_vote",
+		jury.WeightedAverage: "weighted_average",
+		jury.FinalJudge:      "final_judge",
+	},
+
+	recorded:          "This {action} was recorded as that of {role} {actor}, and is signed with the key that is known to be that actor's.",
+	recordedWithModel: "This {action} was recorded as that of {role} {actor} with the model {model} (version {version}), and is signed with the key that is known to be that actor's.",
+	notProved:         "It is not proved who produced this {action}. It names {role} {actor}, but {because}.",
+	notProvedModel:    "It is not proved who produced this {action}. It names {role} {actor} with the model {model} (version {version}), but {because}.",
+	refuted:           "It is refuted that this {action}, which names {role} {actor} as its author, is what that actor signed: {because}.",
+
+	claimed:      "Its author gives the time {time}.",
+	timeRefuted:  "The time stamp that comes with it is refuted: {because}.",
+	timeUnproved: "No proved time stands behind that: {because}.",
+	independent:  "The signature existed at {time} (RFC 3161 time stamp by {authority}: an authority whose clock is independent of the operator).",
+	operator:     "The signature existed at {time} (RFC 3161 time stamp by {authority}: the operator's own authority, so that this rests on the operator's word).",
+
+	sealed:           "It was sealed with a signature ({algorithms}), and its content has not been changed since.",
+	place:            "It stands at place {place} of the log.",
+	contentNotProved: "It is not proved that the content is what was sealed.",
+	contentRefuted:   "It is refuted that the content is what was sealed.",
+
+	configuration: "By the record, the configuration was {parameters}.",
+	context:       "By the record, the context was: {context}.",
+	contextApart:  "By the record, the context was: sealed apart; what was signed has a commitment to it in its place.",
+	check:         "The record is {record}, with payload digest {digest}. Whoever holds it and a trust file can check all this alone: jurat verify --trust FILE.",
+
+	// The reasons are English themselves and say more than a sentence before them could.
+	because: map[verify.Guarantee]byStatus{
+		verify.Content:        {verify.NotProved: "{reason}", verify.Refuted: "{reason}"},
+		verify.Authentication: {verify.NotProved: "{reason}", verify.Refuted: "{reason}"},
+		verify.Time:           {verify.NotProved: "{reason}", verify.Refuted: "{reason}"},
+	},
+	noReason: "no reason was found",
+
+	noActs:     "The file holds no act of a trial.",
+	acts:       "The file holds {count} acts. The first names its trial {trial}, and evidence with the digest {digest}.",
+	actsProved: "Every act is signed by its actor and unchanged.",
+	actsDoubted: map[verify.Guarantee]byStatus{
+		verify.Authentication: {
+			verify.NotProved: "That the acts are their actors' is not proved: {reason}.",
+			verify.Refuted:   "That the acts are their actors' is refuted: {reason}.",
+		},
+		verify.Content: {
+			verify.NotProved: "That the acts are what was sealed is not proved: {reason}.",
+			verify.Refuted:   "That the acts are what was sealed is refuted: {reason}.",
+		},
+	},
+	procedure: map[verify.Guarantee]byStatus{
+		verify.Completeness: {
+			verify.Proved:    "Completeness: proved; {reason}.",
+			verify.NotProved: "Completeness: not proved; {reason}.",
+			verify.Refuted:   "Completeness: refuted; {reason}.",
+		},
+		verify.Simultaneity: {
+			verify.Proved:    "Simultaneity: proved; {reason}.",
+			verify.NotProved: "Simultaneity: not proved; {reason}.",
+			verify.Refuted:   "Simultaneity: refuted; {reason}.",
+		},
+	},
+	noJudgment: "The file holds no judgment.",
+	unreadable: "The sealed judgment cannot be read: {reason}.",
+	judged:     "The jury judged {position} with {score} of 100 points by {method}; run again on the sealed votes, consensus and method give the same.",
+	judgedStated: byStatus{
+		verify.NotProved: "The file states the judgment {position} with {score} of 100 points by {method}, and that this follows from the votes is not proved: {reason}.",
+		verify.Refuted:   "The file states the judgment {position} with {score} of 100 points by {method}, and that this follows from the votes is refuted: {reason}.",
+	},
+
+	degraded:           "The trial was degraded: a juror was absent or blocked, or the judge failed.",
+	degradedStated:     "It states that the trial was degraded: a juror was absent or blocked, or the judge failed.",
+	inconclusive:       "The trial was inconclusive: fewer than two valid votes.",
+	inconclusiveStated: "It states that the trial was inconclusive: fewer than two valid votes.",
+
+	disclaimer: "None of this says {items}.",
+	nor:        ", nor ",
+	notShown: map[string]string{
+		"that what was said is correct":              "that what was said is correct",
+		"that anybody is legally responsible for it": "that anybody is legally responsible for it",
+		"that it is safe or appropriate":             "that it is safe or appropriate",
+		"that the decision should be carried out":    "that the decision should be carried out",
+	},
+}

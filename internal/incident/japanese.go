@@ -1,0 +1,136 @@
+package incident
+
+import (
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+var japanese = language{
+	between: "", // the full stop is wide enough
+
+	actions: map[evidence.ActionType]string{
+		evidence.ModelOutput:    "モデル出力",
+		evidence.Recommendation: "推奨",
+		evidence.Proposal:       "提案",
+		evidence.Instruction:    "指示",
+		evidence.APICall:        "API 呼び出し",
+		evidence.ToolPlan:       "ツール実行計画",
+		evidence.Message:        "メッセージ",
+		evidence.ChainStep:      "連鎖のステップ",
+		evidence.HumanReview:    "人によるレビュー",
+		evidence.Delivery:       "提供",
+		evidence.Submission:     "提出",
+		evidence.PhaseOpening:   "フェーズの開始",
+		evidence.Evaluation:     "評価",
+		evidence.Statement:      "発言",
+		evidence.Absence:        "欠席",
+		evidence.ConsensusCheck: "合意チェック",
+		evidence.JudgeOpinion:   "裁定者の意見",
+		evidence.FinalJudgment:  "最終判定",
+		evidence.TrialClosing:   "審理の終結",
+	},
+	roles: map[evidence.Role]string{
+		evidence.RoleAgent:     "エージェント",
+		evidence.RoleReviewer:  "レビュー担当者",
+		evidence.RoleSubmitter: "提出者",
+		evidence.RoleJuror:     "陪審員",
+		evidence.RoleJudge:     "裁定者",
+		evidence.RoleClerk:     "書記",
+	},
+	positions: map[jury.Position]string{
+		jury.SafePass:    "safe_pass（安全・合格）",
+		jury.NeedsReview: "needs_review（要確認）",
+		jury.UnsafeFail:  "unsafe_fail（危険・不合格）",
+	},
+	methods: map[jury.Method]string{
+		jury.MajorityVote:    "majority_vote（多数決）",
+		jury.WeightedAverage: "weighted_average（加重平均）",
+		jury.FinalJudge:      "final_judge（最終裁定者による判定）",
+	},
+
+	recorded:          "この行為（種別：{action}）は{role} {actor} のものとして記録され、その主体のものと確認されている鍵で署名されています。",
+	recordedWithModel: "この行為（種別：{action}）は、モデル {model}（バージョン {version}）を用いた{role} {actor} のものとして記録され、その主体のものと確認されている鍵で署名されています。",
+	notProved:         "この行為（種別：{action}）を誰が行ったかは証明されていません。記録には{role} {actor} の名が記載されています。{because}",
+	notProvedModel:    "この行為（種別：{action}）を誰が行ったかは証明されていません。記録には{role} {actor} の名と、モデル {model}（バージョン {version}）が記載されています。{because}",
+	refuted:           "この行為（種別：{action}）の記録は{role} {actor} を作成者としていますが、その主体が署名したとおりのものであることは反証されています。{because}",
+
+	claimed:      "作成者が申告している時刻は {time} です。",
+	timeRefuted:  "記録に付されたタイムスタンプは反証されています。{because}",
+	timeUnproved: "この申告を裏付ける証明された時刻はありません。{because}",
+	independent:  "署名は {time} の時点で存在していました（{authority} による RFC 3161 タイムスタンプ。この時刻認証局の時計は運用者から独立しています）。",
+	operator:     "署名は {time} の時点で存在していました（{authority} による RFC 3161 タイムスタンプ。これは運用者自身の時刻認証局であり、この時刻の根拠は運用者の時計と言明にとどまります）。",
+
+	sealed:           "内容は署名（{algorithms}）によって封印されており、それ以後変更されていません。",
+	place:            "この記録はログの {place} 番の位置にあります。",
+	contentNotProved: "内容が封印されたとおりのものであることは証明されていません。",
+	contentRefuted:   "内容が封印されたとおりのものであることは反証されています。",
+
+	configuration: "記録によれば、設定は {parameters} です。",
+	context:       "記録によれば、コンテキストは {context} です。",
+	contextApart:  "記録によれば、コンテキストは別途封印されています。署名の対象には、コンテキストそのものの代わりに、それに対するコミットメントが含まれています。",
+	check:         "記録の識別子は {record}、ペイロードのダイジェストは {digest} です。この記録とトラストファイルを持つ人は誰でも、以上のすべてを独力で検証できます：jurat verify --trust FILE",
+
+	because: map[verify.Guarantee]byStatus{
+		verify.Content: {
+			verify.NotProved: "内容が署名の時点から変わっていないことは確認できません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "内容が署名されたものと一致しません（検証の理由・英語原文：{reason}）。",
+		},
+		verify.Authentication: {
+			verify.NotProved: "署名が、記載された主体の鍵によるものであることは確認できません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "署名は、記載された主体の鍵による有効な署名ではありません（検証の理由・英語原文：{reason}）。",
+		},
+		verify.Time: {
+			verify.NotProved: "信頼された時刻認証局による時刻は確認できません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "タイムスタンプは、この記録の署名に対する有効なものではありません（検証の理由・英語原文：{reason}）。",
+		},
+	},
+	noReason: "理由は示されていません。",
+
+	noActs:     "このファイルには審理の行為が含まれていません。",
+	acts:       "このファイルには行為が {count} 件含まれています。最初の行為の記録には、審理 {trial} と、ダイジェスト {digest} を持つ証拠が記載されています。",
+	actsProved: "すべての行為は、それぞれの主体によって署名され、変更されていません。",
+	actsDoubted: map[verify.Guarantee]byStatus{
+		verify.Authentication: {
+			verify.NotProved: "各行為が、記載された主体によるものであることは証明されていません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "各行為が、記載された主体によるものであることは反証されています（検証の理由・英語原文：{reason}）。",
+		},
+		verify.Content: {
+			verify.NotProved: "各行為が封印されたとおりのものであることは証明されていません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "各行為が封印されたとおりのものであることは反証されています（検証の理由・英語原文：{reason}）。",
+		},
+	},
+	procedure: map[verify.Guarantee]byStatus{
+		verify.Completeness: {
+			verify.Proved:    "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されています（検証の理由・英語原文：{reason}）。",
+			verify.NotProved: "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されていません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は反証されています（検証の理由・英語原文：{reason}）。",
+		},
+		verify.Simultaneity: {
+			verify.Proved:    "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されています（検証の理由・英語原文：{reason}）。",
+			verify.NotProved: "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されていません（検証の理由・英語原文：{reason}）。",
+			verify.Refuted:   "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は反証されています（検証の理由・英語原文：{reason}）。",
+		},
+	},
+	noJudgment: "このファイルには最終判定が含まれていません。",
+	unreadable: "封印された最終判定を読み取ることができません（理由・英語原文：{reason}）。",
+	judged:     "陪審の判定は {position}、100 点中 {score} 点、判定方法は {method} です。封印された票から合意と判定を再計算すると、同じ結果になります。",
+	judgedStated: byStatus{
+		verify.NotProved: "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは証明されていません（検証の理由・英語原文：{reason}）。",
+		verify.Refuted:   "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは反証されています（検証の理由・英語原文：{reason}）。",
+	},
+
+	degraded:           "審理は不完全な状態（degraded）で行われました。陪審員の欠席もしくは遮断、または裁定者の失敗がありました。",
+	degradedStated:     "ファイルの記載では、審理は不完全な状態（degraded）で行われ、陪審員の欠席もしくは遮断、または裁定者の失敗があったとされています。",
+	inconclusive:       "審理は結論に至りませんでした（inconclusive）。有効な票は二票未満でした。",
+	inconclusiveStated: "ファイルの記載では、審理は結論に至らず（inconclusive）、有効な票は二票未満であったとされています。",
+
+	disclaimer: "以上の記述は、次のいずれのことも示すものではありません：{items}。",
+	nor:        "、",
+	notShown: map[string]string{
+		"that what was said is correct":              "述べられた内容が正しいこと",
+		"that anybody is legally responsible for it": "誰かがそれについて法的責任を負うこと",
+		"that it is safe or appropriate":             "それが安全または適切であること",
+		"that the decision should be carried out":    "その決定を実行すべきであること",
+	},
+}

@@ -1,0 +1,137 @@
+package incident
+
+import (
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// Names of actions and roles stand in the nominative, set off by quotes or brackets: sentences do not inflect them.
+var russian = language{
+	between: " ",
+
+	actions: map[evidence.ActionType]string{
+		evidence.ModelOutput:    "выход модели",
+		evidence.Recommendation: "рекомендация",
+		evidence.Proposal:       "предложение решения",
+		evidence.Instruction:    "инструкция",
+		evidence.APICall:        "API-вызов",
+		evidence.ToolPlan:       "план выполнения инструмента",
+		evidence.Message:        "сообщение",
+		evidence.ChainStep:      "шаг цепочки",
+		evidence.HumanReview:    "проверка человеком",
+		evidence.Delivery:       "выдача ответа",
+		evidence.Submission:     "представление материалов",
+		evidence.PhaseOpening:   "открытие этапа",
+		evidence.Evaluation:     "оценка",
+		evidence.Statement:      "высказывание",
+		evidence.Absence:        "отсутствие",
+		evidence.ConsensusCheck: "проверка согласия",
+		evidence.JudgeOpinion:   "мнение судьи",
+		evidence.FinalJudgment:  "итоговое решение",
+		evidence.TrialClosing:   "закрытие разбирательства",
+	},
+	roles: map[evidence.Role]string{
+		evidence.RoleAgent:     "агент",
+		evidence.RoleReviewer:  "проверяющий",
+		evidence.RoleSubmitter: "заявитель",
+		evidence.RoleJuror:     "присяжный",
+		evidence.RoleJudge:     "судья",
+		evidence.RoleClerk:     "секретарь",
+	},
+	positions: map[jury.Position]string{
+		jury.SafePass:    "safe_pass («безопасно, пройдено»)",
+		jury.NeedsReview: "needs_review («требуется проверка»)",
+		jury.UnsafeFail:  "unsafe_fail («небезопасно, не пройдено»)",
+	},
+	methods: map[jury.Method]string{
+		jury.MajorityVote:    "majority_vote («большинство голосов»)",
+		jury.WeightedAverage: "weighted_average («взвешенное среднее»)",
+		jury.FinalJudge:      "final_judge («решение итогового судьи»)",
+	},
+
+	recorded:          "Действие вида «{action}» записано как произведённое участником {actor} (роль: {role}) и подписано ключом, который известен как ключ этого участника.",
+	recordedWithModel: "Действие вида «{action}» записано как произведённое участником {actor} (роль: {role}) с использованием модели {model} (версия {version}) и подписано ключом, который известен как ключ этого участника.",
+	notProved:         "Не доказано, кем произведено действие вида «{action}». В записи указан участник {actor} (роль: {role}). {because}",
+	notProvedModel:    "Не доказано, кем произведено действие вида «{action}». В записи указаны участник {actor} (роль: {role}) и модель {model} (версия {version}). {because}",
+	refuted:           "Опровергнуто, что действие вида «{action}», автором которого в записи указан участник {actor} (роль: {role}), является тем, что подписал этот участник. {because}",
+
+	claimed:      "Время, заявленное автором: {time}.",
+	timeRefuted:  "Приложенная временная метка опровергнута. {because}",
+	timeUnproved: "Доказанного времени, подтверждающего это заявление, нет. {because}",
+	independent:  "Подпись существовала в момент {time} (временная метка RFC 3161, выданная службой {authority}; часы этой службы независимы от оператора).",
+	operator:     "Подпись существовала в момент {time} (временная метка RFC 3161, выданная службой {authority}; это собственная служба оператора, поэтому данное время основано лишь на часах и слове оператора).",
+
+	sealed:           "Содержание запечатано подписью ({algorithms}) и с тех пор не изменялось.",
+	place:            "Номер записи в журнале: {place}.",
+	contentNotProved: "Не доказано, что содержание совпадает с тем, что было запечатано.",
+	contentRefuted:   "Опровергнуто, что содержание совпадает с тем, что было запечатано.",
+
+	configuration: "Согласно записи, конфигурация: {parameters}.",
+	context:       "Согласно записи, контекст: {context}.",
+	contextApart:  "Согласно записи, контекст запечатан отдельно: вместо него подписано криптографическое обязательство.",
+	check:         "Идентификатор записи: {record}; дайджест её содержания: {digest}. Всякий, кто располагает записью и файлом доверия, может проверить всё изложенное самостоятельно: jurat verify --trust FILE.",
+
+	because: map[verify.Guarantee]byStatus{
+		verify.Content: {
+			verify.NotProved: "Неизменность содержания с момента подписания не подтверждена (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Содержание не соответствует подписанному (основание, на английском языке: «{reason}»).",
+		},
+		verify.Authentication: {
+			verify.NotProved: "Принадлежность подписи указанному участнику не подтверждена (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Подпись не является действительной подписью указанного участника (основание, на английском языке: «{reason}»).",
+		},
+		verify.Time: {
+			verify.NotProved: "Время не подтверждено службой меток времени, которой доверяет читатель (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Метка не является действительной меткой подписи этой записи (основание, на английском языке: «{reason}»).",
+		},
+	},
+	noReason: "Основание не указано.",
+
+	noActs:     "Файл не содержит ни одного действия разбирательства.",
+	acts:       "Число действий в файле: {count}. В первом из них указаны разбирательство {trial} и доказательства с дайджестом {digest}.",
+	actsProved: "Каждое действие подписано своим участником и не изменено.",
+	actsDoubted: map[verify.Guarantee]byStatus{
+		verify.Authentication: {
+			verify.NotProved: "Не доказано, что действия принадлежат указанным участникам (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Опровергнуто, что действия принадлежат указанным участникам (основание, на английском языке: «{reason}»).",
+		},
+		verify.Content: {
+			verify.NotProved: "Не доказано, что действия совпадают с тем, что было запечатано (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Опровергнуто, что действия совпадают с тем, что было запечатано (основание, на английском языке: «{reason}»).",
+		},
+	},
+	procedure: map[verify.Guarantee]byStatus{
+		verify.Completeness: {
+			verify.Proved:    "Полнота (каждое действие разбирательства имеется один раз и на своём месте): доказана (основание, на английском языке: «{reason}»).",
+			verify.NotProved: "Полнота (каждое действие разбирательства имеется один раз и на своём месте): не доказана (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Полнота (каждое действие разбирательства имеется один раз и на своём месте): опровергнута (основание, на английском языке: «{reason}»).",
+		},
+		verify.Simultaneity: {
+			verify.Proved:    "Одновременность (никто не видел высказываний других в том же раунде): доказана (основание, на английском языке: «{reason}»).",
+			verify.NotProved: "Одновременность (никто не видел высказываний других в том же раунде): не доказана (основание, на английском языке: «{reason}»).",
+			verify.Refuted:   "Одновременность (никто не видел высказываний других в том же раунде): опровергнута (основание, на английском языке: «{reason}»).",
+		},
+	},
+	noJudgment: "Файл не содержит итогового решения.",
+	unreadable: "Запечатанное решение не удаётся прочесть (основание, на английском языке: «{reason}»).",
+	judged:     "Решение присяжных: {position}; баллов из 100: {score}; метод: {method}. Повторный расчёт согласия и решения по запечатанным голосам даёт тот же результат.",
+	judgedStated: byStatus{
+		verify.NotProved: "В файле указано решение: {position}; баллов из 100: {score}; метод: {method}. Не доказано, что оно следует из голосов (основание, на английском языке: «{reason}»).",
+		verify.Refuted:   "В файле указано решение: {position}; баллов из 100: {score}; метод: {method}. Опровергнуто, что оно следует из голосов (основание, на английском языке: «{reason}»).",
+	},
+
+	degraded:           "Разбирательство прошло в неполном составе или со сбоем (degraded): присяжный отсутствовал или был заблокирован либо произошёл сбой у судьи.",
+	degradedStated:     "В файле указано, что разбирательство прошло в неполном составе или со сбоем (degraded): присяжный отсутствовал или был заблокирован либо произошёл сбой у судьи.",
+	inconclusive:       "Разбирательство не привело к определённому результату (inconclusive): действительных голосов менее двух.",
+	inconclusiveStated: "В файле указано, что разбирательство не привело к определённому результату (inconclusive): действительных голосов менее двух.",
+
+	disclaimer: "Ничто из изложенного не доказывает ни {items}.",
+	nor:        ", ни ",
+	notShown: map[string]string{
+		"that what was said is correct":              "того, что сказанное верно",
+		"that anybody is legally responsible for it": "того, что кто-либо несёт за это юридическую ответственность",
+		"that it is safe or appropriate":             "того, что это безопасно или уместно",
+		"that the decision should be carried out":    "того, что решение следует исполнить",
+	},
+}
