@@ -1,0 +1,90 @@
+package jurat
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	// package.TestName, or a script; a test without its package is found, too, and is an error.
+	testMention = regexp.MustCompile(`(?:\b[a-z0-9]+\.)?\b(?:Test|Fuzz)[A-Z]\w*|[\w-]+\.txtar\b`)
+	adversary   = regexp.MustCompile(`(?m)^### (\d+)\. `)
+)
+
+// TestThreatModel: every test that the threat model names is there, and no adversary is without one.
+func TestThreatModel(t *testing.T) {
+	doc, err := os.ReadFile("docs/threat-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := testsOfModule(t)
+	mentions := testMention.FindAllString(string(doc), -1)
+	if len(mentions) == 0 {
+		t.Fatal("the threat model names no test, or this test does not find them")
+	}
+	slices.Sort(mentions)
+	for _, name := range slices.Compact(mentions) {
+		if !there[name] {
+			t.Errorf("the threat model names %s, and there is no such test", name)
+		}
+	}
+	sections := adversary.FindAllStringSubmatchIndex(string(doc), -1)
+	if len(sections) == 0 {
+		t.Fatal("the threat model names no adversary")
+	}
+	for i, at := range sections {
+		end := len(doc)
+		if i+1 < len(sections) {
+			end = sections[i+1][0]
+		}
+		text := string(doc[at[0]:end])
+		title, _, _ := strings.Cut(text, "\n")
+		if got := string(doc[at[2]:at[3]]); got != fmt.Sprint(i+1) {
+			t.Errorf("%q has the number %s, want %d", title, got, i+1)
+		}
+		if !testMention.MatchString(text) {
+			t.Errorf("%q names no test", title)
+		}
+		if !strings.Contains(text, "Nothing catches") && !strings.Contains(text, "Nothing bounds") {
+			t.Errorf("%q does not say what nothing catches", title)
+		}
+	}
+}
+
+// testsOfModule returns the name of every test and fuzz target, after that of the package it tests, and of every script.
+func testsOfModule(t *testing.T) map[string]bool {
+	t.Helper()
+	there := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || entry.IsDir():
+			return err
+		case strings.HasSuffix(file, ".txtar"):
+			there[filepath.Base(file)] = true
+		case strings.HasSuffix(file, "_test.go"):
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, d := range parsed.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+					there[strings.TrimSuffix(parsed.Name.Name, "_test")+"."+f.Name.Name] = true
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
