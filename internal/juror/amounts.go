@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -18,40 +19,71 @@ var money = regexp.MustCompile(`(?:[$€£¥]|USD |EUR )\s?(\d[\d,]*(?:\.\d+)?)`
 // Only where tools returned data: else prices may be the agent's own, or part of a text that it was asked to write.
 func unsupportedAmount(r *reading) []jury.Finding {
 	var found []jury.Finding
-	for _, m := range r.said(subject.Assistant) {
+	for m := range r.each(subject.Assistant) {
 		known := r.numbersBefore(m.Number)
-		if len(known) < 3 || len(known) > 400 || !r.dataBefore(m.Number) {
+		if len(known) < 3 || !r.dataBefore(m.Number) {
 			continue
 		}
-		for _, at := range money.FindAllStringSubmatchIndex(m.Text, 50) {
-			value, err := strconv.ParseFloat(strings.ReplaceAll(m.Text[at[2]:at[3]], ",", ""), 64)
-			if err != nil || value == 0 || derivable(value, known) {
-				known = append(known, value)
-				continue
-			}
-			found = append(found, jury.Finding{Message: m.Number, Quote: lineAround(m.Text, at[0]), Severity: jury.Minor,
-				Explanation: fmt.Sprintf("No tool, user or policy gives the amount %s, and no simple sum of what they give yields it.", m.Text[at[0]:at[1]])})
-			known = append(known, value) // once is enough
+		if len(known) > tooMany || len(found) == perRule {
+			break
+		}
+		if f, ok := r.unsupportedIn(m, slices.Clip(known)); ok {
+			found = append(found, f)
 		}
 	}
 	return found
 }
 
-func (r *reading) dataBefore(n int) bool {
-	return slices.ContainsFunc(r.records, func(one record) bool { return one.msg < n })
+// unsupportedIn looks for the first such sum in a message: a message with two counts no more.
+func (r *reading) unsupportedIn(m *subject.Message, known []float64) (jury.Finding, bool) {
+	for _, at := range money.FindAllStringSubmatchIndex(m.Text, 50) {
+		value, err := strconv.ParseFloat(strings.ReplaceAll(m.Text[at[2]:at[3]], ",", ""), 64)
+		if r.late() {
+			break
+		}
+		if err != nil || value == 0 || derivable(value, known) {
+			known = append(known, value)
+			continue
+		}
+		return jury.Finding{Message: m.Number, Quote: lineAround(m.Text, at[0]), Severity: jury.Minor,
+			Explanation: fmt.Sprintf("No tool, user or policy gives the amount %s, and no simple sum of what they give yields it.", m.Text[at[0]:at[1]])}, true
+	}
+	return jury.Finding{}, false
 }
+
+func (r *reading) dataBefore(n int) bool { return len(r.records) > 0 && r.records[0].msg < n }
 
 var anyNumber = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
 
+// tooMany numbers yield any sum, so nothing can be said against one.
+const tooMany = 400
+
+// A numberList is the different numbers of a conversation, in order, each with the message that has it first.
+type numberList struct {
+	values []float64
+	msgs   []int
+}
+
+// numbersBefore lists the numbers before message n; where there are too many, one more than that.
 func (r *reading) numbersBefore(n int) []float64 {
+	list := r.memo.numbers.get(r.numbers)
+	i := sort.SearchInts(list.msgs, n)
+	return list.values[:i:i]
+}
+
+func (r *reading) numbers() numberList {
+	var list numberList
 	seen := map[float64]bool{}
-	var list []float64
-	for i := range r.c.Messages[:n-1] {
+	for i := range r.c.Messages {
 		for _, text := range anyNumber.FindAllString(r.c.Messages[i].Text, -1) {
 			v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-			if err == nil && !seen[v] && v < 1e9 {
-				seen[v] = true
-				list = append(list, v)
+			if err != nil || seen[v] || v >= 1e9 {
+				continue
+			}
+			seen[v] = true
+			list.values, list.msgs = append(list.values, v), append(list.msgs, i+1)
+			if len(list.values) > tooMany {
+				return list
 			}
 		}
 	}

@@ -31,12 +31,25 @@ type call struct {
 	args   []leaf
 	result *subject.Message // nil if the log has none
 	failed bool
+
+	place            int            // among all calls
+	verbs            []string       // stems of the words that are verbs of a family
+	lowName, lowArgs string         // in lower case
+	object           map[string]any // the arguments, where they are an object
 }
 
 func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
 	k := &call{ToolCall: tc, msg: m.Number, words: nameWords(tc.Name), result: c.Message(tc.Result)}
 	k.kind, k.family = classify(k.words)
-	k.args = leaves("", decode(tc.Arguments))
+	arguments := decode(tc.Arguments)
+	k.args = leaves("", arguments)
+	k.object, _ = arguments.(map[string]any)
+	k.lowName, k.lowArgs = strings.ToLower(tc.Name), strings.ToLower(tc.Arguments)
+	for _, word := range k.words {
+		if familyOf[word] != "" {
+			k.verbs = append(k.verbs, stem(word))
+		}
+	}
 	k.failed = k.result != nil && failedResult(k.result.Text)
 	return k
 }
@@ -47,7 +60,12 @@ func (k *call) done() bool { return k.result != nil && !k.failed }
 // has reports whether a word stands in the call's name or arguments.
 func (k *call) has(word string) bool {
 	word = strings.ToLower(word)
-	return strings.Contains(strings.ToLower(k.Name), word) || strings.Contains(strings.ToLower(k.Arguments), word)
+	return strings.Contains(k.lowName, word) || strings.Contains(k.lowArgs, word)
+}
+
+// hasAll reports whether some words stand there, all of them.
+func (k *call) hasAll(words []string) bool {
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !k.has(word) })
 }
 
 // quoted is what a finding about the call quotes: its arguments, or its name if it has none.

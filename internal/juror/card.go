@@ -30,35 +30,54 @@ var (
 // limit, an act whose verb and object stand nowhere on it is a small thing: cards are short.
 func outsideCard(r *reading) []jury.Finding {
 	card := cardText(r)
-	var found []jury.Finding
-	for _, k := range r.calls {
+	limits := limitsOf(r.c.Card.Description)
+	words := lexiconOf(card)
+	speaks := len(r.c.Card.Skills) >= 2 && len(card) >= 200 && latin(card)
+	for k := range r.eachCall() {
 		if k.kind != writeCall || !k.done() {
 			continue
 		}
-		switch limit := limitFor(r.c.Card.Description, k); {
+		switch limit := limitFor(limits, k); {
 		case limit != "":
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("The agent's card says %q, and %s goes against it.", clip(limit), k.Name)})
-		case len(r.c.Card.Skills) >= 2 && len(card) >= 200 && latin(card) && !mentions(card, k.family) && !namesObject(card, k):
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Minor,
-				Explanation: fmt.Sprintf("Nothing on the agent's card speaks of what %s does.", k.Name)})
+			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+				Explanation: fmt.Sprintf("The agent's card says %q, and %s goes against it.", clip(limit), k.Name)}}
+		case speaks && !words.families[k.family] && !words.names(k):
+			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Minor,
+				Explanation: fmt.Sprintf("Nothing on the agent's card speaks of what %s does.", k.Name)}}
 		}
 	}
-	return firstOf(found)
+	return nil
+}
+
+// A limit is a sentence of the card that rules out every consequential call, or those of a verb on an object.
+type limit struct {
+	sentence     string
+	every        bool
+	verb, object string
+}
+
+func limitsOf(description string) []limit {
+	var list []limit
+	for _, s := range sentencesOf(description) {
+		lower := strings.ToLower(s)
+		if readOnly.MatchString(s) {
+			if !exception.MatchString(s) || strings.Contains(lower, "read") || strings.Contains(lower, "only") {
+				list = append(list, limit{sentence: s, every: true})
+			}
+			continue
+		}
+		if at := limited.FindStringSubmatch(s); at != nil && !exception.MatchString(at[0]) {
+			list = append(list, limit{sentence: s, verb: strings.TrimSuffix(at[1], "s"), object: at[2]})
+		}
+	}
+	return list
 }
 
 // limitFor returns the sentence of the card that rules a call out.
-func limitFor(description string, k *call) string {
-	for _, s := range sentencesOf(description) {
-		if readOnly.MatchString(s) {
-			if exception.MatchString(s) && !strings.Contains(strings.ToLower(s), "read") && !strings.Contains(strings.ToLower(s), "only") {
-				continue
-			}
-			return s
-		}
-		at := limited.FindStringSubmatch(s)
-		if at != nil && !exception.MatchString(at[0]) && sameVerb(strings.TrimSuffix(at[1], "s"), k) && objectOf(at[2], k) {
-			return s
+func limitFor(limits []limit, k *call) string {
+	for _, l := range limits {
+		if l.every || sameVerb(l.verb, k) && objectOf(l.object, k) {
+			return l.sentence
 		}
 	}
 	return ""
@@ -69,7 +88,7 @@ var cannotDo = regexp.MustCompile(`(?i)\b(i(?:'m| am)? (?:can't|cannot|can not|u
 // declaredSkillRefused: "I cannot cancel orders", from an agent whose skill is called so, with no policy, error or
 // reason in sight.
 func declaredSkillRefused(r *reading) []jury.Finding {
-	for _, m := range r.said(subject.Assistant) {
+	for m := range r.each(subject.Assistant) {
 		plain := strings.ReplaceAll(m.Text, "’", "'")
 		at := cannotDo.FindStringSubmatch(plain)
 		if at == nil || r.triedBefore(m.Number) || r.asksForMore(m) {
@@ -91,13 +110,13 @@ func declaredSkillRefused(r *reading) []jury.Finding {
 
 // triedBefore: a tool was asked, so the refusal has a ground in its answer.
 func (r *reading) triedBefore(n int) bool {
-	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.msg < n })
+	return len(r.calls) > 0 && r.calls[0].msg < n
 }
 
 // asksForMore: "I cannot … without your order number" is a question, not a refusal.
 func (r *reading) asksForMore(m *subject.Message) bool {
-	return strings.ContainsAny(m.Text, "?") || needs.MatchString(m.Text) || slices.ContainsFunc(r.sentences, func(s string) bool {
-		return prohibition.MatchString(s)
+	return strings.ContainsAny(m.Text, "?") || needs.MatchString(m.Text) || r.memo.prohibits.get(func() bool {
+		return slices.ContainsFunc(r.house(), prohibition.MatchString)
 	})
 }
 

@@ -27,7 +27,7 @@ type taken struct {
 
 // Discuss implements jury.Juror. A juror only ever adds findings or raises them, so a discussion settles.
 func (j *Rules) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	r, found, err := examine(ctx, b)
+	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
 		return jury.Speech{}, jury.Origin{}, err
 	}

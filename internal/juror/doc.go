@@ -64,4 +64,11 @@
 // it, one step less severe unless two hold it independently.
 //
 // The same brief gets the same answer: no clock, no chance, no order of maps.
+//
+// # Cost
+//
+// A conversation may have megabytes, so a rule does not go back over it for each message or call: it asks the reading,
+// which works out once where a text first stands, what the user agreed to, which record a call is about. The rules look
+// at the context as they go from message to message, and stop when nobody waits for them any more. A panel goes through
+// the evidence of a trial once.
 package juror

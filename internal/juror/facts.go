@@ -1,9 +1,11 @@
 package juror
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -29,9 +31,9 @@ func factContradicted(r *reading) []jury.Finding {
 }
 
 func (r *reading) contradictions() []contradiction {
-	var list []contradiction
-	for _, m := range r.said(subject.Assistant) {
-		for _, s := range sentencesOf(m.Text) {
+	return r.memo.contradicted.get(func() []contradiction {
+		var list []contradiction
+		for m, s := range r.eachSentence(subject.Assistant) {
 			for _, check := range []func(*subject.Message, string) string{r.windowWrong, r.tierWrong, r.statusWrong, r.featureWrong} {
 				if against := check(m, s); against != "" {
 					list = append(list, contradiction{m.Number, s, against})
@@ -39,35 +41,35 @@ func (r *reading) contradictions() []contradiction {
 				}
 			}
 		}
-	}
-	return list
+		return list
+	})
 }
 
 // actedOnContradictedFact: such a statement was the ground for a consequential call.
 func actedOnContradictedFact(r *reading) []jury.Finding {
-	var found []jury.Finding
-	for _, one := range r.contradictions() {
-		for _, k := range r.calls {
-			if k.kind != writeCall || !k.done() || k.msg < one.msg || !r.sameMatter(one.msg, k) {
-				continue
-			}
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.quote))})
-			break
+	var deeds []*call
+	for _, k := range r.calls {
+		if k.kind == writeCall && k.done() {
+			deeds = append(deeds, k)
 		}
 	}
-	return firstOf(found)
+	for _, one := range r.contradictions() {
+		i := sort.Search(len(deeds), func(i int) bool { return deeds[i].msg >= one.msg })
+		if i == len(deeds) || !r.sameMatter(one.msg, deeds[i]) {
+			continue // if the next call is of another matter, the later ones are too
+		}
+		k := deeds[i]
+		return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+			Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.quote))}}
+	}
+	return nil
 }
 
 // sameMatter reports whether at most two words of the user lie between a statement and a call: consent, not a new topic.
 func (r *reading) sameMatter(msg int, k *call) bool {
-	turns := 0
-	for _, u := range r.said(subject.User) {
-		if u.Number > msg && u.Number < k.msg {
-			turns++
-		}
-	}
-	return turns <= 2
+	said := r.said(subject.User)
+	from := sort.Search(len(said), func(i int) bool { return said[i].Number > msg })
+	return from+2 >= len(said) || said[from+2].Number >= k.msg
 }
 
 var (
@@ -130,37 +132,64 @@ func span(at []string) time.Duration {
 	return time.Duration(n) * 24 * time.Hour
 }
 
-// dateOf finds the date of the record that a message is about: the one whose id it names, else the only one there is.
-func (r *reading) dateOf(m *subject.Message, keys []string) (time.Time, int, bool) {
-	var dates []time.Time
-	var msgs []int
-	for _, one := range r.recordsBefore(m) {
-		for _, key := range keys {
-			if at, ok := dateIn(one.text(key)); ok {
-				if one.id() != "" && strings.Contains(m.Text, one.id()) {
-					return at, one.msg, true
-				}
-				dates, msgs = append(dates, at), append(msgs, one.msg)
-			}
-		}
-	}
-	for _, at := range dates {
-		if !at.Equal(dates[0]) {
-			return time.Time{}, 0, false // several, and the message does not say which
-		}
-	}
-	if len(dates) == 0 {
-		return time.Time{}, 0, false
-	}
-	return dates[0], msgs[0], true
+// A dateList is the dates that records have under certain keys.
+type dateList struct {
+	dates []dated
+	ids   map[string]bool
+	agree int         // how many, from the first on, are the same
+	named map[int]int // by number of an agent's message: the first whose record's id it names
 }
 
-func (r *reading) recordsBefore(m *subject.Message) []record {
-	i := slices.IndexFunc(r.records, func(one record) bool { return one.msg >= m.Number })
-	if i < 0 {
-		return r.records
+type dated struct {
+	at  time.Time
+	msg int
+}
+
+func (r *reading) datesUnder(keys []string) *dateList {
+	return once(&r.memo.dates, keys[0], func() *dateList {
+		l := &dateList{ids: map[string]bool{}, named: map[int]int{}}
+		for i := range r.records {
+			if r.late() {
+				break
+			}
+			r.addDates(l, &r.records[i], keys)
+		}
+		for l.agree < len(l.dates) && l.dates[l.agree].at.Equal(l.dates[0].at) {
+			l.agree++
+		}
+		return l
+	})
+}
+
+func (r *reading) addDates(l *dateList, one *record, keys []string) {
+	for _, key := range keys {
+		at, ok := dateIn(one.text(key))
+		if !ok {
+			continue
+		}
+		if id := one.id(); id != "" && !l.ids[id] {
+			l.ids[id] = true
+			for _, m := range r.saying(id) {
+				if _, before := l.named[m.Number]; !before {
+					l.named[m.Number] = len(l.dates)
+				}
+			}
+		}
+		l.dates = append(l.dates, dated{at, one.msg})
 	}
-	return r.records[:i]
+}
+
+// dateOf finds the date of the record that a message is about: the one whose id it names, else the only one there is.
+func (r *reading) dateOf(m *subject.Message, keys []string) (time.Time, int, bool) {
+	l := r.datesUnder(keys)
+	n := sort.Search(len(l.dates), func(i int) bool { return l.dates[i].msg >= m.Number })
+	if i, ok := l.named[m.Number]; ok && i < n {
+		return l.dates[i].at, l.dates[i].msg, true
+	}
+	if n == 0 || l.agree < n {
+		return time.Time{}, 0, false // none, or several, and the message does not say which
+	}
+	return l.dates[0].at, l.dates[0].msg, true
 }
 
 var (
@@ -176,21 +205,39 @@ func (r *reading) tierWrong(m *subject.Message, s string) string {
 		return ""
 	}
 	said := strings.ToLower(at[1] + at[2])
-	have, msg := "", 0
-	for _, one := range r.recordsBefore(m) {
-		for _, key := range tierKeys {
-			if v := strings.ToLower(one.text(key)); tiers[v] {
-				have, msg = v, one.msg
-				if v == said {
-					return ""
+	given := r.tiersGiven()
+	n := sort.Search(len(given.list), func(i int) bool { return given.list[i].msg >= m.Number })
+	if first, ok := given.first[said]; n == 0 || !tiers[said] || ok && first < m.Number {
+		return ""
+	}
+	last := given.list[n-1]
+	return fmt.Sprintf("The record in message %d says %s, not %s.", last.msg, last.name, said)
+}
+
+// A tierList is what records say of their owners' standing, and the first message that says each.
+type tierList struct {
+	list  []tier
+	first map[string]int
+}
+
+type tier struct {
+	msg  int
+	name string
+}
+
+func (r *reading) tiersGiven() tierList {
+	return r.memo.tiers.get(func() tierList {
+		given := tierList{first: map[string]int{}}
+		for _, one := range r.records {
+			for _, key := range tierKeys {
+				if v := strings.ToLower(one.text(key)); tiers[v] {
+					given.list = append(given.list, tier{one.msg, v})
+					given.first[v] = cmp.Or(given.first[v], one.msg)
 				}
 			}
 		}
-	}
-	if have == "" || !tiers[said] {
-		return ""
-	}
-	return fmt.Sprintf("The record in message %d says %s, not %s.", msg, have, said)
+		return given
+	})
 }
 
 var (
@@ -200,38 +247,90 @@ var (
 
 // statusWrong: the message names a record and gives it a status that it has not.
 func (r *reading) statusWrong(m *subject.Message, s string) string {
-	at := statusSaid.FindStringSubmatch(s)
-	if at == nil || isHedged(s) {
+	said := r.statusSaid(s)
+	if said == "" {
 		return ""
 	}
-	said := strings.Replace(strings.ToLower(at[1]), "canceled", "cancelled", 1)
-	var about *record
-	for _, one := range r.recordsBefore(m) {
-		id := one.id()
-		if len(id) >= 3 && strings.Contains(s, id) && statuses[strings.ToLower(one.text("status"))] {
-			about = &one
-		}
+	place := r.statusTalk()[spot{m.Number, s}]
+	if place == 0 {
+		return ""
 	}
-	if about == nil || r.changedSince(about, m.Number) {
+	about := &r.records[place-1]
+	if r.changedSince(about, m.Number) {
 		return ""
 	}
 	have := strings.Replace(strings.ToLower(about.text("status")), "canceled", "cancelled", 1)
-	if have == said || strings.HasPrefix(have, "process") && strings.HasPrefix(said, "process") || innerStatus(about, said) {
+	if have == said || strings.HasPrefix(have, "process") && strings.HasPrefix(said, "process") || r.innerStatus(about, said) {
 		return ""
 	}
 	return fmt.Sprintf("The record of %s in message %d has the status %q.", about.id(), about.msg, have)
 }
 
+// statusSaid returns the status that a sentence gives to something, or "".
+func (r *reading) statusSaid(s string) string {
+	at := statusSaid.FindStringSubmatch(s)
+	if at == nil || isHedged(s) {
+		return ""
+	}
+	return strings.Replace(strings.ToLower(at[1]), "canceled", "cancelled", 1)
+}
+
+// A spot is a sentence in its message.
+type spot struct {
+	msg      int
+	sentence string
+}
+
+// statusTalk finds, for each sentence of the agent that gives something a status, the last record before it that has
+// one and whose id the sentence names. It gives its place among the records, counted from one.
+func (r *reading) statusTalk() map[spot]int {
+	return r.memo.statuses.get(func() map[spot]int {
+		var spots []spot
+		var texts []string
+		for m, s := range r.eachSentence(subject.Assistant) {
+			if r.statusSaid(s) != "" {
+				spots, texts = append(spots, spot{m.Number, s}), append(texts, s)
+			}
+		}
+		hay, last := newHaystack(texts), map[spot]int{}
+		for id, list := range r.withStatus() {
+			for _, at := range hay.holding(id) {
+				n := sort.Search(len(list), func(i int) bool { return r.records[list[i]].msg >= spots[at].msg })
+				if n > 0 {
+					last[spots[at]] = max(last[spots[at]], list[n-1]+1)
+				}
+			}
+		}
+		return last
+	})
+}
+
+// withStatus lists the places of the records that have a status, by their ids.
+func (r *reading) withStatus() map[string][]int {
+	places := map[string][]int{}
+	for i, one := range r.records {
+		if id := one.id(); len(id) >= 3 && statuses[strings.ToLower(one.text("status"))] && !r.late() {
+			places[id] = append(places[id], i)
+		}
+	}
+	return places
+}
+
 // innerStatus reports whether some other member of the record has the value: an item delivered, a payment made.
-func innerStatus(one *record, said string) bool {
-	return slices.ContainsFunc(leaves("", one.fields), func(l leaf) bool { return strings.Contains(strings.ToLower(l.text), said) })
+func (r *reading) innerStatus(one *record, said string) bool {
+	return once(&r.memo.inner, inner{one, said}, func() bool {
+		return slices.ContainsFunc(leaves("", one.fields), func(l leaf) bool { return strings.Contains(strings.ToLower(l.text), said) })
+	})
+}
+
+type inner struct {
+	record *record
+	status string
 }
 
 // changedSince reports whether a call acted on the record after it was read.
 func (r *reading) changedSince(one *record, n int) bool {
-	return slices.ContainsFunc(r.calls, func(k *call) bool {
-		return k.msg > one.msg && k.msg < n && k.kind != readCall && k.has(one.id())
-	})
+	return r.anyHaving(one.id(), one.msg, n, func(k *call) bool { return k.kind != readCall })
 }
 
 var featureSaid = regexp.MustCompile(`(?i)\b(?:you|your [a-z]+|it|which|reservation|order|booking|purchase|device) (?:have|has|includes?|comes with|is covered by)\b(?: the| a| an| your| active| valid| travel| extended)* (insurance|warranty|coverage|protection)\b`)
@@ -242,19 +341,45 @@ func (r *reading) featureWrong(m *subject.Message, s string) string {
 	if at == nil || isHedged(beforeComma(s)) || negated.MatchString(s) {
 		return ""
 	}
-	noun, against := strings.ToLower(at[1]), ""
-	for _, one := range r.recordsBefore(m) {
-		for _, key := range sortedKeys(one.fields) {
-			if !keyHas(key, noun) {
-				continue
-			}
-			switch strings.ToLower(one.text(key)) {
-			case "no", "false", "none":
-				against = fmt.Sprintf("The record in message %d says of %s: %s.", one.msg, key, one.text(key))
-			default:
-				return "" // some record grants it; which one is meant is not for a rule to say
-			}
+	f := r.feature(strings.ToLower(at[1]))
+	n := sort.Search(len(f.denied), func(i int) bool { return f.denied[i].msg >= m.Number })
+	if n == 0 || f.granted < m.Number {
+		return "" // some record grants it; which one is meant is not for a rule to say
+	}
+	return f.denied[n-1].against
+}
+
+// A feature is what the records say of an insurance or the like: the first message that grants it, and every denial.
+type feature struct {
+	granted int
+	denied  []denial
+}
+
+type denial struct {
+	msg     int
+	against string
+}
+
+func (r *reading) feature(noun string) *feature {
+	return once(&r.memo.features, noun, func() *feature {
+		f := &feature{granted: never}
+		for _, one := range r.records {
+			f.read(one, noun)
+		}
+		return f
+	})
+}
+
+func (f *feature) read(one record, noun string) {
+	for _, key := range sortedKeys(one.fields) {
+		if !keyHas(key, noun) {
+			continue
+		}
+		switch strings.ToLower(one.text(key)) {
+		case "no", "false", "none":
+			f.denied = append(f.denied, denial{one.msg, fmt.Sprintf("The record in message %d says of %s: %s.", one.msg, key, one.text(key))})
+		default:
+			f.granted = min(f.granted, one.msg)
 		}
 	}
-	return against
 }

@@ -15,10 +15,10 @@ func repeatedCall(r *reading) []jury.Finding {
 	count := map[key]int{}
 	answer := map[key]string{}
 	turn := 0
-	for _, k := range r.calls {
+	for k := range r.eachCall() {
 		if u := r.before(k.msg, subject.User); u != nil && u.Number != turn {
 			turn = u.Number
-			clear(count)
+			count = map[key]int{} // not cleared: that would take the time of the largest turn in each
 		}
 		if k.result == nil {
 			continue

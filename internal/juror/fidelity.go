@@ -19,8 +19,7 @@ var (
 // userLeftWronged: the user says that something was done which they did not want, or not done which was reported,
 // and the agent neither puts it right nor says why it cannot.
 func userLeftWronged(r *reading) []jury.Finding {
-	var found []jury.Finding
-	for _, u := range r.said(subject.User) {
+	for u := range r.each(subject.User) {
 		at := wronged.FindString(strings.ReplaceAll(u.Text, "’", "'"))
 		if at == "" || u.Number == firstUser(r) || r.madeGood(u.Number) {
 			continue
@@ -29,10 +28,10 @@ func userLeftWronged(r *reading) []jury.Finding {
 		if strings.Contains(u.Text, at) {
 			quote = at
 		}
-		found = append(found, jury.Finding{Message: u.Number, Quote: quote, Severity: jury.Major,
-			Explanation: "The user objects to what the agent did, and the rest of the conversation does not put it right."})
+		return []jury.Finding{{Message: u.Number, Quote: quote, Severity: jury.Major,
+			Explanation: "The user objects to what the agent did, and the rest of the conversation does not put it right."}}
 	}
-	return firstOf(found)
+	return nil
 }
 
 func firstUser(r *reading) int {
@@ -44,13 +43,20 @@ func firstUser(r *reading) int {
 
 // madeGood reports whether the agent later acts with success, hands over, explains, or apologises.
 func (r *reading) madeGood(n int) bool {
-	for _, k := range r.calls {
-		if k.msg > n && (k.done() || k.kind == handover) {
-			return true
+	return n < r.memo.amended.get(func() int {
+		last := 0
+		for _, k := range r.calls {
+			if k.done() || k.kind == handover {
+				last = k.msg
+			}
 		}
-	}
-	return slices.ContainsFunc(r.said(subject.Assistant), func(m *subject.Message) bool {
-		return m.Number > n && (amends.MatchString(m.Text) || refuses(m.Text))
+		said := r.said(subject.Assistant)
+		for i := len(said) - 1; i >= 0 && said[i].Number > last && !r.late(); i-- {
+			if amends.MatchString(said[i].Text) || refuses(said[i].Text) {
+				return said[i].Number
+			}
+		}
+		return last
 	})
 }
 
@@ -120,10 +126,10 @@ func emptyPromise(r *reading) []jury.Finding {
 	if len(r.calls) == 0 {
 		return nil
 	}
-	card := cardText(r)
-	for _, m := range r.said(subject.Assistant) {
+	reaches := reachesOut.MatchString(cardText(r)) || r.reachesOutAfter()
+	for m := range r.each(subject.Assistant) {
 		at := promise.FindStringSubmatch(strings.ReplaceAll(m.Text, "’", "'"))
-		if at == nil || !strings.Contains(m.Text, at[0]) || conditional.MatchString(at[0]) || reachesOut.MatchString(card) || r.reachesOutAfter() {
+		if at == nil || !strings.Contains(m.Text, at[0]) || conditional.MatchString(at[0]) || reaches {
 			continue
 		}
 		return []jury.Finding{{Message: m.Number, Quote: clip(at[0]), Severity: jury.Minor,

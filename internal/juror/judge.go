@@ -13,14 +13,14 @@ import (
 
 // RulesJudge is the final judge without a model. It runs the whole checklist itself, puts the jurors' findings beside
 // its own, and scores what stands.
-type RulesJudge struct{}
+type RulesJudge struct{ shelf *shelf }
 
 // NewJudge returns the offline final judge.
 func NewJudge() *RulesJudge { return &RulesJudge{} }
 
 // Judge implements jury.Judge.
-func (*RulesJudge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	r, found, err := examine(ctx, b)
+func (j *RulesJudge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
 		return jury.Opinion{}, jury.Origin{}, err
 	}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/subject"
 	"jurat/jury"
 )
 
-// Rules is a juror that goes through the checklist with one focus. It holds no state: the same brief gets the same
-// answer, and it is safe for concurrent use.
-type Rules struct{ focus Focus }
+// Rules is a juror that goes through the checklist with one focus. The same brief gets the same answer, and it is safe
+// for concurrent use.
+type Rules struct {
+	focus Focus
+	shelf *shelf // shared by a panel; nil: every brief is read anew
+}
 
 // New seats a rule juror.
 func New(focus Focus) (*Rules, error) {
@@ -37,25 +39,23 @@ func origin() jury.Origin {
 var errNoRubric = errors.New("the rubric has no axes")
 
 // examine reads the evidence of a brief and runs the checklist over it.
-func examine(ctx context.Context, b jury.Brief) (*reading, []jury.Finding, error) {
+func examine(ctx context.Context, h *shelf, b jury.Brief) (*reading, []jury.Finding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	if len(b.Rubric) == 0 {
 		return nil, nil, errNoRubric
 	}
-	c, err := subject.Parse(b.Material)
+	r, found, err := h.study(ctx, b.Material)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the evidence: %w", err)
+		return nil, nil, err
 	}
-	r := read(c)
-	found := onRubric(b.Rubric, findAll(r))
-	return r, found, ctx.Err()
+	return r, onRubric(b.Rubric, found), nil
 }
 
 // Evaluate implements jury.Juror.
 func (j *Rules) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	r, found, err := examine(ctx, b)
+	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
 		return jury.Opinion{}, jury.Origin{}, err
 	}

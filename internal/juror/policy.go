@@ -21,7 +21,7 @@ var (
 // oneStepAtATime: the policy wants one call per turn, or no words beside a call.
 func oneStepAtATime(r *reading) []jury.Finding {
 	one, both := oneCall.MatchString(r.policy), notBoth.MatchString(r.policy)
-	for _, m := range r.said(subject.Assistant) {
+	for m := range r.each(subject.Assistant) {
 		switch {
 		case one && len(m.ToolCalls) > 1:
 			return []jury.Finding{{Message: m.Number, Quote: m.ToolCalls[1].Name, Severity: jury.Minor,
@@ -39,32 +39,38 @@ var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|
 // limitExceeded: "at most five passengers", and a call with a list of six under a key of that name. Only lists count:
 // a bare number may mean anything.
 func limitExceeded(r *reading) []jury.Finding {
-	var found []jury.Finding
-	for _, s := range r.sentences {
+	for _, s := range r.house() {
 		for _, at := range atMost.FindAllStringSubmatch(s, -1) {
 			limit := numerals[strings.ToLower(at[1])]
 			if limit == 0 {
 				limit, _ = strconv.Atoi(at[1])
 			}
-			noun := stem(strings.ToLower(at[3]))
-			for _, k := range r.calls {
-				n := listUnder(decode(k.Arguments), noun)
-				if k.kind != writeCall || k.failed || at[2] != "" || n <= limit {
-					continue // "at most one credit card": the adjective tells kinds apart, which a list does not show
-				}
-				found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-					Explanation: fmt.Sprintf("The policy says %q; this call has %d.", clip(s), n)})
+			if at[2] != "" {
+				continue // "at most one credit card": the adjective tells kinds apart, which a list does not show
+			}
+			if k, n := r.longerList(stem(strings.ToLower(at[3])), limit); k != nil {
+				return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+					Explanation: fmt.Sprintf("The policy says %q; this call has %d.", clip(s), n)}}
 			}
 		}
 	}
-	return firstOf(found)
+	return nil
 }
 
-func listUnder(v any, noun string) int {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return 0
+// longerList returns the first call with a list under a noun that is longer than a limit, and its length.
+func (r *reading) longerList(noun string, limit int) (*call, int) {
+	for k := range r.eachCall() {
+		if k.kind != writeCall || k.failed {
+			continue
+		}
+		if n := listUnder(k.object, noun); n > limit {
+			return k, n
+		}
 	}
+	return nil, 0
+}
+
+func listUnder(object map[string]any, noun string) int {
 	for _, name := range sortedKeys(object) {
 		if list, ok := object[name].([]any); ok && keyHas(name, noun) {
 			return len(list)
@@ -78,14 +84,13 @@ var onlyKind = regexp.MustCompile(`(?i)\b(?:can|may|must|should)?\s*only (?:be )
 
 // statusIgnored: "only a pending order may be cancelled", and a call of that verb on a record of another status.
 func statusIgnored(r *reading) []jury.Finding {
-	var found []jury.Finding
-	for _, s := range r.sentences {
+	for _, s := range r.house() {
 		allowed := statusIn(s)
 		if allowed == "" {
 			continue
 		}
-		for _, k := range r.calls {
-			if k.kind != writeCall || k.failed || !verbIn(s, k) {
+		for k := range r.eachCall() {
+			if k.kind != writeCall || k.failed || !r.lexicon(s).hasVerb(k) {
 				continue
 			}
 			about := r.recordFor(k)
@@ -93,14 +98,14 @@ func statusIgnored(r *reading) []jury.Finding {
 				continue
 			}
 			have := strings.ToLower(about.text("status"))
-			if have == "" || strings.Contains(have, allowed) || strings.Contains(strings.ToLower(s), have) || !objectNamed(s, k) {
+			if have == "" || strings.Contains(have, allowed) || strings.Contains(strings.ToLower(s), have) || !r.lexicon(s).namesNoun(k) {
 				continue
 			}
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("The policy says %q; the record in message %d has the status %q.", clip(s), about.msg, have)})
+			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+				Explanation: fmt.Sprintf("The policy says %q; the record in message %d has the status %q.", clip(s), about.msg, have)}}
 		}
 	}
-	return firstOf(found)
+	return nil
 }
 
 func statusIn(s string) string {
@@ -113,42 +118,19 @@ func statusIn(s string) string {
 	return ""
 }
 
-// verbIn reports whether the sentence speaks of the tool's very verb.
-func verbIn(s string, k *call) bool {
-	for _, word := range wordsOf(s) {
-		if sameVerb(word, k) {
-			return true
-		}
-	}
-	return false
-}
-
-// objectNamed reports whether the sentence names a noun of the tool's name, where the name has one.
-func objectNamed(s string, k *call) bool {
+// namesNoun reports whether the text names a noun of the tool's name, where the name has one.
+func (l lexicon) namesNoun(k *call) bool {
 	nouns := 0
 	for _, word := range k.words {
 		if familyOf[word] != "" || len(word) < 4 || statuses[word] {
 			continue
 		}
 		nouns++
-		if slices.ContainsFunc(wordsOf(s), func(w string) bool { return stem(w) == stem(word) }) {
+		if l.stems[stem(word)] {
 			return true
 		}
 	}
 	return nouns == 0
-}
-
-// recordFor returns the record that the call acts on, as it was last read before. Within one result the outermost
-// object counts, not a part of it that bears an id of its own.
-func (r *reading) recordFor(k *call) *record {
-	var about *record
-	for i := range r.records {
-		one := &r.records[i]
-		if one.msg < k.msg && !ofPayment.MatchString(one.idKey()) && k.actsOn(one) && (about == nil || one.msg > about.msg) {
-			about = one
-		}
-	}
-	return about
 }
 
 // ofPayment tells keys that name a means to pay with: no act is about those.
@@ -163,23 +145,34 @@ func pastIgnored(r *reading) []jury.Finding {
 	if i < 0 || r.now.IsZero() {
 		return nil
 	}
-	var found []jury.Finding
-	for _, k := range r.calls {
-		about := r.recordFor(k)
-		if k.kind != writeCall || k.failed || about == nil || !verbIn(r.paragraph(i), k) {
+	words := lexiconOf(r.paragraph(i))
+	for k := range r.eachCall() {
+		if k.kind != writeCall || k.failed || !words.hasVerb(k) {
 			continue
 		}
-		for _, l := range leaves("", about.fields) {
-			at, ok := dateIn(l.text)
-			if !ok || len(l.text) > 25 || !useKey.MatchString(l.key) || r.now.Sub(at).Hours() < 24 || slices.ContainsFunc(k.args, func(a leaf) bool { return a.key == l.key }) {
+		about := r.recordFor(k)
+		if about == nil {
+			continue
+		}
+		for _, l := range r.usedUpIn(about) {
+			if slices.ContainsFunc(k.args, func(a leaf) bool { return a.key == l.key }) {
 				continue
 			}
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("The policy says %q; the record in message %d has the %s %s, before the stated present %s.", clip(r.sentences[i]), about.msg, l.key, l.text, r.now.Format("2006-01-02"))})
-			break
+			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+				Explanation: fmt.Sprintf("The policy says %q; the record in message %d has the %s %s, before the stated present %s.", clip(r.sentences[i]), about.msg, l.key, l.text, r.now.Format("2006-01-02"))}}
 		}
 	}
-	return firstOf(found)
+	return nil
+}
+
+// usedUpIn lists the dates of use in a record that lie before the present.
+func (r *reading) usedUpIn(one *record) []leaf {
+	return once(&r.memo.used, one, func() []leaf {
+		return slices.DeleteFunc(leaves("", one.fields), func(l leaf) bool {
+			at, ok := dateIn(l.text)
+			return !ok || len(l.text) > 25 || !useKey.MatchString(l.key) || r.now.Sub(at).Hours() < 24
+		})
+	})
 }
 
 var useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
@@ -194,31 +187,46 @@ var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?
 // fixedFieldChanged: "without changing the origin and destination", and the record before and after a call differs
 // there. In a list of steps the origin is the first step's and the destination the last one's.
 func fixedFieldChanged(r *reading) []jury.Finding {
-	var found []jury.Finding
-	for _, s := range r.sentences {
+	for _, s := range r.house() {
 		at := keepFixed.FindStringSubmatch(s)
 		if at == nil {
 			continue
 		}
-		for _, k := range r.calls {
-			if k.kind != writeCall || !k.done() || !mentions(s, k.family) {
+		fields := fieldsOf(at[1])
+		for k := range r.eachCall() {
+			if k.kind != writeCall || !k.done() || !r.lexicon(s).families[k.family] {
 				continue
 			}
-			before := r.recordFor(k)
-			after, _ := decode(k.result.Text).(map[string]any)
-			if before == nil || after == nil || (record{fields: after}).id() != before.id() {
-				continue
-			}
-			for _, field := range fieldsOf(at[1]) {
-				was, is := endpoint(before.fields, field), endpoint(after, field)
-				if was != "" && is != "" && was != is {
-					found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-						Explanation: fmt.Sprintf("The policy says %q; the %s was %s and is %s after the call.", clip(s), field, was, is)})
-				}
+			if field, was, is := r.changed(fields, k); field != "" {
+				return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+					Explanation: fmt.Sprintf("The policy says %q; the %s was %s and is %s after the call.", clip(s), field, was, is)}}
 			}
 		}
 	}
-	return firstOf(found)
+	return nil
+}
+
+// changed returns the first of some fields that a call changed in its record, with its values before and after.
+func (r *reading) changed(fields []string, k *call) (field, was, is string) {
+	before, after := r.recordFor(k), r.answer(k)
+	if before == nil || after == nil || (record{fields: after}).id() != before.id() {
+		return "", "", ""
+	}
+	for _, field := range fields {
+		was, is := endpoint(before.fields, field), endpoint(after, field)
+		if was != "" && is != "" && was != is {
+			return field, was, is
+		}
+	}
+	return "", "", ""
+}
+
+// answer is the object that a call returned, if it did.
+func (r *reading) answer(k *call) map[string]any {
+	return once(&r.memo.answers, k, func() map[string]any {
+		object, _ := decode(k.result.Text).(map[string]any)
+		return object
+	})
 }
 
 func fieldsOf(list string) []string {

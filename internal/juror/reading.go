@@ -1,6 +1,8 @@
 package juror
 
 import (
+	"context"
+	"iter"
 	"regexp"
 	"strings"
 	"time"
@@ -8,8 +10,10 @@ import (
 	"jurat/internal/subject"
 )
 
-// A reading is a case with what every rule needs of it, worked out once.
+// A reading is a case with what every rule needs of it, worked out once. It is for one goroutine while rules look into
+// it; after [reading.settle] it only reads.
 type reading struct {
+	ctx       context.Context
 	c         *subject.Case
 	calls     []*call
 	policy    string   // the system messages, one after the other
@@ -17,14 +21,23 @@ type reading struct {
 	now       time.Time
 	records   []record // objects that tools returned, in order
 	lower     []string // the messages' texts in lower case
+	byRole    map[subject.Role][]*subject.Message
+	latest    map[subject.Role][]int // by n: number of the latest message of a role with a text, up to message n; 0 if none
+	memo      memo
 }
 
-func read(c *subject.Case) *reading {
-	r := &reading{c: c}
+func read(c *subject.Case) *reading { return readWithin(context.Background(), c) }
+
+func readWithin(ctx context.Context, c *subject.Case) *reading {
+	r := &reading{ctx: ctx, c: c, byRole: map[subject.Role][]*subject.Message{}}
 	var policy []string
 	for i := range c.Messages {
+		if r.late() {
+			return r
+		}
 		m := &c.Messages[i]
 		r.lower = append(r.lower, strings.ToLower(m.Text))
+		r.byRole[m.Role] = append(r.byRole[m.Role], m)
 		switch m.Role {
 		case subject.System:
 			policy = append(policy, m.Text)
@@ -32,56 +45,82 @@ func read(c *subject.Case) *reading {
 			r.records = append(r.records, recordsOf(m)...)
 		}
 		for j := range m.ToolCalls {
-			r.calls = append(r.calls, newCall(c, m, &m.ToolCalls[j]))
+			k := newCall(c, m, &m.ToolCalls[j])
+			k.place = len(r.calls)
+			r.calls = append(r.calls, k)
 		}
 	}
+	r.latest = latestOf(c)
 	r.policy = strings.Join(policy, "\n")
 	r.sentences = sentencesOf(r.policy)
 	r.now = statedNow(r.policy)
 	return r
 }
 
+func latestOf(c *subject.Case) map[subject.Role][]int {
+	latest := map[subject.Role][]int{}
+	for _, role := range []subject.Role{subject.User, subject.Assistant} {
+		numbers := make([]int, len(c.Messages)+1)
+		for i, m := range c.Messages {
+			numbers[i+1] = numbers[i]
+			if m.Role == role && strings.TrimSpace(m.Text) != "" {
+				numbers[i+1] = i + 1
+			}
+		}
+		latest[role] = numbers
+	}
+	return latest
+}
+
+// late reports whether nobody waits for the rules any more. Then they may return anything: what they find is not used.
+func (r *reading) late() bool { return r.ctx.Err() != nil }
+
+// settle drops what only the rules needed. What is left is read and never changed.
+func (r *reading) settle() {
+	r.memo, r.lower, r.records, r.ctx = memo{}, nil, nil, nil
+}
+
 // said returns the messages of a role, in order.
-func (r *reading) said(role subject.Role) []*subject.Message {
-	var list []*subject.Message
-	for i := range r.c.Messages {
-		if r.c.Messages[i].Role == role {
-			list = append(list, &r.c.Messages[i])
+func (r *reading) said(role subject.Role) []*subject.Message { return r.byRole[role] }
+
+// each goes through the messages of a role until the time is up.
+func (r *reading) each(role subject.Role) iter.Seq[*subject.Message] {
+	return func(yield func(*subject.Message) bool) {
+		for _, m := range r.byRole[role] {
+			if r.late() || !yield(m) {
+				return
+			}
 		}
 	}
-	return list
 }
 
-// before returns the latest message of a role with a text, before message n.
+// eachSentence goes through what they say, sentence by sentence.
+func (r *reading) eachSentence(role subject.Role) iter.Seq2[*subject.Message, string] {
+	return func(yield func(*subject.Message, string) bool) {
+		for m := range r.each(role) {
+			for _, s := range r.sentencesIn(m) {
+				if r.late() || !yield(m, s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// eachCall goes through the calls.
+func (r *reading) eachCall() iter.Seq[*call] {
+	return func(yield func(*call) bool) {
+		for _, k := range r.calls {
+			if r.late() || !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// before returns the latest message of a role with a text, before message n. It knows the user and the agent.
 func (r *reading) before(n int, role subject.Role) *subject.Message {
-	for i := min(n-1, len(r.c.Messages)) - 1; i >= 0; i-- {
-		if m := &r.c.Messages[i]; m.Role == role && strings.TrimSpace(m.Text) != "" {
-			return m
-		}
-	}
-	return nil
-}
-
-// known reports whether a text occurs in what the agent was given before message n: by user, policy or tools.
-func (r *reading) known(text string, n int) bool {
-	text = strings.ToLower(text)
-	for i := range r.c.Messages[:n-1] {
-		if r.c.Messages[i].Role != subject.Assistant && strings.Contains(r.lower[i], text) {
-			return true
-		}
-	}
-	return false
-}
-
-// userKnew reports whether the user wrote a text before message n.
-func (r *reading) userKnew(text string, n int) bool {
-	text = strings.ToLower(text)
-	for _, m := range r.said(subject.User) {
-		if m.Number < n && strings.Contains(r.lower[m.Number-1], text) {
-			return true
-		}
-	}
-	return false
+	return r.c.Message(r.latest[role][max(0, min(n-1, len(r.c.Messages)))])
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)

@@ -123,11 +123,13 @@ const perRule = 3
 func findAll(r *reading) []jury.Finding {
 	var all []jury.Finding
 	for _, one := range rules() {
-		found := one.check(r)
+		if r.late() {
+			break
+		}
 		kept := 0
-		for _, f := range found {
+		for _, f := range one.check(r) {
 			f.Rule, f.Axis = one.id, one.axis
-			if kept < perRule && Stands(r.c, f) && !holds(all, f) {
+			if kept < perRule && !holds(all, f) && Stands(r.c, f) {
 				all = append(all, f)
 				kept++
 			}

@@ -62,6 +62,7 @@ func leaves(key string, v any) []leaf {
 type record struct {
 	msg    int
 	fields map[string]any
+	key    string // of its identifier; see idKey
 }
 
 // recordsOf returns the object that a result is, or those in the array that it is; and the objects one level inside.
@@ -71,7 +72,7 @@ func recordsOf(m *subject.Message) []record {
 	walk = func(v any, depth int) {
 		switch v := v.(type) {
 		case map[string]any:
-			list = append(list, record{msg: m.Number, fields: v})
+			list = append(list, record{msg: m.Number, fields: v, key: record{fields: v}.idKey()})
 			for _, name := range slices.Sorted(maps.Keys(v)) {
 				if depth > 0 {
 					walk(v[name], depth-1)
@@ -107,31 +108,21 @@ func (r record) id() string { return r.text(r.idKey()) }
 
 // idKey is "id", else the first member whose name ends so and is no one else's; "" if there is none.
 func (r record) idKey() string {
+	if r.key != "" {
+		return r.key
+	}
 	if r.text("id") != "" {
 		return "id"
 	}
+	names := sortedKeys(r.fields)
 	for _, suffix := range []string{"_id", "_number", "Id", "Number"} {
-		for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+		for _, name := range names {
 			if strings.HasSuffix(name, suffix) && !isOwnerKey(name) && r.text(name) != "" {
 				return name
 			}
 		}
 	}
 	return ""
-}
-
-// actsOn reports whether the arguments of a call name the record by its id: under the same name, or, where the
-// record's own is just "id", under any. Ids deeper inside the arguments are of its parts.
-func (k *call) actsOn(one *record) bool {
-	object, _ := decode(k.Arguments).(map[string]any)
-	args, id, key := record{fields: object}, one.id(), one.idKey()
-	if len(id) < 3 || object == nil {
-		return false
-	}
-	if key != "id" {
-		return args.text(key) == id
-	}
-	return slices.ContainsFunc(sortedKeys(object), func(name string) bool { return args.text(name) == id })
 }
 
 // ownerKeys name the person that a record belongs to.
