@@ -200,7 +200,7 @@ func TestSharedReading(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	if n := len(panel.Jurors[0].(*Rules).shelf.latest); n > kept {
+	if n := len(panel.Jurors[0].(timedJuror).Juror.(*Rules).shelf.latest); n > kept {
 		t.Errorf("%d conversations are kept", n)
 	}
 }

@@ -1,6 +1,8 @@
 package juror
 
 import (
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/jury"
@@ -8,6 +10,9 @@ import (
 
 // Provider names who answers for an offline seat: nobody but this program.
 const Provider = "offline"
+
+// rulesTime is how long rules may take for one answer; a conversation of a megabyte takes them half a second.
+const rulesTime = 2 * time.Minute
 
 // A Panel is who sits, and in which seats.
 type Panel struct {
@@ -29,10 +34,10 @@ func OfflinePanel() Panel {
 			seat("juror-gemini", "Misuse and intent", "whether it did what its user asked, all of it, and told the truth about it"),
 		},
 		JudgeSeat: seat("final-judge", "Final judge", "the whole discussion"),
-		Judge:     &RulesJudge{shared},
+		Judge:     JudgeWithTimeout(&RulesJudge{shared}, rulesTime),
 	}
 	for i := range p.Seats {
-		p.Jurors = append(p.Jurors, &Rules{FocusAt(i), shared})
+		p.Jurors = append(p.Jurors, WithTimeout(&Rules{FocusAt(i), shared}, rulesTime))
 	}
 	return p
 }
