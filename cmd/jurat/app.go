@@ -125,7 +125,7 @@ func report(io stdio, err error) int {
 	return exitCannot
 }
 
-// with does something on the installation in the data folder, which must be there.
+// with does something on the installation in the data folder, which must be there already.
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
 	i, err := installation.Open(ctx, installation.Config{Dir: a.Data})
 	if errors.Is(err, installation.ErrNone) {
