@@ -12,12 +12,13 @@ const (
 	RoleSubmitter Role = "submitter" // who puts an agent before the jury
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
-	RoleClerk     Role = "clerk" // who conducts a trial
+	RoleClerk     Role = "clerk"    // who conducts a trial
+	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps and texts
 )
 
 // Roles lists every role.
 func Roles() []Role {
-	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk}
+	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk, RoleOperator}
 }
 
 // ActionType names what kind of act a payload records.
@@ -47,6 +48,12 @@ const (
 	JudgeOpinion   ActionType = "judge_opinion"
 	FinalJudgment  ActionType = "final_judgment"
 	TrialClosing   ActionType = "trial_closing"
+
+	// Acts of the operator.
+	LateStamp       ActionType = "late_stamp"       // records were time-stamped after they were sealed
+	CheckpointStamp ActionType = "checkpoint_stamp" // an authority stamped a checkpoint of the log
+	KeyEvent        ActionType = "key_event"        // a key was registered, rotated, retired or revoked
+	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
 )
 
 // A rule says for an action type who acts and which members its payload has. Members in neither list are forbidden,
@@ -85,6 +92,8 @@ var seatRule = rule{
 		"chain_id", "chain_position", "previous_record", "saw", "case", "request_digest"},
 }
 
+var operatorRule = rule{role: RoleOperator, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}}
+
 var judgeRule = rule{role: RoleJudge, actor: "agent_id", required: seatRule.required}
 
 // rules is the table of docs/format.md, section "Action types".
@@ -118,6 +127,7 @@ var rules = map[ActionType]rule{
 	},
 	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
+	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.
@@ -141,6 +151,15 @@ func (a ActionType) InTrial() bool {
 	role, _ := RoleOf(a)
 	return role == RoleSubmitter || role == RoleClerk || role == RoleJuror || role == RoleJudge
 }
+
+// ByOperator reports whether acts of this type are what the operator did to the installation.
+func (a ActionType) ByOperator() bool {
+	role, _ := RoleOf(a)
+	return role == RoleOperator
+}
+
+// OperatorPrefix begins the chain_id of chains in which the operator's acts stand, and nobody else's.
+const OperatorPrefix = "operator-"
 
 // TrialPrefix begins the chain_id of every trial, and of nothing else: nobody can put an act into a trial's chain but
 // those who act in it, and those who decide on it afterwards.

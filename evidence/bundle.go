@@ -15,13 +15,16 @@ const BundleFormat = "jurat/bundle/v1"
 type Bundle struct {
 	Records    []*Record
 	Checkpoint string // C2SP signed note against which every record's log proof holds; "" if the records have none
+
+	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint: all that it covers existed by then
 }
 
 // bundleForm is a bundle as it is written, its members in canonical order.
 type bundleForm[R jsontext.Value | *recordForm] struct {
-	Checkpoint string `json:"checkpoint,omitzero"`
-	Format     string `json:"format"`
-	Records    []R    `json:"records"`
+	Checkpoint           string      `json:"checkpoint,omitzero"`
+	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"`
+	Format               string      `json:"format"`
+	Records              []R         `json:"records"`
 }
 
 // RecordError says which record of a bundle cannot be opened.
@@ -51,7 +54,10 @@ func (b *Bundle) Marshal() ([]byte, error) {
 }
 
 func (b *Bundle) marshal() ([]byte, error) {
-	form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, Format: BundleFormat}
+	if err := checkCheckpointTimestamps(b.Checkpoint, b.CheckpointTimestamps); err != nil {
+		return nil, err
+	}
+	form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps, Format: BundleFormat}
 	places := newPlaces()
 	for i, r := range b.Records {
 		record, err := r.form()
@@ -110,7 +116,7 @@ func ParseBundle(file []byte) (*Bundle, error) {
 	if form.Format != BundleFormat {
 		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
 	}
-	b := &Bundle{Checkpoint: form.Checkpoint}
+	b := &Bundle{Checkpoint: form.Checkpoint, CheckpointTimestamps: form.CheckpointTimestamps}
 	places := newPlaces()
 	for i, value := range form.Records {
 		if err := b.add(value, places); err != nil {

@@ -67,9 +67,10 @@ func TestActorAndRole(t *testing.T) {
 		if role, known := RoleOf(action); !known || !slices.Contains(Roles(), role) {
 			t.Errorf("%s: role %q, %t", action, role, known)
 		}
-		inTrial := row.role != RoleAgent && row.role != RoleReviewer
-		if action.InTrial() != inTrial {
-			t.Errorf("%s: in a trial is %t", action, action.InTrial())
+		byOperator := row.role == RoleOperator
+		inTrial := row.role != RoleAgent && row.role != RoleReviewer && !byOperator
+		if action.InTrial() != inTrial || action.ByOperator() != byOperator {
+			t.Errorf("%s: in a trial is %t, by the operator is %t", action, action.InTrial(), action.ByOperator())
 		}
 	}
 	if _, known := RoleOf("verdict"); known {

@@ -212,11 +212,14 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if _, there := m["modified_response"]; !there && p.ApprovalStatus == ApprovedWithModifications {
 		return missing("modified_response", "human_review with approved_with_modifications")
 	}
-	if p.ActionType.InTrial() && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
+	if (p.ActionType.InTrial() || p.ActionType.ByOperator()) && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
 		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, which %s is no part of", abbreviate(p.ChainID), p.ActionType)}
+	}
+	if strings.HasPrefix(p.ChainID, OperatorPrefix) && !p.ActionType.ByOperator() {
+		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is a chain of the operator's, which %s is no part of", abbreviate(p.ChainID), p.ActionType)}
 	}
 	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}

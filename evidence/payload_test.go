@@ -100,15 +100,21 @@ var table = map[ActionType]struct {
 	"evaluation":      {"juror", seatMust, "", "", ""},
 	"statement":       {"juror", seatMust, "", "", ""},
 	"judge_opinion":   {"judge", seatMust, "", "", ""},
+
+	"late_stamp":       {"operator", operatorMust, "", "", ""},
+	"checkpoint_stamp": {"operator", operatorMust, "", "", ""},
+	"key_event":        {"operator", operatorMust, "", "", ""},
+	"erasure":          {"operator", operatorMust, "", "", ""},
 }
 
 const (
-	modelMust  = "agent_id request_id timestamp model model_version prompt response parameters"
-	modelApart = "prompt context response tools_used metadata"
-	clerkMust  = "agent_id timestamp chain_id chain_position previous_record case response"
-	seatMust   = "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
-	anywhere   = "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata"
-	filledIn   = "schema record_id action_type signers"
+	modelMust    = "agent_id request_id timestamp model model_version prompt response parameters"
+	modelApart   = "prompt context response tools_used metadata"
+	clerkMust    = "agent_id timestamp chain_id chain_position previous_record case response"
+	seatMust     = "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
+	operatorMust = "agent_id timestamp response"
+	anywhere     = "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata"
+	filledIn     = "schema record_id action_type signers"
 )
 
 func TestRulesAreTheTable(t *testing.T) {
@@ -229,11 +235,11 @@ func TestReviewNeedsItsChange(t *testing.T) {
 	}
 }
 
-func TestTrialResponsesAreObjects(t *testing.T) {
+func TestResponsesThatAreObjects(t *testing.T) {
 	for _, action := range ActionTypes() {
 		doc := strings.Replace(document(action, strings.Fields(table[action].required)...), sample["response"], `"text"`, 1)
 		_, err := ParseDraft([]byte(doc))
-		if action.InTrial() {
+		if action.InTrial() || action.ByOperator() {
 			wantField(t, err, "response")
 		} else if err != nil {
 			t.Errorf("%s: %v", action, err)

@@ -31,8 +31,12 @@ type Record struct {
 // TimestampKind says what kind of time stamp it is.
 type TimestampKind string
 
-// RFC3161 is a TimeStampToken over Record.Imprint.
-const RFC3161 TimestampKind = "rfc3161"
+const (
+	// RFC3161 is a TimeStampToken over Record.Imprint.
+	RFC3161 TimestampKind = "rfc3161"
+	// RFC4998 is an EvidenceRecord over the record: one token for many records, or one that renews older ones.
+	RFC4998 TimestampKind = "rfc4998"
+)
 
 // MaxToken is the largest time-stamp token in bytes that a record may carry.
 const MaxToken = 64 << 10
@@ -45,10 +49,11 @@ type Timestamp struct {
 
 // A LogProof says where in a log the record stands, and proves it against a checkpoint.
 type LogProof struct {
-	LogCounts           // which one it is of its chain and case
-	Checkpoint string   `json:"checkpoint,omitzero"` // C2SP signed note; "" inside a bundle, which has one for all
-	Index      int64    `json:"index"`               // from 0
-	Proof      [][]byte `json:"proof"`               // RFC 6962 audit path, 32 bytes a node, leaf to root
+	LogCounts                        // which one it is of its chain and case
+	Checkpoint           string      `json:"checkpoint,omitzero"`             // C2SP signed note; "" inside a bundle, which has one for all
+	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"` // RFC 3161 tokens over the checkpoint
+	Index                int64       `json:"index"`                           // from 0
+	Proof                [][]byte    `json:"proof"`                           // RFC 6962 audit path, 32 bytes a node, leaf to root
 }
 
 // recordForm is a record as it is written. The members of this form, and of those inside it, stand in canonical order,
@@ -183,11 +188,15 @@ func (r *Record) checkSignatures() error {
 }
 
 func (r *Record) checkTimestamps() error {
-	for i, t := range r.Timestamps {
-		if t.Kind != RFC3161 {
-			return fmt.Errorf("timestamp %d: kind %q is unknown: want %q", i, abbreviate(string(t.Kind)), RFC3161)
+	return checkTimestamps(r.Timestamps, RFC3161, RFC4998)
+}
+
+func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
+	for i, t := range stamps {
+		if !slices.Contains(kinds, t.Kind) {
+			return fmt.Errorf("timestamp %d: kind %q is none of %s", i, abbreviate(string(t.Kind)), list(kinds))
 		}
-		if slices.ContainsFunc(r.Timestamps[:i], func(other Timestamp) bool { return bytes.Equal(other.Token, t.Token) }) {
+		if slices.ContainsFunc(stamps[:i], func(other Timestamp) bool { return bytes.Equal(other.Token, t.Token) }) {
 			return fmt.Errorf("timestamp %d: the same token twice", i)
 		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
@@ -197,12 +206,23 @@ func (r *Record) checkTimestamps() error {
 	return nil
 }
 
+// checkCheckpointTimestamps checks the time stamps of a checkpoint.
+func checkCheckpointTimestamps(checkpoint string, stamps []Timestamp) error {
+	if checkpoint == "" && len(stamps) > 0 {
+		return errors.New("time stamps of a checkpoint, and no checkpoint")
+	}
+	return checkTimestamps(stamps, RFC3161)
+}
+
 func (r *Record) checkLog() error {
 	if r.Log == nil {
 		return nil
 	}
 	if r.Log.Index < 0 || r.Log.Index > maxExact || len(r.Log.Proof) > maxProof {
 		return errors.New("log: index or proof out of range")
+	}
+	if err := checkCheckpointTimestamps(r.Log.Checkpoint, r.Log.CheckpointTimestamps); err != nil {
+		return fmt.Errorf("log: %w", err)
 	}
 	if !r.Log.Fit(&r.Payload) {
 		return errors.New("log: chain_seq and case_seq are not those of this kind of record")

@@ -1,0 +1,97 @@
+package evidence
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Chains of the operator's acts.
+const (
+	KeysChain        = OperatorPrefix + "keys"
+	CheckpointsChain = OperatorPrefix + "checkpoints"
+)
+
+// LateStampBody is the response of a late_stamp.
+type LateStampBody struct {
+	Stamps []LateStamped `json:"stamps"`
+}
+
+// LateStamped names one time stamp that a record got after it was sealed.
+type LateStamped struct {
+	Authority string        `json:"authority"` // as the operator calls it
+	Kind      TimestampKind `json:"kind"`
+	Record    Digest        `json:"record"`
+	Token     Digest        `json:"token"` // SHA-256 of the token's bytes
+}
+
+// CheckpointStampBody is the response of a checkpoint_stamp.
+type CheckpointStampBody struct {
+	Authority  string `json:"authority"`
+	Checkpoint string `json:"checkpoint"` // C2SP signed note
+	Token      []byte `json:"token"`      // RFC 3161, DER, over SHA-256 of the checkpoint
+}
+
+// KeyChange says what became of a key.
+type KeyChange string
+
+const (
+	KeyRegistered KeyChange = "registered" // somebody's key was taken in
+	KeyRotated    KeyChange = "rotated"    // it took the place of another
+	KeyRetired    KeyChange = "retired"    // it signs no more
+	KeyRevoked    KeyChange = "revoked"    // others may sign with it
+)
+
+// KeyEventBody is the response of a key_event.
+type KeyEventBody struct {
+	Algorithm Algorithm `json:"alg"`
+	By        string    `json:"by"`
+	Custody   string    `json:"custody"`
+	Event     KeyChange `json:"event"`
+	From      string    `json:"from"` // RFC 3339
+	KeyID     KeyID     `json:"key_id"`
+	Name      string    `json:"name"`
+	PublicKey []byte    `json:"public_key,omitempty"` // DER SubjectPublicKeyInfo; of a new key
+	Reason    string    `json:"reason"`
+	Replaces  KeyID     `json:"replaces,omitzero"` // of a rotation
+	Role      Role      `json:"role"`
+}
+
+// ErasureBody is the response of an erasure.
+type ErasureBody struct {
+	By       string   `json:"by"`
+	Pointers []string `json:"pointers"`
+	Reason   string   `json:"reason"`
+	Record   Digest   `json:"record"`
+}
+
+// OperatorBody is what the operator's acts say.
+type OperatorBody interface {
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody
+}
+
+// EncodeOperatorBody writes a body as the response of an act.
+func EncodeOperatorBody[B OperatorBody](body B) (jsontext.Value, error) {
+	doc, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", body, err)
+	}
+	return Canonical(doc)
+}
+
+// ReadOperatorBody reads the response of an act of the operator. Members that are unknown or missing are refused.
+func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
+	body := new(B)
+	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+	}
+	again, err := EncodeOperatorBody(*body)
+	if err != nil {
+		return nil, err
+	}
+	if string(again) != string(p.Response) {
+		return nil, fmt.Errorf("response of %s: a member is missing, empty or not in its one form", p.ActionType)
+	}
+	return body, nil
+}
