@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/timestamp"
 )
 
 // records asks the questions that every record has to answer.
@@ -26,10 +24,10 @@ func (c *check) records(checkpoint string) {
 		}
 	}
 	for _, r := range c.all {
-		at, timed := c.time(r)
-		c.before(r, at, timed)
+		at := c.time(r)
+		c.before(r, at)
 		for i := range r.Payload.Signers {
-			c.signature(r, i, at, timed)
+			c.signature(r, i, at)
 		}
 		if err := r.CheckDisclosures(); err != nil {
 			c.refute(Content, "disclosure", r, "%v", err)
@@ -40,7 +38,7 @@ func (c *check) records(checkpoint string) {
 }
 
 // signature asks who signed, and whether the payload is what was signed.
-func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
+func (c *check) signature(r *evidence.Record, i int, at proof) {
 	p, signer := &r.Payload, r.Payload.Signers[i]
 	key := c.trust.Key(signer.KeyID)
 	if key == nil {
@@ -57,15 +55,15 @@ func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
 	case key.Role != p.Role() || key.Name != p.Actor():
 		c.refute(Authentication, "actor", r, "it names %s %q as its actor and is signed with the key of %s %q",
 			p.Role(), p.Actor(), key.Role, key.Name)
-	case timed && !key.NotBefore.IsZero() && at.Before(key.NotBefore):
-		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at), utc(key.NotBefore))
-	case timed && !key.NotAfter.IsZero() && at.After(key.NotAfter):
+	case at.proved() && !key.NotBefore.IsZero() && at.earliest.Time.Before(key.NotBefore):
+		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.earliest.Time), utc(key.NotBefore))
+	case at.proved() && !key.NotAfter.IsZero() && at.earliest.Time.After(key.NotAfter):
 		// A time stamp says "no later than": it may have been signed in time and stamped late.
-		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at))
-	case !timed && !key.NotAfter.IsZero():
+		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at.earliest.Time))
+	case !at.proved() && !key.NotAfter.IsZero():
 		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
-	c.together(r, key, at, timed)
+	c.together(r, key, at)
 	if key.Custody != ByOwner {
 		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
 	}
@@ -74,15 +72,15 @@ func (c *check) signature(r *evidence.Record, i int, at time.Time, timed bool) {
 // together asks whether the keys signed that must sign beside this one. A record that does not name them has lost its
 // further signatures before it was sealed: whoever can forge the one that is left made it. Whether those that are named
 // are valid is asked of each.
-func (c *check) together(r *evidence.Record, key *Key, at time.Time, timed bool) {
-	if timed && at.Before(key.WithFrom) {
+func (c *check) together(r *evidence.Record, key *Key, at proof) {
+	if at.proved() && at.earliest.Time.Before(key.WithFrom) {
 		return
 	}
 	for _, id := range key.With {
 		if slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id }) {
 			continue
 		}
-		if !timed && !key.WithFrom.IsZero() {
+		if !at.proved() && !key.WithFrom.IsZero() {
 			c.doubt(Authentication, "second-signature", r, "the key %s has to sign it, too, from %s on; it has not, and the time of signing is not proved",
 				id, utc(key.WithFrom))
 			continue
@@ -105,115 +103,6 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	}
 	for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
 		c.doubt(g, "unknown-key", r, "%s", reason)
-	}
-}
-
-// time asks what authorities say of when the signatures existed. The earliest proved time counts.
-func (c *check) time(r *evidence.Record) (at time.Time, ok bool) {
-	var proved *TimeOf
-	var doubts []error
-	for i, stamp := range r.Timestamps {
-		found, err := c.token(r, stamp)
-		switch {
-		case err == nil && (proved == nil || found.Time.Before(proved.Time)):
-			proved = &found
-		case err == nil:
-		case uncheckable(err):
-			doubts = append(doubts, fmt.Errorf("time stamp %d: %w", i, err))
-		default: // one forged token among good ones is still a forgery
-			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
-			return time.Time{}, false
-		}
-	}
-	if proved == nil {
-		c.untimed(r, errors.Join(doubts...))
-		return time.Time{}, false
-	}
-	proved.Record = recordName(r)
-	c.times = append(c.times, *proved)
-	c.skew(r, proved.Time)
-	return proved.Time, true
-}
-
-// maxSkew is how much later than its proved time a record may claim to be: two clocks never quite agree.
-const maxSkew = 5 * time.Minute
-
-// skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
-// can be stamped late. But nothing can be signed before it was said.
-func (c *check) skew(r *evidence.Record, at time.Time) {
-	if claimed := r.Payload.Time(); claimed.Sub(at) > maxSkew {
-		c.doubt(Time, "skew", r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
-	}
-}
-
-func (c *check) untimed(r *evidence.Record, doubts error) {
-	if doubts == nil {
-		c.doubt(Time, "pending", r, "no authority has stamped it yet; it claims %s", r.Payload.Timestamp)
-		return
-	}
-	c.doubt(Time, "authority", r, "%v", doubts)
-}
-
-// uncheckable tells a token that a reader with other trust might accept from one that nobody should.
-func uncheckable(err error) bool {
-	return errors.Is(err, timestamp.ErrUntrusted) || errors.Is(err, timestamp.ErrNoCertificate) ||
-		errors.Is(err, timestamp.ErrPolicy) || errors.Is(err, timestamp.ErrMock) ||
-		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension)
-}
-
-// token verifies one token against each authority of the trust file.
-func (c *check) token(r *evidence.Record, stamp evidence.Timestamp) (TimeOf, error) {
-	unverified, err := timestamp.Parse(stamp.Token)
-	if err != nil {
-		return TimeOf{}, err
-	}
-	if len(c.trust.Authorities) == 0 {
-		// Even without trust, a token that stamps something else is refuted.
-		_, err := unverified.Verify(r.Imprint(), timestamp.Options{Roots: []*x509.Certificate{}})
-		if err != nil && !uncheckable(err) {
-			return TimeOf{}, err
-		}
-		return TimeOf{}, fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
-	}
-	var failures []error
-	for _, a := range c.trust.Authorities {
-		token, err := unverified.Verify(r.Imprint(), timestamp.Options{
-			Roots: []*x509.Certificate{a.root}, Policies: a.policies, UnsafeAllowMock: c.options.UnsafeAllowMock})
-		if err == nil {
-			return TimeOf{Time: token.GenTime.Add(token.Accuracy), Authority: a.Name, Clock: a.Clock}, nil
-		}
-		if !uncheckable(err) {
-			return TimeOf{}, err
-		}
-		failures = append(failures, err)
-	}
-	return TimeOf{}, failures[0]
-}
-
-// before answers whether the record existed before the moment that the reader asks about.
-func (c *check) before(r *evidence.Record, at time.Time, timed bool) {
-	moment := c.options.Before
-	switch {
-	case moment.IsZero():
-	case !timed:
-		c.doubt(Before, "time", r, "its time is not proved")
-	case !at.Before(moment):
-		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at), utc(moment))
-	}
-	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(moment))
-}
-
-// noteTimes says whose clock the proof of time rests on.
-func (c *check) noteTimes() {
-	own := map[string]bool{}
-	for _, t := range c.times {
-		if t.Clock == OperatorClock {
-			own[t.Authority] = true
-		}
-	}
-	c.notes[Time] = "stamped by time-stamping authorities that the reader trusts"
-	if len(own) > 0 {
-		c.notes[Time] = "stamped by the operator's own authority: time is proved only as far as the operator's clock and word"
 	}
 }
 

@@ -77,9 +77,17 @@ const (
 
 // TimeOf is a record's time, as far as it is proved.
 type TimeOf struct {
-	Record    string    `json:"record"`
+	Record string `json:"record"`
+	ProvedTime
+	// Independent is the earliest time proved by an authority whose clock is independent. Absent if there is none, or if
+	// it is the time above.
+	Independent *ProvedTime `json:"independent,omitempty"`
+}
+
+// ProvedTime is when something existed at the latest, by the word of an authority.
+type ProvedTime struct {
 	Time      time.Time `json:"time"`
-	Authority string    `json:"authority"`
+	Authority string    `json:"authority"` // as the trust file names it
 	Clock     Clock     `json:"clock"`
 }
 

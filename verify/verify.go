@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Trust  *Trust    // nil: nothing can be proved
 	Before time.Time // also ask whether each record existed before this moment; zero: do not ask
+	At     time.Time // the moment of checking; zero: none is given
 
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
 	UnsafeAllowMock bool

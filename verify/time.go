@@ -1,0 +1,170 @@
+package verify
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// A proof of when a record existed, as far as there is one.
+type proof struct {
+	earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
+	independent *ProvedTime // by one whose clock is not the operator's; nil: none
+}
+
+func (p proof) proved() bool { return p.earliest != nil }
+
+// add takes in another proof: of several the earliest counts.
+func (p *proof) add(t ProvedTime) {
+	if p.earliest == nil || t.Time.Before(p.earliest.Time) {
+		p.earliest = &t
+	}
+	if t.Clock == Independent && (p.independent == nil || t.Time.Before(p.independent.Time)) {
+		p.independent = &t
+	}
+}
+
+// of is the proof as the report has it.
+func (p proof) of(r *evidence.Record) TimeOf {
+	t := TimeOf{Record: recordName(r), ProvedTime: *p.earliest}
+	if p.earliest.Clock != Independent {
+		t.Independent = p.independent
+	}
+	return t
+}
+
+// time asks what authorities say of when the signatures existed.
+func (c *check) time(r *evidence.Record) proof {
+	var at proof
+	var doubts []error
+	for i, stamp := range r.Timestamps {
+		found, err := c.token(r, stamp)
+		switch {
+		case err == nil:
+			at.add(found)
+		case uncheckable(err):
+			doubts = append(doubts, fmt.Errorf("time stamp %d: %w", i, err))
+		default: // one forged token among good ones is still a forgery
+			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
+			return proof{}
+		}
+	}
+	if !at.proved() {
+		c.untimed(r, errors.Join(doubts...))
+		return at
+	}
+	c.times = append(c.times, at.of(r))
+	c.skew(r, at.earliest.Time)
+	return at
+}
+
+// maxSkew is how much two clocks may differ that show the same time: of an authority, an actor or a reader.
+const maxSkew = 5 * time.Minute
+
+// skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
+// can be stamped late. But nothing can be signed before it was said.
+func (c *check) skew(r *evidence.Record, at time.Time) {
+	if claimed := r.Payload.Time(); claimed.Sub(at) > maxSkew {
+		c.doubt(Time, "skew", r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
+	}
+}
+
+func (c *check) untimed(r *evidence.Record, doubts error) {
+	switch {
+	case doubts == nil:
+		c.doubt(Time, "pending", r, "no authority has stamped it yet; it claims %s", r.Payload.Timestamp)
+	case errors.Is(doubts, errFuture):
+		c.doubt(Time, "future", r, "%v", doubts)
+	default:
+		c.doubt(Time, "authority", r, "%v", doubts)
+	}
+}
+
+// errFuture: the authority's clock is wrong, or the moment that the reader gave.
+var errFuture = errors.New("its time is after the moment of checking")
+
+// uncheckable tells a token that a reader with other trust might accept from one that nobody should.
+func uncheckable(err error) bool {
+	return errors.Is(err, timestamp.ErrUntrusted) || errors.Is(err, timestamp.ErrNoCertificate) ||
+		errors.Is(err, timestamp.ErrPolicy) || errors.Is(err, timestamp.ErrMock) ||
+		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension) || errors.Is(err, errFuture)
+}
+
+// token verifies one token against each authority of the trust file.
+func (c *check) token(r *evidence.Record, stamp evidence.Timestamp) (ProvedTime, error) {
+	unverified, err := timestamp.Parse(stamp.Token)
+	if err != nil {
+		return ProvedTime{}, err
+	}
+	if len(c.trust.Authorities) == 0 {
+		// Even without trust, a token that stamps something else is refuted.
+		_, err := unverified.Verify(r.Imprint(), timestamp.Options{Roots: []*x509.Certificate{}})
+		if err != nil && !uncheckable(err) {
+			return ProvedTime{}, err
+		}
+		return ProvedTime{}, fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
+	}
+	var failures []error
+	for _, a := range c.trust.Authorities {
+		token, err := unverified.Verify(r.Imprint(), timestamp.Options{
+			Roots: []*x509.Certificate{a.root}, Policies: a.policies, UnsafeAllowMock: c.options.UnsafeAllowMock})
+		if err == nil {
+			return c.by(a, token)
+		}
+		if !uncheckable(err) {
+			return ProvedTime{}, err
+		}
+		failures = append(failures, err)
+	}
+	return ProvedTime{}, failures[0]
+}
+
+// by is what an authority's token proves: that something existed at the latest when it says, and a little later.
+func (c *check) by(a Authority, token *timestamp.Token) (ProvedTime, error) {
+	at := token.GenTime.Add(token.Accuracy)
+	if !c.options.At.IsZero() && at.Sub(c.options.At) > maxSkew {
+		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
+	}
+	return ProvedTime{Time: at, Authority: a.Name, Clock: a.Clock}, nil
+}
+
+// before answers whether the record existed before the moment that the reader asks about.
+func (c *check) before(r *evidence.Record, at proof) {
+	moment := c.options.Before
+	switch {
+	case moment.IsZero():
+	case !at.proved():
+		c.doubt(Before, "time", r, "its time is not proved")
+	case !at.earliest.Time.Before(moment):
+		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at.earliest.Time), utc(moment))
+	}
+	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(moment))
+}
+
+// noteTimes says whose clock the proof of time rests on.
+func (c *check) noteTimes() {
+	own, witnessed, independent := 0, 0, (*ProvedTime)(nil)
+	for _, t := range c.times {
+		if t.Clock == OperatorClock {
+			own++
+		}
+		if t.Independent != nil {
+			witnessed, independent = witnessed+1, t.Independent
+		}
+	}
+	note := "stamped by time-stamping authorities that the reader trusts"
+	if own > 0 {
+		note = "stamped by the operator's own authority: time is proved only as far as the operator's clock and word"
+	}
+	switch {
+	case own == 1 && witnessed == 1:
+		note += fmt.Sprintf("; by %s, whose clock is independent, it existed by %s", independent.Authority, utc(independent.Time))
+	case witnessed > 0:
+		note += fmt.Sprintf("; for %d of these %d records independent authorities prove a later time, too", witnessed, own)
+	}
+	c.notes[Time] = note
+}
