@@ -9,8 +9,8 @@ import (
 )
 
 type explainCmd struct {
-	File    string  `arg:"" help:"A record file or a case file."`
-	Trust   string  `help:"Your trust file: only what it lets jurat prove is stated as a fact."`
+	File string `arg:"" help:"A record file or a case file."`
+	readerFlags
 	Lang    string  `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
@@ -38,11 +38,11 @@ func (c *explainCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	trust, err := readTrust(c.Trust)
+	o, err := c.options()
 	if err != nil {
 		return err
 	}
-	r, err := verify.File(doc, verify.Options{Trust: trust})
+	r, err := verify.File(doc, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -50,7 +50,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if err != nil {
 		return hint(fmt.Errorf("%s: %w", c.File, err), "the file is damaged, so nothing can be stated from it; 'jurat verify' says more")
 	}
-	if trust == nil {
+	if o.Trust == nil {
 		defer fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be stated as proved")
 	}
 	p := newPage(io.out)

@@ -11,8 +11,8 @@ import (
 )
 
 type verifyCmd struct {
-	Files  []string   `arg:"" name:"file" help:"Record files and case files."`
-	Trust  string     `help:"Your trust file. Without one nothing can be proved."`
+	Files []string `arg:"" name:"file" help:"Record files and case files."`
+	readerFlags
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 }
@@ -31,11 +31,10 @@ is not proved. 2: a file could not be read.
 
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
 func (c *verifyCmd) Run(io stdio) error {
-	trust, err := readTrust(c.Trust)
+	o, err := c.options()
 	if err != nil {
 		return err
 	}
-	o := verify.Options{Trust: trust}
 	if c.Before != nil {
 		if o.Before = *c.Before; o.Before.IsZero() {
 			return errors.New("--before: nothing existed before the year 1")
@@ -51,7 +50,7 @@ func (c *verifyCmd) Run(io stdio) error {
 			worst = code
 		}
 	}
-	if trust == nil && worst != exitCannot {
+	if o.Trust == nil && worst != exitCannot {
 		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be proved; whoever made the records can give you one with 'jurat trust'")
 	}
 	if worst == 0 {
