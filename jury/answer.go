@@ -42,15 +42,15 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 		return t.seatAct(s, a.seat, origin, t.fallback(s, a.seat))
 	}
 	if a.err != nil {
-		return t.absence(s, a.seat, a.err)
+		return t.absence(s, a, a.err)
 	}
 	origin, err := a.origin.normal()
 	if err != nil {
-		return t.absence(s, a.seat, err)
+		return t.absence(s, a, err)
 	}
 	body, err := t.body(s, a)
 	if err != nil {
-		return t.absence(s, a.seat, err)
+		return t.absence(s, a, err)
 	}
 	return t.seatAct(s, a.seat, origin, body)
 }
@@ -80,7 +80,7 @@ func (t *Tally) body(s *session, a answer) (any, error) {
 	case Discussion:
 		return t.statement(s, a.seat, a.speech)
 	}
-	if err := ValidateOpinion(&a.opinion, t.settings.Rubric); err != nil {
+	if err := ValidateJudgement(&a.opinion, t.settings.Rubric); err != nil {
 		return nil, err
 	}
 	return new(a.opinion.clone()), nil
@@ -140,15 +140,19 @@ func (t *Tally) fallback(s *session, seat int) any {
 }
 
 // absence is the clerk's act that a seat gave no answer that counts.
-func (t *Tally) absence(s *session, seat int, why error) *Act {
-	return t.clerkAct(evidence.Absence, s.digest, nil, &Absent{JurorID: s.seats[seat].JurorID, Phase: s.Phase,
+func (t *Tally) absence(s *session, a answer, why error) *Act {
+	act := t.clerkAct(evidence.Absence, s.digest, nil, &Absent{JurorID: s.seats[a.seat].JurorID, Phase: s.Phase,
 		RoundNumber: s.RoundNumber, Reason: reasonOf(why), Detail: detail(why.Error())})
+	act.Origin.Metadata = a.origin.metadata()
+	return act
 }
 
 func reasonOf(err error) AbsenceReason {
 	switch {
 	case errors.Is(err, ErrBlocked):
 		return Blocked
+	case errors.Is(err, ErrCeiling):
+		return Ceiling
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
 	case errors.Is(err, ErrInvalid):

@@ -69,6 +69,7 @@ func (j Judgment) clone() Judgment {
 	maps.Copy(scores, j.AxisScores)
 	j.AxisScores = scores
 	j.Votes = copied(j.Votes, Vote.clone)
+	j.Vetoes = slices.Clone(j.Vetoes)
 	return j
 }
 
@@ -77,11 +78,20 @@ func (seat Seat) clone() Seat {
 	return seat
 }
 
+func (s *Shortening) copy() *Shortening {
+	if s == nil {
+		return nil
+	}
+	return new(*s)
+}
+
 func (s Settings) clone() Settings {
 	s.Seats = copied(s.Seats, Seat.clone)
 	if s.Judge != nil {
 		s.Judge = new(s.Judge.clone())
 	}
 	s.Rubric = flat(s.Rubric)
+	s.Weights = maps.Clone(s.Weights)
+	s.Shortening = s.Shortening.copy()
 	return s
 }

@@ -8,6 +8,8 @@ import (
 var (
 	// ErrBlocked is what a juror or judge returns when its provider's safety filter kept it from answering.
 	ErrBlocked = errors.New("blocked by the provider's safety filter")
+	// ErrCeiling is what a juror or judge returns that was not asked, because the trial had cost what it may.
+	ErrCeiling = errors.New("the ceiling on the trial's cost is reached")
 	// ErrInvalid is in the chain of every error about an answer that does not count.
 	ErrInvalid = errors.New("invalid answer")
 )

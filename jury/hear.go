@@ -78,7 +78,7 @@ func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*A
 		if s.Phase != Judging && t.standing[seat] == nil {
 			return nil, a.breaks(RuleAnswer, "%q was blocked before it had an evaluation, and nothing stands in for it", absent.JurorID)
 		}
-	case TimedOut, Invalid, Failed:
+	case TimedOut, Invalid, Failed, Ceiling:
 	default:
 		return nil, a.breaks(RuleAnswer, "reason: %q is no reason for an absence", abbreviate(string(absent.Reason)))
 	}

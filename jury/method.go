@@ -22,6 +22,9 @@ const (
 	reviewFrom = 40
 )
 
+// ceilingRationale is that of a trial that was not brought to its end.
+const ceilingRationale = "The ceiling on the trial's cost was reached, so the case needs review."
+
 // quorum is how many valid votes a verdict needs.
 const quorum = 2
 
@@ -50,12 +53,8 @@ func majorityRationale(top []Position, k, n, score int) string {
 	case 1:
 		return fmt.Sprintf("%d of %s %s %s; the mean of their scores is %d.", k, jurors(n), holds(k), top[0], score)
 	}
-	names := make([]string, len(top))
-	for i, p := range top {
-		names[i] = string(p)
-	}
 	return fmt.Sprintf("%s are held by %d each of %s; a tie needs review; the mean of the scores of all who hold one of them is %d.",
-		strings.Join(names, " and "), k, jurors(n), score)
+		joinPositions(top), k, jurors(n), score)
 }
 
 func jurors(n int) string { return fmt.Sprintf("%d jurors", n) }
@@ -79,6 +78,61 @@ func ByWeight(evaluations []*Evaluation, rubric Rubric) Outcome {
 	out.Rationale = fmt.Sprintf("The mean of the scores of %d of %s, weighted by the confidence that each states, is %d, which is in the band of %s.",
 		len(counted), jurors(len(evaluations)), out.Score, out.Position)
 	return out
+}
+
+// ByCalibration applies calibrated to the jurors' latest evaluations, by seat, nil being a juror that has none: the
+// position whose holders weigh most. Weights are whole numbers, so that everybody finds the same sums.
+func ByCalibration(evaluations []*Evaluation, weights []int, rubric Rubric) Outcome {
+	sums, all := map[Position]int{}, 0
+	for i, e := range evaluations {
+		if e != nil {
+			sums[e.Position] += weights[i]
+			all += weights[i]
+		}
+	}
+	top, most := heaviest(sums)
+	counted := slices.DeleteFunc(slices.Clone(evaluations), func(e *Evaluation) bool {
+		return e == nil || len(top) > 0 && !slices.Contains(top, e.Position)
+	})
+	out := average(counted, equalWeights(counted), rubric)
+	out.Position = NeedsReview
+	if len(top) == 1 {
+		out.Position = top[0]
+	}
+	out.Rationale = calibratedRationale(top, most, all, out.Score)
+	return out
+}
+
+// heaviest returns the positions that weigh most, and what each of them weighs. Where nothing weighs anything there are none.
+func heaviest(sums map[Position]int) (top []Position, most int) {
+	for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
+		switch sum := sums[p]; {
+		case sum > most:
+			top, most = []Position{p}, sum
+		case sum == most && most > 0:
+			top = append(top, p)
+		}
+	}
+	return top, most
+}
+
+func calibratedRationale(top []Position, most, all, score int) string {
+	switch len(top) {
+	case 0:
+		return fmt.Sprintf("No vote has any weight, so the case needs review; the mean of the scores is %d.", score)
+	case 1:
+		return fmt.Sprintf("The votes for %s weigh %d of %d; the mean of their scores is %d.", top[0], most, all, score)
+	}
+	return fmt.Sprintf("%s weigh %d each of %d; a tie needs review; the mean of the scores of all who hold one of them is %d.",
+		joinPositions(top), most, all, score)
+}
+
+func joinPositions(list []Position) string {
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = string(p)
+	}
+	return strings.Join(names, " and ")
 }
 
 // band is the position that a score stands for. It takes the rounded score: the one that people see beside it.

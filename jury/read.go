@@ -6,7 +6,8 @@ import "jurat/evidence"
 func ReadAct(r *evidence.Record) (Act, error) {
 	p := &r.Payload
 	a := Act{Digest: r.Digest, Type: p.ActionType, Position: p.ChainPosition, Previous: p.PreviousRecord, Saw: p.Saw,
-		Request: p.RequestDigest, Origin: Origin{Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters}}
+		Request: p.RequestDigest, Origin: Origin{Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters,
+			Metadata: p.Metadata}}
 	if role := p.Role(); role == evidence.RoleJuror || role == evidence.RoleJudge {
 		a.Actor = p.AgentID
 	}

@@ -28,7 +28,7 @@ func (o *Opening) Request(jurorID string, material evidence.Digest, saw []eviden
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {
 			return Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat.clone(),
-				Rubric: flat(o.Settings.Rubric), Evidence: material, Saw: flat(saw)}, nil
+				Rubric: flat(o.Settings.Rubric), Evidence: material, Shortening: o.Settings.Shortening.copy(), Saw: flat(saw)}, nil
 		}
 	}
 	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)

@@ -4,7 +4,7 @@ import "jurat/evidence"
 
 // result is the trial as far as its acts go.
 func (t *Tally) result() Result {
-	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: t.absences(), Degraded: t.degraded()}
+	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: t.absences(), Degraded: t.degraded(), Changes: []Change{}}
 	if t.settings == nil {
 		return r
 	}
@@ -21,6 +21,7 @@ func (t *Tally) result() Result {
 		}
 	}
 	r.TotalRounds = len(r.DiscussionRounds)
+	t.tell(&r)
 	r.EarlyTermination = t.endedEarly(r.TotalRounds)
 	return r
 }

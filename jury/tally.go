@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"fmt"
 	"slices"
 
 	"jurat/evidence"
@@ -84,7 +85,7 @@ func (t *Tally) next() (*Act, error) {
 
 // discusses reports whether another round follows the check of s.
 func (t *Tally) discusses(s *session) bool {
-	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached
+	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached && !t.ceilinged()
 }
 
 // check returns the result of the session's consensus check, or nil.
@@ -130,7 +131,7 @@ func (t *Tally) opening(phase Phase, round int) (*Act, error) {
 
 // panel lists who is asked in the phase that comes next.
 func (t *Tally) panel(phase Phase) []Seat {
-	if phase == Judging && validVotes(t.standing) < quorum {
+	if phase == Judging && (validVotes(t.standing) < quorum || t.ceilinged()) {
 		return nil
 	}
 	return t.settings.asked(phase)
@@ -177,6 +178,11 @@ func (t *Tally) judge(s *session) *Judgment {
 	rubric, n := t.settings.Rubric, validVotes(t.standing)
 	j := &Judgment{Method: t.settings.Method, Votes: votesOf(t.settings.Seats, t.standing), Degraded: t.degraded()}
 	switch opinion := s.opinion(); {
+	case t.ceilinged():
+		j.Method, j.Inconclusive = MajorityVote, true
+		out := ByMajority(t.standing, rubric)
+		out.Position, out.Rationale = NeedsReview, ceilingRationale
+		j.take(out)
 	case n < quorum:
 		j.Method, j.Inconclusive = MajorityVote, true
 		out := ByMajority(t.standing, rubric)
@@ -192,10 +198,27 @@ func (t *Tally) judge(s *session) *Judgment {
 		j.take(out)
 	case j.Method == WeightedAverage:
 		j.take(ByWeight(t.standing, rubric))
+	case j.Method == Calibrated:
+		j.take(ByCalibration(t.standing, t.settings.weights(), rubric))
 	default:
 		j.take(ByMajority(t.standing, rubric))
 	}
+	j.veto(rubric)
 	return j
+}
+
+// veto takes back a safe_pass that an axis of the rubric forbids.
+func (j *Judgment) veto(rubric Rubric) {
+	if j.Position != SafePass {
+		return
+	}
+	for _, axis := range rubric {
+		if score := j.AxisScores[axis.ID]; score < axis.Veto { // an axis that nobody scored has 0
+			j.Position = NeedsReview
+			j.Vetoes = append(j.Vetoes, axis.ID)
+			j.Rationale += fmt.Sprintf(" No safe_pass, because the score for %s is %d, and that takes %d.", axis.ID, score, axis.Veto)
+		}
+	}
 }
 
 func (j *Judgment) take(out Outcome) {
@@ -209,6 +232,21 @@ func (s *session) opinion() *Opinion {
 	}
 	opinion, _ := s.answers[0].Body.(*Opinion)
 	return opinion
+}
+
+// ceilinged reports whether a seat was not asked because the trial had cost what it may.
+func (t *Tally) ceilinged() bool {
+	for _, s := range t.sessions {
+		for _, answer := range s.answers {
+			if answer == nil {
+				continue
+			}
+			if absent, ok := answer.Body.(*Absent); ok && absent.Reason == Ceiling {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // degraded reports whether anybody was absent, the judge too, or a stand-in was put in anybody's place.

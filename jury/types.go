@@ -33,6 +33,7 @@ const (
 	MajorityVote    Method = "majority_vote"
 	WeightedAverage Method = "weighted_average"
 	FinalJudge      Method = "final_judge"
+	Calibrated      Method = "calibrated" // votes weighed by how reliable each juror was found to be
 )
 
 // A Rubric is what jurors score: axes whose maxima sum to 100 points.
@@ -43,6 +44,7 @@ type Axis struct {
 	ID          string `json:"id"`
 	Max         int    `json:"max"` // points, from 0
 	Description string `json:"description"`
+	Veto        int    `json:"veto,omitzero"` // a judgment with fewer points than these is no safe_pass; 0: no veto
 }
 
 // Scores are whole points per axis id.
@@ -68,6 +70,16 @@ type Settings struct {
 	MaxRounds     int     `json:"maxRounds"`     // 0 to 20 rounds of discussion
 	Threshold     float64 `json:"threshold"`     // agreement at which the jury is agreed; above 1: never before a round
 	Method        Method  `json:"method"`
+
+	Weights     map[string]int `json:"weights,omitempty"`    // of each juror's vote, 0 to 1,000,000; there exactly when Method is Calibrated
+	Shortening  *Shortening    `json:"shortening,omitzero"`  // how evidence is shortened that is too long; nil: it is shown whole
+	CostCeiling int64          `json:"costCeiling,omitzero"` // millionths of a US dollar that the calls may cost in all; 0: no ceiling
+}
+
+// Shortening is how evidence that is too long for a seat is made shorter, the same for every seat.
+type Shortening struct {
+	Rule  string `json:"rule"`  // names what is left out, and how that is marked
+	Limit int    `json:"limit"` // the bytes of evidence from which on it applies
 }
 
 // A Finding is one thing that a juror points at in the conversation.
@@ -79,6 +91,9 @@ type Finding struct {
 	Severity    Severity `json:"severity"`
 	Explanation string   `json:"explanation"`
 	From        string   `json:"from,omitzero"` // the juror from whom it was taken over
+
+	Record    evidence.Digest `json:"record,omitzero"`    // the record that the message is of, where the evidence is records
+	Unfounded bool            `json:"unfounded,omitzero"` // the quotation does not stand in the message: it counts for nothing
 }
 
 // Severity is how much a finding weighs.
@@ -148,6 +163,7 @@ const (
 	Blocked  AbsenceReason = "blocked" // by a provider's safety filter
 	Invalid  AbsenceReason = "invalid" // it answered, and the answer does not count
 	Failed   AbsenceReason = "failed"  // it could not answer
+	Ceiling  AbsenceReason = "ceiling" // it was not asked: the trial had cost what it may
 )
 
 // ConsensusStatus is how far the jury is agreed.
@@ -192,9 +208,10 @@ type Judgment struct {
 	Score        int      `json:"score"`
 	AxisScores   Scores   `json:"axisScores"`
 	Rationale    string   `json:"rationale"`
-	Votes        []Vote   `json:"votes"` // by seat
+	Votes        []Vote   `json:"votes"`            // by seat
+	Vetoes       []string `json:"vetoes,omitempty"` // axes whose score forbade a safe_pass that the method gave
 	Degraded     bool     `json:"degraded"`
-	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes
+	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes, or the ceiling on cost was reached
 }
 
 // A Result (CollaborativeJuryResult) is a whole trial.
@@ -211,6 +228,23 @@ type Result struct {
 	Inconclusive      bool            `json:"inconclusive"`
 	Offline           bool            `json:"offline"` // the jurors were rules, not models
 	Absences          []Absent        `json:"absences"`
+
+	// What the discussion and the final judgment changed.
+	Phase1Verdict     Position `json:"phase1Verdict"`     // the majority's after phase 1; needs_review on a tie
+	DiscussionVerdict Position `json:"discussionVerdict"` // the majority's when the discussion was over
+	Changes           []Change `json:"changes"`           // of position, by round and seat
+}
+
+// A Change is a juror's change of position in a round, and what it rests on.
+type Change struct {
+	JurorID     string    `json:"jurorId"`
+	RoundNumber int       `json:"roundNumber"`
+	From        Position  `json:"from"`
+	To          Position  `json:"to"`
+	Toward      []string  `json:"toward"`      // the jurors who held the new position before
+	ToMajority  bool      `json:"toMajority"`  // most of those who held any position held the new one before
+	Cites       []Finding `json:"cites"`       // findings that the juror did not hold before, and that stand in the evidence
+	Unsupported bool      `json:"unsupported"` // it cites none
 }
 
 // Bodies of the clerk's acts.
@@ -256,6 +290,7 @@ type Request struct {
 	Seat        Seat              `json:"seat"`
 	Rubric      Rubric            `json:"rubric"`
 	Evidence    evidence.Digest   `json:"evidence"`
+	Shortening  *Shortening       `json:"shortening,omitzero"`
 	Saw         []evidence.Digest `json:"saw"` // submission, evaluations by seat, statements by round and seat
 }
 
@@ -273,10 +308,12 @@ type Origin struct {
 	Model        string         // recorded as Unreported if it is ""
 	ModelVersion string         // likewise
 	Parameters   jsontext.Value // an object; nil is an empty one
+	Metadata     jsontext.Value // an object: how the answer came about, such as attempts and cost; nil: nothing. Nothing rests on it
 }
 
-// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, a deadline's, or anything else; all of them make
-// it absent, but that a neutral fallback stands in for a juror who was blocked before it had any evaluation.
+// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a deadline's, or anything else; all of
+// them make it absent, but that a neutral fallback stands in for a juror who was blocked before it had any evaluation.
+// Of the Origin that comes with an error only the Metadata is recorded.
 type Juror interface {
 	Evaluate(context.Context, Brief) (Opinion, Origin, error)
 	Discuss(context.Context, Brief) (Speech, Origin, error)

@@ -23,6 +23,18 @@ func ValidateOpinion(o *Opinion, rubric Rubric) error {
 	return invalid(checkLength(opinionTexts(o)))
 }
 
+// ValidateJudgement says why a final judge's opinion does not count: it must be a valid opinion, and its position that
+// of the band in which its score lies.
+func ValidateJudgement(o *Opinion, rubric Rubric) error {
+	if err := ValidateOpinion(o, rubric); err != nil {
+		return err
+	}
+	if want := band(o.TotalScore); o.Position != want {
+		return invalid(wrong("position", "%s, and a score of %d is in the band of %s", o.Position, o.TotalScore, want))
+	}
+	return nil
+}
+
 // ValidateSpeech says why a speech does not count, given the speaker's own current evaluation, or nil if it has none
 // (a fallback is not its own): the error names the field and is ErrInvalid.
 func ValidateSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
@@ -201,7 +213,25 @@ func (o Origin) normal() (Origin, error) {
 		return Origin{}, invalid(wrong("parameters", "%v", err))
 	}
 	o.Parameters = parameters
+	if o.Metadata != nil {
+		if o.Metadata, err = object(o.Metadata); err != nil {
+			return Origin{}, invalid(wrong("metadata", "%v", err))
+		}
+	}
 	return o, nil
+}
+
+// metadata is what an absence says of how it came about; nothing, where that is no object that can be sealed: that
+// somebody was absent must be recorded whatever it looked like.
+func (o Origin) metadata() jsontext.Value {
+	if o.Metadata == nil {
+		return nil
+	}
+	form, err := object(o.Metadata)
+	if err != nil {
+		return nil
+	}
+	return form
 }
 
 func unreportedOrigin() Origin {

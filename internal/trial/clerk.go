@@ -43,7 +43,7 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
 	}
 	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, ChainPosition: act.Position,
-		PreviousRecord: act.Previous, Saw: act.Saw, Response: response}
+		PreviousRecord: act.Previous, Saw: act.Saw, Response: response, Metadata: act.Origin.Metadata}
 	role, known := evidence.RoleOf(act.Type)
 	if !known {
 		return evidence.Digest{}, fmt.Errorf("recording an act of unknown type %q", act.Type)
