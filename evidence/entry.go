@@ -1,6 +1,10 @@
 package evidence
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
 
 // LogCounts says which one a record is: of its chain, and of those that submit its case. The log counts, as no actor
 // can, and what it counts is part of what it hashes. So a branch of a chain that somebody leaves out shows as a gap, and
@@ -10,27 +14,67 @@ type LogCounts struct {
 	ChainSeq int64 `json:"chain_seq,omitzero"` // from 1 in each chain_id; 0: in no chain
 }
 
-// logEntry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the
-// case without telling them.
-type logEntry struct {
-	Case       string   `json:"case,omitzero"`
+// An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the case
+// without telling them. Who holds all entries of a log can count them; who knows a name recognises its tag.
+type Entry struct {
+	Case       Digest   `json:"case,omitzero"` // CaseTag of the payload's case
 	CaseSeq    int64    `json:"case_seq,omitzero"`
-	Chain      string   `json:"chain,omitzero"`
+	Chain      Digest   `json:"chain,omitzero"` // ChainTag of the payload's chain_id
 	ChainSeq   int64    `json:"chain_seq,omitzero"`
 	Payload    Digest   `json:"payload"`
 	Signatures [][]byte `json:"signatures"`
 }
 
+// MaxEntry is the largest entry in bytes: the most signatures of the greatest length, in base64, and what stands around them.
+const MaxEntry = maxSigners*(maxSignature+2)/3*4 + 1024
+
 // LogEntry returns the record's entry: the bytes whose RFC 6962 leaf hash stands in the log.
 func (r *Record) LogEntry(counts LogCounts) []byte {
-	entry := logEntry{Payload: r.Digest, Signatures: r.Signatures, CaseSeq: counts.CaseSeq, ChainSeq: counts.ChainSeq}
+	entry := Entry{Payload: r.Digest, Signatures: r.Signatures, CaseSeq: counts.CaseSeq, ChainSeq: counts.ChainSeq}
 	if r.Payload.ChainID != "" {
-		entry.Chain = tag("jurat/chain/v1", r.Payload.ChainID)
+		entry.Chain = ChainTag(r.Payload.ChainID)
 	}
 	if !r.Payload.Case.IsZero() {
-		entry.Case = tag("jurat/case/v1", r.Payload.Case.String())
+		entry.Case = CaseTag(r.Payload.Case)
 	}
 	return marshal(entry) // the members are in canonical order and hold nothing that needs escaping
+}
+
+// ParseEntry reads an entry. It is strict: what parses are the bytes that a log can have hashed for a record.
+func ParseEntry(doc []byte) (*Entry, error) {
+	if len(doc) > MaxEntry {
+		return nil, fmt.Errorf("parsing log entry: longer than %d bytes", MaxEntry)
+	}
+	entry := new(Entry)
+	if err := decode(doc, entry); err != nil {
+		return nil, fmt.Errorf("parsing log entry: %w", err)
+	}
+	if err := entry.check(); err != nil {
+		return nil, fmt.Errorf("parsing log entry: %w", err)
+	}
+	if err := sameBytes(func() ([]byte, error) { return encode(entry) }, doc); err != nil {
+		return nil, fmt.Errorf("parsing log entry: %w", err)
+	}
+	return entry, nil
+}
+
+func (e *Entry) check() error {
+	if e.Payload.IsZero() {
+		return errors.New("payload: missing")
+	}
+	if (e.ChainSeq > 0) != !e.Chain.IsZero() || e.CaseSeq > 0 && e.Case.IsZero() ||
+		min(e.ChainSeq, e.CaseSeq) < 0 || max(e.ChainSeq, e.CaseSeq) > maxExact {
+		return errors.New("chain_seq or case_seq does not fit the tags, or is out of range")
+	}
+	if len(e.Signatures) == 0 || len(e.Signatures) > maxSigners {
+		return fmt.Errorf("%d signatures: want 1 to %d", len(e.Signatures), maxSigners)
+	}
+	for i, s := range e.Signatures {
+		if len(s) == 0 || len(s) > maxSignature {
+			return fmt.Errorf("signature %d has %d bytes: want 1 to %d", i, len(s), maxSignature)
+		}
+	}
+	return nil
 }
 
 // Fit reports whether a log can have counted a record so.
@@ -39,8 +83,11 @@ func (c LogCounts) Fit(p *Payload) bool {
 		min(c.ChainSeq, c.CaseSeq) >= 0 && max(c.ChainSeq, c.CaseSeq) <= maxExact
 }
 
+// ChainTag is how a log's entries name a chain.
+func ChainTag(chainID string) Digest { return tag("jurat/chain/v1", chainID) }
+
+// CaseTag is how a log's entries name a case.
+func CaseTag(digest Digest) Digest { return tag("jurat/case/v1", digest.String()) }
+
 // tag hides a name behind a hash that only who knows the name can compute.
-func tag(domain, name string) string {
-	sum := sha256.Sum256([]byte(domain + "\x00" + name))
-	return Digest(sum).String()
-}
+func tag(domain, name string) Digest { return sha256.Sum256([]byte(domain + "\x00" + name)) }

@@ -155,7 +155,7 @@ func FuzzCheckSignature(f *testing.F) {
 
 // TestSeedsAreCommitted fails if a fuzz target has lost the inputs that it once found.
 func TestSeedsAreCommitted(t *testing.T) {
-	for _, target := range []string{"FuzzCanonical", "FuzzParseDraft", "FuzzOpen", "FuzzParseBundle", "FuzzCheckSignature"} {
+	for _, target := range []string{"FuzzCanonical", "FuzzParseDraft", "FuzzOpen", "FuzzParseBundle", "FuzzCheckSignature", "FuzzParseEntry", "FuzzParseConsistency"} {
 		entries, err := os.ReadDir(filepath.Join("testdata", "fuzz", target))
 		if err != nil || len(entries) == 0 {
 			t.Errorf("%s has no seeds: %v", target, err)

@@ -41,6 +41,7 @@ type House struct {
 	Now    func() time.Time // a millisecond later at each call
 	Random io.Reader        // the same bytes in each House
 
+	log      note.Signer
 	verifier string
 }
 
@@ -65,7 +66,7 @@ func furnish(t testing.TB, whose string) *House {
 	check(t, err)
 	verifier, err := note.NewVerifier(public)
 	check(t, err)
-	h.verifier = public
+	h.verifier, h.log = public, signer
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
 		Stamper: mockStamper{timestamp.NewMock()}, Random: h.Random, Now: h.Now})
 	check(t, err)
@@ -174,6 +175,12 @@ func (h *House) Trust(t testing.TB) *verify.Trust {
 func (h *House) Options(t testing.TB) verify.Options {
 	t.Helper()
 	return verify.Options{Trust: h.Trust(t), UnsafeAllowMock: true}
+}
+
+// SignCheckpoint signs whatever it is given with the log's key, which is the same in every House: so two Houses are two
+// histories under one key.
+func (h *House) SignCheckpoint(c evidence.Checkpoint) (string, error) {
+	return evidence.SignCheckpoint(c, h.log)
 }
 
 // Seal seals a payload with the keys of its actor.

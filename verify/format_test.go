@@ -31,6 +31,21 @@ func TestFormatDocument(t *testing.T) {
 	}
 }
 
+// TestFormatDocumentOfKnownLog does so for what a reader knows of the log.
+func TestFormatDocumentOfKnownLog(t *testing.T) {
+	page := read(t, filepath.Join("..", "docs", "format.md"))
+	_, section, found := strings.Cut(page, "\n### The reader's knowledge of the log\n")
+	section, _, ended := strings.Cut(section, "\n### ")
+	if !found || !ended {
+		t.Fatal("docs/format.md has no section on the reader's knowledge of the log")
+	}
+	code := read(t, "knownlog.go") + read(t, "entries.go")
+	want := matches(regexp.MustCompile(`c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`), code)
+	if diff := cmp.Diff(want, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), section)); len(want) == 0 || diff != "" {
+		t.Errorf("rules (-code +page):\n%s", diff)
+	}
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(name)

@@ -35,6 +35,7 @@ func (c *check) records(checkpoint string) {
 	}
 	c.noteTimes()
 	c.order(checkpoint)
+	c.knownLog()
 }
 
 // signature asks who signed, and whether the payload is what was signed.
@@ -117,6 +118,7 @@ func (c *check) order(checkpoint string) {
 		c.add(Order, status, "checkpoint", nil, "%v", err)
 		return
 	}
+	c.log = &tree
 	c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", tree.Origin, tree.Size)
 	for _, r := range c.all {
 		if r.Log == nil {

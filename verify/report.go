@@ -39,7 +39,7 @@ const (
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
 	Chain          Guarantee = "chain"           // of records that follow each other: they do, as they say, and none is left out
 	HumanReview    Guarantee = "human_review"    // of reviews and deliveries: a person decided on this, and this was delivered
-	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place
+	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place; by what the reader knows of the log: nothing was dropped
 	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
 	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
 )
@@ -59,6 +59,7 @@ type Report struct {
 	Kind       Kind      `json:"kind"`
 	Records    int       `json:"records"`
 	Trust      string    `json:"trust,omitzero"` // fingerprint of the trust file; "": none was given
+	Log        *LogState `json:"log,omitzero"`   // the log that the file was cut from; nil: no checkpoint that counts
 	Outcome    Status    `json:"outcome"`        // the worst answer among the required guarantees
 	Guarantees []Finding `json:"guarantees"`     // one for each guarantee that applies
 	Details    []Finding `json:"details"`        // every answer that is not "proved", about one record or about all
@@ -73,6 +74,8 @@ const (
 	OneRecord   Kind = "record"
 	ManyRecords Kind = "bundle"
 	Trial       Kind = "trial"
+
+	OneCheckpoint Kind = "checkpoint" // of a log, by itself
 )
 
 // TimeOf is a record's time, as far as it is proved.
@@ -99,13 +102,18 @@ var notShown = []string{
 	"that the decision should be carried out",
 }
 
+// noTail is what a bundle does not prove either, unless its reader holds all of the log, or it has an end that is known.
+const noTail = "that nothing came after the last record of a chain"
+
 // required are the guarantees that a reader asks for unless told otherwise, where they apply. Non-repudiation is not
 // among them: where the operator keeps the keys it cannot be had, and the report says so. Of one record alone the review
 // is not: what it decided on is another record, which its file cannot hold.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before},
-	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview},
+	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness},
 	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Simultaneity, Verdict},
+
+	OneCheckpoint: {Order, Completeness},
 }
 
 // order in which guarantees are reported.
@@ -155,7 +163,7 @@ func (r *Report) Marshal() ([]byte, error) {
 func damaged(kind Kind, record string, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
 	for _, g := range required[kind] {
-		if g != Before && g != Chain && g != HumanReview { // which apply to what a file holds
+		if g != Before && g != Chain && g != HumanReview && (g != Completeness || kind == Trial) { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}
 	}

@@ -176,6 +176,7 @@ func (c *check) replay(acts []jury.Act) {
 	case !replayed.Finished:
 		c.allDoubt("closing", "the trial is not closed: it is still under way, was broken off, or its end was cut away")
 	default:
+		c.closed = true
 		c.noteTrial(replayed)
 	}
 }

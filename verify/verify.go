@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -16,16 +17,24 @@ type Options struct {
 	Before time.Time // also ask whether each record existed before this moment; zero: do not ask
 	At     time.Time // the moment of checking; zero: none is given
 
+	// What the reader knows of the log from elsewhere. It shows whether the log has lost something, or has two histories.
+	Checkpoint  string                // a signed note, got earlier or later than the file; "": none
+	Consistency *evidence.Consistency // between that checkpoint and the file's; nil: none
+	Entries     io.ReaderAt           // all entries that Checkpoint covers (without one: the file's own); nil: none
+
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
 	UnsafeAllowMock bool
 }
 
 // ErrNotOurs says that a file is neither a record nor a bundle, nor a damaged one.
-var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records")
+var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records nor a checkpoint")
 
-// File checks a record file or a bundle file. A file that is recognisably one of them but cannot be opened gets a
+// File checks a record file, a bundle file or a checkpoint. A file that is recognisably one of them but cannot be opened gets a
 // report in which its content is refuted; the error is for files that are something else.
 func File(file []byte, o Options) (*Report, error) {
+	if isCheckpoint(file) {
+		return Checkpoint(string(file), o), nil
+	}
 	if !isOurs(file) {
 		return nil, ErrNotOurs
 	}
@@ -79,6 +88,7 @@ func Record(r *evidence.Record, o Options) *Report {
 		c.allDoubt("one-act", "one act alone does not show the trial that it is part of: ask for the case file")
 	}
 	c.reviews()
+	c.noteLog()
 	return c.report()
 }
 
@@ -97,6 +107,7 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 	if kind == Trial {
 		c.trial()
 	}
+	c.noteLog()
 	return c.report()
 }
 
@@ -108,6 +119,11 @@ type check struct {
 	all      []*evidence.Record
 	graph    *graph
 	byDigest map[evidence.Digest]*evidence.Record // the graph's
+
+	log    *evidence.Checkpoint // the file's, verified; nil: it has none, or none that counts
+	known  *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
+	whole  string               // what the log's entries show of the file to be whole; "": they do not
+	closed bool                 // a trial whose end is there
 
 	findings []Finding
 	times    []TimeOf
@@ -155,7 +171,10 @@ func (c *check) worst(g Guarantee) *Finding {
 // report sums up: a guarantee is proved if nothing was found against it.
 func (c *check) report() *Report {
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
-		Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: notShown}
+		Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: c.notShown()}
+	if c.log != nil {
+		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
+	}
 	for _, g := range allGuarantees {
 		if !c.applies(g) {
 			continue
@@ -174,11 +193,24 @@ func (c *check) report() *Report {
 	return r
 }
 
+// notShown is what even a pass of this file does not prove.
+func (c *check) notShown() []string {
+	if c.kind == ManyRecords && c.whole == "" || c.kind == Trial && len(c.all) > 1 && !c.closed {
+		return slices.Insert(slices.Clone(notShown), 3, noTail)
+	}
+	return notShown
+}
+
 func (c *check) applies(g Guarantee) bool {
+	if c.kind == OneCheckpoint {
+		return g == Order || g == Completeness && c.options.knowsLog()
+	}
 	switch g {
 	case Before:
 		return !c.options.Before.IsZero()
-	case Completeness, Simultaneity, Verdict:
+	case Completeness:
+		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
+	case Simultaneity, Verdict:
 		return c.kind == Trial
 	case Chain:
 		return c.kind != OneRecord && slices.ContainsFunc(c.all, chained)

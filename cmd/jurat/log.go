@@ -9,10 +9,12 @@ import (
 )
 
 type logCmd struct {
-	Checkpoint logCheckpointCmd `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
-	Prove      logProveCmd      `cmd:"" help:"Print a record with the proof of its place in the log."`
-	Case       logCaseCmd       `cmd:"" help:"Write a chain's or trial's records as one file again."`
-	Fsck       logFsckCmd       `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
+	Checkpoint  logCheckpointCmd  `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
+	Consistency logConsistencyCmd `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
+	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
+	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
+	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
+	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 
 type logCheckpointCmd struct{}

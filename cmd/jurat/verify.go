@@ -11,10 +11,12 @@ import (
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" name:"file" help:"Record files and case files."`
+	Files []string `arg:"" name:"file" help:"Record files, case files, checkpoints."`
 	readerFlags
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
+
+	knownLogFlags
 }
 
 // Help is shown by 'jurat verify --help'.
@@ -26,7 +28,15 @@ its fingerprint over another channel). Nothing is ever trusted because the file 
 Exit code 0: all is proved but, where the operator keeps the keys, non-repudiation. 1: something is refuted. 3: something
 is not proved. 2: a file could not be read.
 
-    jurat verify --trust trust.json case.jurat`
+    jurat verify --trust trust.json case.jurat
+
+A file cannot show what was cut off its end, nor whether the log shows others another history. Who keeps a checkpoint of the
+log, got earlier or later than the file ('jurat log checkpoint'), can ask: --checkpoint holds the file's log against it, by
+the proof in --consistency ('jurat log consistency') where the two differ in size. With the log's --entries up to that
+checkpoint ('jurat log entries'), it also shows whether records of the file's chains are missing. A checkpoint can itself be
+the file:
+
+    jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json new.checkpoint`
 }
 
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
@@ -35,6 +45,11 @@ func (c *verifyCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
+	closeEntries, err := c.knownLogFlags.read(&o)
+	if err != nil {
+		return err
+	}
+	defer closeEntries()
 	if c.Before != nil {
 		if o.Before = *c.Before; o.Before.IsZero() {
 			return errors.New("--before: nothing existed before the year 1")
@@ -96,6 +111,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report) error {
 	}
 	p := newPage(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
+	if r.Log != nil && r.Kind != verify.OneCheckpoint {
+		p.text("  ", fmt.Sprintf("cut from the log %s at %d entries", r.Log.Origin, r.Log.Size))
+	}
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))
 		p.others(r, f)
@@ -159,6 +177,9 @@ func describe(r *verify.Report) string {
 	}
 	if r.Kind == verify.ManyRecords {
 		return fmt.Sprintf("a bundle of %d records", r.Records)
+	}
+	if r.Kind == verify.OneCheckpoint {
+		return "a checkpoint of a log"
 	}
 	return "one record"
 }

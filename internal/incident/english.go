@@ -125,9 +125,10 @@ var english = language{
 	disclaimer: "None of this says {items}.",
 	nor:        ", nor ",
 	notShown: map[string]string{
-		"that what was said is correct":              "that what was said is correct",
-		"that anybody is legally responsible for it": "that anybody is legally responsible for it",
-		"that it is safe or appropriate":             "that it is safe or appropriate",
-		"that the decision should be carried out":    "that the decision should be carried out",
+		"that what was said is correct":                      "that what was said is correct",
+		"that anybody is legally responsible for it":         "that anybody is legally responsible for it",
+		"that it is safe or appropriate":                     "that it is safe or appropriate",
+		"that nothing came after the last record of a chain": "that nothing came after the last record of a chain",
+		"that the decision should be carried out":            "that the decision should be carried out",
 	},
 }

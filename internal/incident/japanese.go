@@ -133,9 +133,10 @@ var japanese = language{
 	disclaimer: "以上の記述は、次のいずれのことも示すものではありません：{items}。",
 	nor:        "、",
 	notShown: map[string]string{
-		"that what was said is correct":              "述べられた内容が正しいこと",
-		"that anybody is legally responsible for it": "誰かがそれについて法的責任を負うこと",
-		"that it is safe or appropriate":             "それが安全または適切であること",
-		"that the decision should be carried out":    "その決定を実行すべきであること",
+		"that what was said is correct":                      "述べられた内容が正しいこと",
+		"that anybody is legally responsible for it":         "誰かがそれについて法的責任を負うこと",
+		"that it is safe or appropriate":                     "それが安全または適切であること",
+		"that nothing came after the last record of a chain": "連鎖の最後の記録の後に何も続かなかったこと",
+		"that the decision should be carried out":            "その決定を実行すべきであること",
 	},
 }

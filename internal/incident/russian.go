@@ -134,9 +134,10 @@ var russian = language{
 	disclaimer: "Ничто из изложенного не доказывает ни {items}.",
 	nor:        ", ни ",
 	notShown: map[string]string{
-		"that what was said is correct":              "того, что сказанное верно",
-		"that anybody is legally responsible for it": "того, что кто-либо несёт за это юридическую ответственность",
-		"that it is safe or appropriate":             "того, что это безопасно или уместно",
-		"that the decision should be carried out":    "того, что решение следует исполнить",
+		"that what was said is correct":                      "того, что сказанное верно",
+		"that anybody is legally responsible for it":         "того, что кто-либо несёт за это юридическую ответственность",
+		"that it is safe or appropriate":                     "того, что это безопасно или уместно",
+		"that nothing came after the last record of a chain": "того, что после последней записи цепочки ничего не было",
+		"that the decision should be carried out":            "того, что решение следует исполнить",
 	},
 }

@@ -74,6 +74,15 @@ func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[*evidence.Re
 
 // page returns exactly these records.
 func (l *Ledger) page(ctx context.Context, from, n int64) ([]*evidence.Record, error) {
+	rows, err := l.rows(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	return openRows(rows)
+}
+
+// rows returns exactly these rows.
+func (l *Ledger) rows(ctx context.Context, from, n int64) ([]Row, error) {
 	rows, err := l.cfg.Store.Rows(ctx, from, n)
 	if err != nil {
 		return nil, err
@@ -86,7 +95,7 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]*evidence.Record, e
 	if int64(len(rows)) != n {
 		return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
 	}
-	return openRows(rows)
+	return rows, nil
 }
 
 // Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is

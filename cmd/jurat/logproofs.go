@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+type logConsistencyCmd struct {
+	Old string  `arg:"" help:"The log as it was: a checkpoint file, or a number of entries."`
+	New *string `arg:"" optional:"" help:"The log as it was later, likewise. Default: its last checkpoint, made now if need be."`
+}
+
+// Help is shown by 'jurat log consistency --help'.
+func (*logConsistencyCmd) Help() string {
+	return `Prints a proof that the log of one size is the beginning of the log of another: nothing was changed, moved or dropped since.
+Somebody who keeps checkpoints of this log ('jurat log checkpoint') needs it to hold a case file, or another checkpoint,
+against one of his own:
+
+    jurat log consistency old.checkpoint > proof.json
+    jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
+
+The proof is between two sizes: make it for the size that the case file was cut at, which 'jurat verify' shows.`
+}
+
+// Run prints the proof.
+func (c *logConsistencyCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		from, err := sizeOf(ctx, i.Ledger, c.Old)
+		if err != nil {
+			return err
+		}
+		to, err := c.newSize(ctx, i.Ledger)
+		if err != nil {
+			return err
+		}
+		proof, err := i.Ledger.Consistency(ctx, min(from, to), max(from, to))
+		if err != nil {
+			return err
+		}
+		return io.print(proof)
+	})
+}
+
+func (c *logConsistencyCmd) newSize(ctx context.Context, l *ledger.Ledger) (int64, error) {
+	if c.New != nil {
+		return sizeOf(ctx, l, *c.New)
+	}
+	signed, err := l.Checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.SizeAt(ctx, signed)
+}
+
+// sizeOf reads a number of entries, or the file of a checkpoint, which must be one that the log has not gone back on.
+func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
+	if size, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return size, nil
+	}
+	signed, err := os.ReadFile(text)
+	if err != nil {
+		return 0, err
+	}
+	size, err := l.SizeAt(ctx, string(signed))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", text, err)
+	}
+	return size, nil
+}
+
+type logEntriesCmd struct {
+	From int64  `help:"The first entry, counted from 0." default:"0"`
+	To   *int64 `help:"Up to this many entries in all. Default: as many as the last checkpoint covers, made now if need be." placeholder:"SIZE"`
+}
+
+// Help is shown by 'jurat log entries --help'.
+func (*logEntriesCmd) Help() string {
+	return `Prints the entries of the log, one line each, exactly as the log hashes them. They hold digests, signatures and counts, and
+nothing of what was said; whoever knows a chain_id can count its records in them. With all entries and a checkpoint somebody
+else can see that a file leaves nothing out, not even at the end:
+
+    jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
+    jurat verify --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl chain.jurat
+
+Who has the first N already fetches the rest with --from N and appends it.`
+}
+
+// Run prints the entries.
+func (c *logEntriesCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		to, err := c.to(ctx, i.Ledger)
+		if err != nil {
+			return err
+		}
+		out, tell := bufio.NewWriter(io.out), progress(io, "entries")
+		done := c.From
+		for entry, err := range i.Ledger.Entries(ctx, c.From, to) {
+			if err != nil {
+				return err
+			}
+			out.Write(entry)
+			if err := out.WriteByte('\n'); err != nil { // which a bufio.Writer repeats once it has failed
+				return err
+			}
+			done++
+			tell(done, to)
+		}
+		return out.Flush()
+	})
+}
+
+func (c *logEntriesCmd) to(ctx context.Context, l *ledger.Ledger) (int64, error) {
+	if c.To != nil {
+		return *c.To, nil
+	}
+	signed, err := l.Checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.SizeAt(ctx, signed)
+}

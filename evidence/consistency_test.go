@@ -1,0 +1,194 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// grownLog is a log of n entries, as tlog keeps it: its roots at each size, and its hashes.
+func grownLog(t testing.TB, n int64) ([]Checkpoint, tlog.HashReader) {
+	t.Helper()
+	var hashes []tlog.Hash
+	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		list := make([]tlog.Hash, len(indexes))
+		for i, index := range indexes {
+			list[i] = hashes[index]
+		}
+		return list, nil
+	})
+	roots := []Checkpoint{{Origin: "jurat.example/log", Root: EmptyRoot()}}
+	for i := range n {
+		more, err := tlog.StoredHashes(i, fmt.Appendf(nil, "entry %d", i), reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, more...)
+		root, err := tlog.TreeHash(i+1, reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots = append(roots, Checkpoint{Origin: "jurat.example/log", Size: i + 1, Root: root})
+	}
+	return roots, reader
+}
+
+func proofBetween(t testing.TB, from, to int64, hashes tlog.HashReader) *Consistency {
+	t.Helper()
+	c := &Consistency{Origin: "jurat.example/log", From: from, To: to}
+	if from > 0 {
+		proof, err := tlog.ProveTree(to, from, hashes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Proof = proof
+	}
+	return c
+}
+
+// TestConsistency holds every pair of sizes of a log against every other pair's proof: only the right one fits.
+func TestConsistency(t *testing.T) {
+	const n = 9
+	roots, hashes := grownLog(t, n)
+	for from := int64(0); from <= n; from++ {
+		for to := from; to <= n; to++ {
+			c := proofBetween(t, from, to, hashes)
+			file, err := c.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ParseConsistency(file)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if err := again.Check(roots[from], roots[to]); err != nil {
+				t.Errorf("%d to %d: %v", from, to, err)
+			}
+			for i := range again.Proof {
+				again.Proof[i][3] ^= 1
+				if again.Check(roots[from], roots[to]) == nil {
+					t.Errorf("%d to %d: node %d is not looked at", from, to, i)
+				}
+				again.Proof[i][3] ^= 1
+			}
+			again.Proof = append(again.Proof, tlog.Hash{})
+			if again.Check(roots[from], roots[to]) == nil {
+				t.Errorf("%d to %d: a node too many", from, to)
+			}
+			if from < n && c.Check(roots[from+1], roots[to]) == nil || to < n && c.Check(roots[from], roots[to+1]) == nil {
+				t.Errorf("%d to %d: fits other sizes", from, to)
+			}
+			forged := roots[from]
+			forged.Root[0] ^= 1
+			if c.Check(forged, roots[to]) == nil {
+				t.Errorf("%d to %d: fits another root", from, to)
+			}
+		}
+	}
+}
+
+func TestConsistencyRefused(t *testing.T) {
+	node := strings.Repeat("A", 43) + "="
+	tests := []struct{ name, doc, says string }{
+		{"no line feed", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":[],"to":1}`, "line feed"},
+		{"another format", `{"format":"jurat/bundle/v1","from":1,"origin":"a","proof":[],"to":1}` + "\n", "/format"},
+		{"sizes the wrong way round", `{"format":"jurat/consistency/v1","from":2,"origin":"a","proof":[],"to":1}` + "\n", "the smaller first"},
+		{"a negative size", `{"format":"jurat/consistency/v1","from":-2,"origin":"a","proof":[],"to":1}` + "\n", "the smaller first"},
+		{"no name", `{"format":"jurat/consistency/v1","from":1,"origin":"","proof":[],"to":1}` + "\n", "origin"},
+		{"a node of other length", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":["AAAA"],"to":2}` + "\n", "/proof/0"},
+		{"too many nodes", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":["` + strings.Repeat(node+`","`, 64) + node + `"],"to":2}` + "\n", "at most 64"},
+		{"more members", `{"format":"jurat/consistency/v1","from":1,"more":1,"origin":"a","proof":[],"to":1}` + "\n", "more"},
+		{"a size twice", `{"format":"jurat/consistency/v1","from":1,"from":1,"origin":"a","proof":[],"to":1}` + "\n", "twice"},
+		{"another order", `{"from":1,"format":"jurat/consistency/v1","origin":"a","proof":[],"to":1}` + "\n", "one form"},
+		{"null for a list", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":null,"to":1}` + "\n", "one form"},
+		{"a space", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":[], "to":1}` + "\n", "one form"},
+	}
+	for _, tt := range tests {
+		c, err := ParseConsistency([]byte(tt.doc))
+		if err == nil || c != nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %+v, error %v; want one about %q", tt.name, c, err, tt.says)
+		}
+	}
+	var syntax *SyntaxError
+	if _, err := ParseConsistency([]byte(tests[1].doc)); !errors.As(err, &syntax) {
+		t.Errorf("%v names no place", err)
+	}
+}
+
+func TestEntryRefused(t *testing.T) {
+	r := richRecord(t)
+	right := r.LogEntry(LogCounts{ChainSeq: 3})
+	if e, err := ParseEntry(right); err != nil || e.Payload != r.Digest || e.Chain != ChainTag(r.Payload.ChainID) {
+		t.Fatalf("%s: %+v, %v", right, e, err)
+	}
+	digest := DigestOf(nil).String()
+	for name, doc := range map[string]string{
+		"nothing":                    "",
+		"no object":                  "[]",
+		"no payload":                 `{"signatures":["AA=="]}`,
+		"no signature":               `{"payload":"` + digest + `","signatures":[]}`,
+		"an empty signature":         `{"payload":"` + digest + `","signatures":[""]}`,
+		"17 signatures":              `{"payload":"` + digest + `","signatures":["AA=="` + strings.Repeat(`,"AA=="`, 16) + `]}`,
+		"a count without a chain":    `{"chain_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"a chain without a count":    `{"chain":"` + digest + `","payload":"` + digest + `","signatures":["AA=="]}`,
+		"a submission of no case":    `{"case_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"a negative count":           `{"case":"` + digest + `","case_seq":-1,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"a count that is not exact":  `{"chain":"` + digest + `","chain_seq":9007199254740992,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"loose base64":               `{"payload":"` + digest + `","signatures":["AB=="]}`,
+		"a member more":              `{"more":1,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"another order":              `{"signatures":["AA=="],"payload":"` + digest + `"}`,
+		"a space":                    `{"payload":"` + digest + `", "signatures":["AA=="]}`,
+		"an escape that is not used": `{"p\u0061yload":"` + digest + `","signatures":["AA=="]}`,
+		"something behind":           string(right) + " ",
+		"too long":                   strings.Repeat(" ", MaxEntry+1),
+	} {
+		if e, err := ParseEntry([]byte(doc)); err == nil || e != nil {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}
+
+// FuzzParseEntry: what parses is written in the same bytes.
+func FuzzParseEntry(f *testing.F) {
+	f.Add(richRecord(f).LogEntry(LogCounts{ChainSeq: 3}))
+	f.Add([]byte(`{"payload":"` + DigestOf(nil).String() + `","signatures":["AA=="]}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		e, err := ParseEntry(doc)
+		if err != nil {
+			return
+		}
+		if again := marshal(e); !bytes.Equal(again, doc) {
+			t.Fatalf("%q parses and marshals to %q", doc, again)
+		}
+	})
+}
+
+// FuzzParseConsistency: what parses marshals back to the same bytes, and can be checked without harm.
+func FuzzParseConsistency(f *testing.F) {
+	roots, hashes := grownLog(f, 7)
+	file, err := proofBetween(f, 3, 7, hashes).Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file)
+	f.Add([]byte(`{"format":"jurat/consistency/v1","from":0,"origin":"a","proof":[],"to":9007199254740991}` + "\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		c, err := ParseConsistency(file)
+		if err != nil {
+			return
+		}
+		if again, err := c.Marshal(); err != nil || !bytes.Equal(again, file) {
+			t.Fatalf("%q parses and marshals to %q, %v", file, again, err)
+		}
+		if c.Check(roots[3], roots[7]) == nil && (c.From != 3 || c.To != 7) {
+			t.Fatalf("%q fits other sizes", file)
+		}
+		small, large := roots[3], roots[7]
+		small.Origin, small.Size, large.Origin, large.Size = c.Origin, c.From, c.Origin, c.To
+		c.Check(small, large) // must not panic, whatever it says
+	})
+}

@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// Entries iterates over what the log hashed: the entries from one index up to, and not with, another. What is given out
+// is checked against the stored leaf hashes. It ends after an error.
+func (l *Ledger) Entries(ctx context.Context, from, to int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := l.within(ctx, from, to)
+		for index := from; err == nil && index < to; {
+			var entries [][]byte
+			entries, err = l.entries(ctx, index, min(pageSize, to-index))
+			for _, entry := range entries {
+				if !yield(entry, nil) {
+					return
+				}
+				index++
+			}
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the log's entries: %w", err))
+		}
+	}
+}
+
+// entries returns exactly these entries.
+func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
+	rows, err := l.rows(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	indexes := make([]int64, n)
+	for i := range indexes {
+		indexes[i] = tlog.StoredHashIndex(0, from+int64(i))
+	}
+	leaves, err := l.cfg.Store.Hashes(ctx, indexes)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([][]byte, n)
+	for i := range rows {
+		record, err := openRow(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = record.LogEntry(rows[i].Counts)
+		if tlog.RecordHash(entries[i]) != leaves[i] {
+			return nil, fmt.Errorf("%w: row %d is not what was logged", ErrDamaged, rows[i].Index)
+		}
+	}
+	return entries, nil
+}
+
+// Consistency returns the proof that the log of one size is the beginning of the log of another.
+func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*evidence.Consistency, error) {
+	proof, err := l.ProveConsistency(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return &evidence.Consistency{Origin: l.Origin(), From: from, To: to, Proof: proof}, nil
+}
+
+// SizeAt returns the size that a checkpoint of this log states, or ErrCheckpoint, ErrBehind or ErrForked if the log never
+// was what it says.
+func (l *Ledger) SizeAt(ctx context.Context, signed string) (int64, error) {
+	before, err := l.cfg.open(signed)
+	if err != nil {
+		return 0, err
+	}
+	head, err := l.cfg.Store.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return before.Size, contains(head, before, l.cfg.hashes(ctx))
+}

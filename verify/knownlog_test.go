@@ -1,0 +1,453 @@
+package verify_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// A keeper keeps what its reader may hold of a house's log.
+type keeper struct {
+	*jurattest.House
+	t     testing.TB
+	steps []*evidence.Record // of the chain that speak goes on with
+}
+
+func newKeeper(t testing.TB) *keeper { return &keeper{House: jurattest.New(t), t: t} }
+
+// speak seals the next step of one chain, and something of no chain after it.
+func (k *keeper) speak(text string) {
+	k.t.Helper()
+	p := output("a")
+	p.RequestID, p.ChainID, p.ChainPosition = fmt.Sprint("r", len(k.steps)), "chain-1", int64(len(k.steps)+1)
+	p.Response = jsontext.Value(fmt.Sprintf("%q", text))
+	if len(k.steps) > 0 {
+		p.PreviousRecord = k.steps[len(k.steps)-1].Digest
+	}
+	k.steps = append(k.steps, k.Seal(k.t, p))
+	k.Seal(k.t, output("b"))
+}
+
+func (k *keeper) speakTimes(n int) {
+	for range n {
+		k.speak("The A9.")
+	}
+}
+
+func (k *keeper) checkpoint() string {
+	k.t.Helper()
+	signed, err := k.Ledger.Checkpoint(k.t.Context())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return signed
+}
+
+// bundle is the chain under a checkpoint of now.
+func (k *keeper) bundle() *evidence.Bundle {
+	k.t.Helper()
+	k.checkpoint()
+	return k.Bundle(k.t, k.steps...)
+}
+
+func (k *keeper) consistency(from, to int64) *evidence.Consistency {
+	k.t.Helper()
+	proof, err := k.Ledger.Consistency(k.t.Context(), from, to)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return proof
+}
+
+func (k *keeper) entries(to int64) []byte {
+	k.t.Helper()
+	var doc []byte
+	for entry, err := range k.Ledger.Entries(k.t.Context(), 0, to) {
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		doc = append(append(doc, entry...), '\n')
+	}
+	return doc
+}
+
+// TestEveryRuleOfAKnownLog breaks one thing at a time in what the reader holds, or in the file. The file was cut at 6
+// entries, three of which are the chain's; the log went on to 10.
+func TestEveryRuleOfAKnownLog(t *testing.T) {
+	k := newKeeper(t)
+	k.speakTimes(2)
+	early := k.checkpoint()
+	k.speakTimes(1)
+	file := k.bundle()
+	k.speakTimes(2)
+	late := k.checkpoint()
+	grown := k.bundle()
+	impostor := newKeeper(t) // under the same key, another history
+	impostor.speak("The A7.")
+	impostor.speakTimes(1)
+	forkedEarly := impostor.checkpoint()
+	impostor.speakTimes(1)
+	forkedSame := impostor.checkpoint()
+	impostor.speakTimes(2)
+	forkedLate := impostor.checkpoint()
+
+	tests := []struct {
+		name   string
+		change func(b *evidence.Bundle, o *verify.Options)
+		status verify.Status
+		rule   string
+		says   string
+	}{
+		{"a checkpoint alone says nothing of the tail", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = file.Checkpoint },
+			verify.NotProved, "tail", "only the log's entries"},
+		{"an earlier checkpoint, and the proof", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = early, k.consistency(4, 6)
+		}, verify.NotProved, "tail", "lost nothing of the 4 entries"},
+		{"a later checkpoint, and the proof", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
+		}, verify.NotProved, "tail", "cut at 6 of the 10 entries"},
+		{"an earlier checkpoint without a proof", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = early },
+			verify.NotProved, "consistency", "without a consistency proof"},
+		{"a later checkpoint without a proof", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = late },
+			verify.NotProved, "consistency", "without a consistency proof"},
+		{"a proof between other sizes", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, k.consistency(4, 10)
+		}, verify.NotProved, "consistency", "from 4 to 10"},
+		{"a proof of another log", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
+			o.Consistency.Origin = "other.example/log"
+		}, verify.NotProved, "consistency", "other.example"},
+		{"a proof that does not hold", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
+			o.Consistency.Proof[1][7] ^= 1
+		}, verify.Refuted, "fork", "not the beginning"},
+		{"another history of the same size", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = forkedSame },
+			verify.Refuted, "fork", "different roots"},
+		{"another history, earlier", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = forkedEarly, k.consistency(4, 6)
+		}, verify.Refuted, "fork", "not the beginning"},
+		{"another history, later, with its own proof", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = forkedLate, impostor.consistency(6, 10)
+		}, verify.Refuted, "fork", "not the beginning"},
+		{"another history by its entries", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Entries = forkedLate, bytes.NewReader(impostor.entries(10))
+		}, verify.Refuted, "fork", "another root than the file's checkpoint"},
+		{"an empty log before", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = emptyCheckpoint(t) },
+			verify.NotProved, "tail", "lost nothing of the 0 entries"},
+		{"an empty log with a root", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint = signedCheckpoint(t, 0, evidence.DigestOf([]byte("x")))
+		},
+			verify.Refuted, "fork", "not that of an empty log"},
+		{"a checkpoint that nobody trusted signed", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = checkpointOfAnother(t, late) },
+			verify.NotProved, "checkpoint", "no log that the trust file names"},
+		{"a checkpoint that was changed", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint = strings.Replace(late, "\n10\n", "\n11\n", 1)
+		},
+			verify.NotProved, "checkpoint", "that the reader brought"},
+		{"a file without a checkpoint", func(b *evidence.Bundle, o *verify.Options) { b.Checkpoint, o.Checkpoint = "", late },
+			verify.NotProved, "checkpoint", "the file has no checkpoint"},
+		{"all entries of the file's checkpoint", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(6)) },
+			verify.Proved, "", "every record that these 6 entries have of its 1 chain"},
+		{"all entries of the same checkpoint, held elsewhere", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Entries = file.Checkpoint, bytes.NewReader(k.entries(6))
+		}, verify.Proved, "", "the reader's own checkpoint of 6"},
+		{"the whole chain by a later checkpoint", func(b *evidence.Bundle, o *verify.Options) {
+			*b = *grown
+			o.Checkpoint, o.Entries = late, bytes.NewReader(k.entries(10))
+		}, verify.Proved, "", "every record that these 10 entries have"},
+		{"a tail cut", func(b *evidence.Bundle, o *verify.Options) {
+			*b = *grown
+			b.Records = b.Records[:3]
+			o.Checkpoint, o.Entries = late, bytes.NewReader(k.entries(10))
+		}, verify.Refuted, "cut", "has 5 records of chain \"chain-1\", the file has 3 of them; missing chain_seq 4, 5"},
+		{"a tail cut, under the checkpoint of that time", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Entries = late, bytes.NewReader(k.entries(10))
+		}, verify.Refuted, "cut", "so the file is older, or was cut"},
+		{"entries that end before the file", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Entries, o.Consistency = early, bytes.NewReader(k.entries(4)), k.consistency(4, 6)
+		}, verify.NotProved, "tail", "only the log's entries"},
+		{"a record of before missing, by such entries", func(b *evidence.Bundle, o *verify.Options) {
+			b.Records = slices.Delete(b.Records, 1, 2)
+			o.Checkpoint, o.Entries, o.Consistency = early, bytes.NewReader(k.entries(4)), k.consistency(4, 6)
+		}, verify.Refuted, "cut", "missing chain_seq 2"},
+		{"entries truncated", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(5)) },
+			verify.Refuted, "entries", "there are 5, and the checkpoint covers 6"},
+		{"entries of too long a log", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(7)) },
+			verify.Refuted, "entries", "more than the 6"},
+		{"entries reordered", func(b *evidence.Bundle, o *verify.Options) {
+			lines := bytes.SplitAfter(k.entries(6), []byte("\n"))
+			lines[0], lines[2] = lines[2], lines[0]
+			o.Entries = bytes.NewReader(bytes.Join(lines, nil))
+		}, verify.Refuted, "entries", "another root"},
+		{"one entry changed", func(b *evidence.Bundle, o *verify.Options) {
+			o.Entries = bytes.NewReader(bytes.Replace(k.entries(6), []byte(`"chain_seq":2`), []byte(`"chain_seq":3`), 1))
+		}, verify.Refuted, "entries", "another root"},
+		{"an entry that is none", func(b *evidence.Bundle, o *verify.Options) {
+			o.Entries = bytes.NewReader(append([]byte("{}\n"), k.entries(5)...))
+		}, verify.Refuted, "entries", "entry 0"},
+		{"an entry without an end", func(b *evidence.Bundle, o *verify.Options) {
+			o.Entries = bytes.NewReader(bytes.TrimSuffix(k.entries(6), []byte("\n")))
+		}, verify.Refuted, "entries", "entry 5 does not end"},
+		{"an entry without end", func(b *evidence.Bundle, o *verify.Options) {
+			o.Entries = bytes.NewReader(bytes.Repeat([]byte("x"), evidence.MaxEntry+2))
+		}, verify.Refuted, "entries", "longer than"},
+		{"entries that cannot be read", func(b *evidence.Bundle, o *verify.Options) { o.Entries = unreadable{} },
+			verify.NotProved, "entries", "the disk is on fire"},
+		{"records of no chain", func(b *evidence.Bundle, o *verify.Options) {
+			*b = *k.Bundle(t, k.Seal(t, output("a")))
+			o.Entries = bytes.NewReader(k.entries(11))
+		}, verify.NotProved, "tail", "only the log's entries"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b, o := *file, k.Options(t)
+			b.Records = slices.Clone(file.Records)
+			tt.change(&b, &o)
+			report := verify.Bundle(&b, o)
+			got := report.Of(verify.Completeness)
+			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
+				t.Errorf("%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			}
+			if order := report.Of(verify.Order); (order.Rule == "fork") != (tt.rule == "fork") {
+				t.Errorf("order: %+v", order)
+			}
+			if report.Outcome != tt.status && report.Outcome != verify.Refuted {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+			if tail := slices.Contains(report.NotShown, "that nothing came after the last record of a chain"); tail != (tt.status != verify.Proved) {
+				t.Errorf("does not prove: %v", report.NotShown)
+			}
+		})
+	}
+}
+
+type unreadable struct{}
+
+func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errors.New("the disk is on fire") }
+
+// signedCheckpoint is signed with the key of every house's log.
+func signedCheckpoint(t *testing.T, size int64, root evidence.Digest) string {
+	t.Helper()
+	signed, err := jurattest.New(t).SignCheckpoint(evidence.Checkpoint{Origin: jurattest.Origin, Size: size, Root: [32]byte(root)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func emptyCheckpoint(t *testing.T) string { return signedCheckpoint(t, 0, evidence.DigestOf(nil)) }
+
+// checkpointOfAnother signs what a checkpoint says with the key of somebody whom nobody trusts.
+func checkpointOfAnother(t *testing.T, checkpoint string) string {
+	t.Helper()
+	private, _, err := note.GenerateKey(nil, jurattest.Origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(checkpoint, "\n\n")
+	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(signed)
+}
+
+// TestKnownLogOfAnotherName: two logs that the reader trusts say nothing of each other.
+func TestKnownLogOfAnotherName(t *testing.T) {
+	k := newKeeper(t)
+	k.speakTimes(1)
+	b, o := k.bundle(), k.Options(t)
+	private, public, err := note.GenerateKey(nil, "other.example/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Checkpoint, err = evidence.SignCheckpoint(evidence.Checkpoint{Origin: "other.example/log", Size: 2}, signer); err != nil {
+		t.Fatal(err)
+	}
+	o.Trust.Logs = append(o.Trust.Logs, public)
+	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.NotProved || got.Rule != "checkpoint" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFalseCounts: a log that leaves a number out, or gives one twice, is found out by who reads all of it.
+func TestFalseCounts(t *testing.T) {
+	for _, tt := range []struct{ member, says string }{{"chain_seq", "records of chain"}, {"case_seq", "submissions of this case"}} {
+		h := jurattest.New(t)
+		b := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...)
+		k := &keeper{House: h, t: t}
+		doc := bytes.Replace(k.entries(int64(len(b.Records))), []byte(`"`+tt.member+`":1,`), []byte(`"`+tt.member+`":2,`), 1)
+		o := h.Options(t)
+		o.Entries = bytes.NewReader(doc)
+		o.Checkpoint = signedCheckpoint(t, int64(len(b.Records)), evidence.Digest(verify.RootOf(t, doc)))
+		b.Checkpoint = o.Checkpoint // the log's key has signed the false counts
+		got := verify.Bundle(b, o).Of(verify.Completeness)
+		if got.Status != verify.Refuted || got.Rule != "count" || !strings.Contains(got.Reason, tt.says) {
+			t.Errorf("%s: %+v", tt.member, got)
+		}
+	}
+}
+
+// TestTrialByAKnownLog: a closed trial needs no entries to be whole, and entries tell how often its case was tried.
+func TestTrialByAKnownLog(t *testing.T) {
+	k := newKeeper(t)
+	b := k.Bundle(t, k.Try(t, jury.MajorityVote).Records...)
+	k.Try(t, jury.MajorityVote)
+	n := int64(len(b.Records))
+	o := k.Options(t)
+	o.Checkpoint, o.Consistency = k.checkpoint(), k.consistency(n, 2*n)
+	r := verify.Bundle(b, o)
+	want := fmt.Sprintf("cut at %d of the %d entries", n, 2*n)
+	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, want) {
+		t.Errorf("with a checkpoint: %s, %+v", r.Outcome, got)
+	}
+	if r.Log == nil || *r.Log != (verify.LogState{Origin: jurattest.Origin, Size: n}) {
+		t.Errorf("log: %+v", r.Log)
+	}
+	o.Entries = bytes.NewReader(k.entries(2 * n))
+	r = verify.Bundle(b, o)
+	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, "submitted 2 time(s)") {
+		t.Errorf("with entries: %s, %+v", r.Outcome, got)
+	}
+	o.Consistency = nil
+	o.Entries = nil
+	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.NotProved || got.Rule != "consistency" {
+		t.Errorf("without a proof: %+v", got)
+	}
+	b.Records = b.Records[:n-1]
+	r = verify.Bundle(b, k.Options(t))
+	if !slices.Contains(r.NotShown, "that nothing came after the last record of a chain") {
+		t.Errorf("an open trial does not prove: %v", r.NotShown)
+	}
+}
+
+// TestDecisionCutOff: a person rejects the verdict, and the case file is shown without that.
+func TestDecisionCutOff(t *testing.T) {
+	k := newKeeper(t)
+	done := k.Try(t, jury.MajorityVote)
+	b := k.Bundle(t, done.Records...)
+	last := done.Records[len(done.Records)-1]
+	k.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:02Z",
+		OriginalResponseID: last.Payload.RecordID, ApprovalStatus: evidence.Rejected, ChainID: done.ID, Case: last.Payload.Case, Saw: []evidence.Digest{last.Digest}})
+	o := k.Options(t)
+	o.Checkpoint, o.Entries = k.checkpoint(), bytes.NewReader(k.entries(int64(len(b.Records)+1)))
+	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.Refuted || got.Rule != "cut" || !strings.Contains(got.Reason, "after the file's checkpoint") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRecordByAKnownLog: a record alone is no whole; that its log is the reader's is part of its order.
+func TestRecordByAKnownLog(t *testing.T) {
+	k, impostor := newKeeper(t), newKeeper(t)
+	k.speakTimes(2)
+	k.checkpoint()
+	r, err := k.Ledger.ProveOne(t.Context(), k.steps[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	impostor.speak("The A7.")
+	impostor.speakTimes(1)
+	for _, tt := range []struct {
+		checkpoint string
+		entries    []byte
+		status     verify.Status
+		rule       string
+	}{
+		{k.checkpoint(), nil, verify.Proved, ""},
+		{k.checkpoint(), k.entries(4), verify.Proved, ""},
+		{k.checkpoint(), k.entries(3), verify.Refuted, "entries"},
+		{impostor.checkpoint(), nil, verify.Refuted, "fork"},
+		{checkpointOfAnother(t, k.checkpoint()), nil, verify.NotProved, "checkpoint"},
+	} {
+		o := k.Options(t)
+		o.Checkpoint = tt.checkpoint
+		if tt.entries != nil {
+			o.Entries = bytes.NewReader(tt.entries)
+		}
+		report := verify.Record(r, o)
+		if got := report.Of(verify.Order); got.Status != tt.status || got.Rule != tt.rule || report.Outcome != tt.status {
+			t.Errorf("%s, %+v; want %s by %q", report.Outcome, got, tt.status, tt.rule)
+		}
+		if got := report.Of(verify.Completeness); got.Reason != "not asked" {
+			t.Errorf("completeness of one record: %+v", got)
+		}
+	}
+}
+
+// TestCheckpointAsFile: an outsider who holds two checkpoints and the proof, and nothing else.
+func TestCheckpointAsFile(t *testing.T) {
+	k, impostor := newKeeper(t), newKeeper(t)
+	k.speakTimes(2)
+	old := k.checkpoint()
+	k.speakTimes(1)
+	now := k.checkpoint()
+	impostor.speak("The A7.")
+	impostor.speakTimes(2)
+	for _, tt := range []struct {
+		name, file string
+		change     func(o *verify.Options)
+		status     verify.Status
+		guarantee  verify.Guarantee
+		rule       string
+	}{
+		{"alone", now, func(o *verify.Options) {}, verify.Proved, verify.Order, ""},
+		{"alone, of nobody", checkpointOfAnother(t, now), func(o *verify.Options) {}, verify.NotProved, verify.Order, "checkpoint"},
+		{"alone, changed", strings.Replace(now, "\n6\n", "\n7\n", 1), func(o *verify.Options) {}, verify.Refuted, verify.Order, "checkpoint"},
+		{"with the proof", now, func(o *verify.Options) { o.Checkpoint, o.Consistency = old, k.consistency(4, 6) }, verify.Proved, verify.Completeness, ""},
+		{"the other way round", old, func(o *verify.Options) { o.Checkpoint, o.Consistency = now, k.consistency(4, 6) }, verify.Proved, verify.Completeness, ""},
+		{"with entries", now, func(o *verify.Options) { o.Entries = bytes.NewReader(k.entries(6)) }, verify.Proved, verify.Completeness, ""},
+		{"without a proof", now, func(o *verify.Options) { o.Checkpoint = old }, verify.NotProved, verify.Completeness, "consistency"},
+		{"a fork", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, k.consistency(4, 6) }, verify.Refuted, verify.Completeness, "fork"},
+	} {
+		o := k.Options(t)
+		tt.change(&o)
+		r := check(t, []byte(tt.file), o)
+		if got := r.Of(tt.guarantee); r.Kind != verify.OneCheckpoint || r.Outcome != tt.status || got.Status != tt.status || got.Rule != tt.rule {
+			t.Errorf("%s: %s %s, %+v; want %s by %q", tt.name, r.Kind, r.Outcome, got, tt.status, tt.rule)
+		}
+		if got := r.Of(verify.Content); got.Reason != "not asked" {
+			t.Errorf("%s: content: %+v", tt.name, got)
+		}
+	}
+}
+
+// FuzzKnownLog gives the verifier entries and a checkpoint of anybody's: it must not panic, and must prove nothing by
+// other bytes than the log's.
+func FuzzKnownLog(f *testing.F) {
+	k := newKeeper(f)
+	k.speakTimes(2)
+	b := k.bundle()
+	entries, checkpoint := k.entries(4), k.checkpoint()
+	f.Add(entries, checkpoint)
+	f.Add(entries[:len(entries)-1], checkpoint)
+	f.Add([]byte("{}\n"), "")
+	f.Add([]byte("\n"), checkpoint[1:])
+	o := k.Options(f)
+	f.Fuzz(func(t *testing.T, doc []byte, known string) {
+		o := o
+		o.Entries, o.Checkpoint = bytes.NewReader(doc), known
+		r := verify.Bundle(b, o)
+		if r.Of(verify.Completeness).Status == verify.Proved && !bytes.Equal(doc, entries) {
+			t.Fatalf("proved by %q", doc)
+		}
+	})
+}
