@@ -58,6 +58,7 @@ var importRules = []importRule{
 	{"jurat/jurattest", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/internal/ledger",
 		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
 		"the test kit puts the real parts together, without a disk"},
+	{"jurat/internal/calibration", []string{jsonLibrary}, "it counts votes, whoever gave them"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
 		"the command wires everything"},
 	{"jurat", nil, "the tour imports nothing"},

@@ -35,6 +35,9 @@ type app struct {
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
+
+	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
+	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
 }
 
 const about = `jurat puts AI agents before a jury of three that evaluates, discusses in parallel rounds and decides, and seals

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -17,7 +18,8 @@ import (
 type trialCmd struct {
 	Case          string      `arg:"" help:"A folder with agent-card.json and conversation.json."`
 	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
-	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average or final_judge." default:"final_judge" enum:"majority_vote,weighted_average,final_judge" env:"JURY_FINAL_JUDGMENT_METHOD"`
+	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average, final_judge or calibrated." default:"final_judge" enum:"majority_vote,weighted_average,final_judge,calibrated" env:"JURY_FINAL_JUDGMENT_METHOD"`
+	Calibration   string      `help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
 	Rounds        int         `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     float64     `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative bool        `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
@@ -46,7 +48,10 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
 	}
-	config := c.config()
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
 	if err := config.Settings.Validate(); err != nil {
 		return hint(err, "'jurat trial --help' says what the flags take; nothing was recorded")
 	}
@@ -80,14 +85,34 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 }
 
 // config seats the jury.
-func (c *trialCmd) config() trial.Config {
+func (c *trialCmd) config() (trial.Config, error) {
 	panel := juror.OfflinePanel()
 	config := trial.Config{Jurors: panel.Jurors, Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(),
 		Collaborative: c.Collaborative, MaxRounds: c.Rounds, Threshold: c.Threshold, Method: c.Method}}
 	if c.Method == jury.FinalJudge {
 		config.Judge, config.Settings.Judge = panel.Judge, &panel.JudgeSeat
 	}
-	return config
+	return config, c.weigh(&config.Settings)
+}
+
+// weigh gives the seats the weights of the calibration, for the method that takes them.
+func (c *trialCmd) weigh(s *jury.Settings) error {
+	if (c.Method == jury.Calibrated) != (c.Calibration != "") {
+		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
+	}
+	measured, err := readCalibration(c.Calibration)
+	if err != nil || measured == nil {
+		return err
+	}
+	var names []string
+	for _, seat := range s.Seats {
+		names = append(names, seat.JurorID)
+	}
+	s.Weights, err = measured.Weights(names...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Calibration, err)
+	}
+	return nil
 }
 
 func interrupted(err error, partial *trial.Trial) error {

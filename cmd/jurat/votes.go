@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/atomicfile"
+	"jurat/internal/calibration"
+)
+
+const aboutVotes = `Votes are JSON Lines: {"item": "42", "juror": "juror-gpt", "vote": "unsafe_fail", "label": "unsafe_fail"}. A vote of null is an
+abstention. The label, where the right answer is known, may stand on any line of an item. "confidence" (0 to 1) may stand on each
+line, for the method weighted.`
+
+type calibrateCmd struct {
+	Votes string `required:"" help:"Votes in JSON Lines; - is standard input."`
+	Out   string `required:"" help:"The calibration file to write."`
+	JSON  bool   `name:"json" help:"Print the calibration as JSON, too."`
+}
+
+// Help is shown by 'jurat calibrate --help'.
+func (*calibrateCmd) Help() string {
+	return aboutVotes + `
+
+Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets; how the
+errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.
+
+    jurat calibrate --votes votes.jsonl --out calibration.json`
+}
+
+// Run measures jurors.
+func (c *calibrateCmd) Run(io stdio) error {
+	ballots, err := readVotes(io.in, c.Votes)
+	if err != nil {
+		return err
+	}
+	measured, err := calibration.Calibrate(ballots)
+	if err != nil {
+		return hint(err, "put the right answer as \"label\" on a line of each item that has one")
+	}
+	doc, err := marshalIndented(measured)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Replace(c.Out, doc, 0o644); err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := io.out.Write(doc)
+		return err
+	}
+	p := newPage(io.out)
+	p.line("%d items with a label, %d choices", measured.Items, measured.Choices)
+	for _, j := range measured.Jurors {
+		p.line("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
+			inert(j.Juror), j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/calibration.Unit)
+	}
+	for _, pair := range measured.Pairs {
+		p.line("errors of %s and %s: correlation %+.2f on %d items", inert(pair.A), inert(pair.B), pair.Correlation, pair.Items)
+	}
+	p.line("worth %.2f independent votes", measured.EffectiveVotes)
+	return p.err
+}
+
+type aggregateCmd struct {
+	Votes       string             `required:"" help:"Votes in JSON Lines; - is standard input."`
+	Method      calibration.Method `required:"" help:"majority, weighted (by stated confidence) or calibrated (by the log-odds of measured reliability)." enum:"majority,weighted,calibrated"`
+	Calibration string             `help:"A calibration file, for the method calibrated. Without one, the labels among the votes are used."`
+	JSON        bool               `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
+}
+
+// Help is shown by 'jurat aggregate --help'.
+func (*aggregateCmd) Help() string {
+	return aboutVotes + `
+
+Each item gets one verdict: the choice whose votes weigh most, and none (null) on a tie or where no vote weighs anything. With
+labels the accuracy is told; an item without a verdict counts as wrong. The method calibrated judges each item by weights that have
+not seen that item's own label, wherever they come from.
+
+    jurat aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
+}
+
+// Run decides on each item.
+func (c *aggregateCmd) Run(io stdio) error {
+	ballots, err := readVotes(io.in, c.Votes)
+	if err != nil {
+		return err
+	}
+	measured, err := readCalibration(c.Calibration)
+	if err != nil {
+		return err
+	}
+	verdicts, err := calibration.Aggregate(ballots, c.Method, measured)
+	if err != nil {
+		return hint(err, "measure the jurors with 'jurat calibrate' and give --calibration FILE")
+	}
+	if c.JSON {
+		doc, err := marshalIndented(verdicts)
+		if err != nil {
+			return err
+		}
+		_, err = io.out.Write(doc)
+		return err
+	}
+	p := newPage(io.out)
+	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
+		p.line("%s\t%s", inert(item), inert(verdicts.Verdicts[item].String()))
+	}
+	if verdicts.Accuracy != nil {
+		fmt.Fprintf(io.err, "jurat: accuracy %.4f: %d of %d labelled items\n", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
+	}
+	return p.err
+}
+
+func readVotes(stdin io.Reader, file string) ([]calibration.Ballot, error) {
+	if file == "-" {
+		return calibration.Read(stdin)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ballots, err := calibration.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return ballots, nil
+}
+
+// readCalibration reads a calibration file. Without one there is none.
+func readCalibration(file string) (*calibration.Calibration, error) {
+	if file == "" {
+		return nil, nil
+	}
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c, err := calibration.Parse(doc)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat calibrate' writes such a file")
+	}
+	return c, nil
+}
+
+func marshalIndented(v any) ([]byte, error) {
+	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	return append(doc, '\n'), err
+}

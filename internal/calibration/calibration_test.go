@@ -1,0 +1,349 @@
+package calibration
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+func read(t testing.TB, text string) []Ballot {
+	t.Helper()
+	ballots, err := Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ballots
+}
+
+// made is a file of votes by jurors of known reliability on items with two or three choices.
+func made(items int, reliability map[string]float64, seed uint64) string {
+	random := rand.New(rand.NewPCG(seed, 1))
+	choices := []string{"safe_pass", "needs_review", "unsafe_fail"}
+	names := []string{}
+	for name := range reliability {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var s strings.Builder
+	for i := range items {
+		label := choices[random.IntN(3)]
+		for _, name := range names {
+			vote := label
+			for random.Float64() > reliability[name] && vote == label {
+				vote = choices[random.IntN(3)]
+			}
+			fmt.Fprintf(&s, "{\"item\":\"i%04d\",\"juror\":%q,\"vote\":%q,\"label\":%q}\n", i, name, vote, label)
+		}
+	}
+	return s.String()
+}
+
+// TestMajorityByHand holds majority against a count by hand.
+func TestMajorityByHand(t *testing.T) {
+	ballots := read(t, `{"item":"a","juror":"1","vote":"x","label":"x"}
+{"item":"a","juror":"2","vote":"x"}
+{"item":"a","juror":"3","vote":"y"}
+{"item":"b","juror":"1","vote":"x","label":"y"}
+{"item":"b","juror":"2","vote":"y"}
+
+{"item":"c","juror":"1","vote":null,"label":"x"}
+{"item":"c","juror":"2","vote":null}
+{"item":"c","juror":"3","vote":"x"}
+{"item":"d","juror":"1","vote":null}
+{"item":"e","juror":"1","vote":1}
+{"item":"e","juror":"2","vote":1.0}
+{"item":"e","juror":"3","vote":true}
+{"item":"e","juror":"4","vote":"1"}
+`)
+	got, err := Aggregate(ballots, Majority, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Choice{"a": `"x"`, "b": "", "c": `"x"`, "d": "", "e": "1"}
+	if diff := cmp.Diff(want, got.Verdicts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Labelled != 3 || got.Correct != 2 || math.Abs(*got.Accuracy-2.0/3) > 1e-12 {
+		t.Errorf("%d of %d, %v", got.Correct, got.Labelled, *got.Accuracy)
+	}
+	doc, err := json.Marshal(got, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"verdicts":{"a":"x","b":null,"c":"x","d":null,"e":1},"accuracy":0.6666666666666666,"labelled":3,"correct":2}`; string(doc) != want {
+		t.Errorf("%s", doc)
+	}
+}
+
+// TestOrderChangesNothing: lines and jurors in any order give the same calibration and the same verdicts, to the byte.
+func TestOrderChangesNothing(t *testing.T) {
+	text := made(60, map[string]float64{"a": 0.9, "b": 0.7, "c": 0.5, "d": 0.4}, 1)
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n")+"\n", "\n")
+	lines = lines[:len(lines)-1]
+	var first []string
+	for seed := range uint64(20) {
+		rand.New(rand.NewPCG(seed, 2)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		ballots := read(t, strings.Join(lines, ""))
+		calibration, err := Calibrate(ballots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{encode(t, calibration)}
+		for _, method := range []Method{Majority, Weighted, Calibrated} {
+			verdicts, err := Aggregate(ballots, method, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, encode(t, verdicts))
+		}
+		if first == nil {
+			first = got
+		}
+		if diff := cmp.Diff(first, got); diff != "" {
+			t.Fatalf("order %d:\n%s", seed, diff)
+		}
+	}
+}
+
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	doc, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+// TestNoItemIsJudgedByItsOwnLabel plants a leak: whatever label an item has, its own verdict stays; and so with a
+// calibration that was measured on the same file.
+func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
+	text := made(12, map[string]float64{"a": 0.6, "b": 0.6, "c": 0.6}, 3)
+	for item := range 12 {
+		name := fmt.Sprintf("i%04d", item)
+		seen := map[Choice]bool{}
+		for _, label := range []string{"safe_pass", "needs_review", "unsafe_fail", "something else"} {
+			ballots := read(t, text)
+			at := slices.IndexFunc(ballots, func(b Ballot) bool { return b.Item == name })
+			ballots[at].Label = Choice(fmt.Sprintf("%q", label))
+			calibration, err := Calibrate(ballots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []*Calibration{nil, calibration} {
+				verdicts, err := Aggregate(ballots, Calibrated, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[verdicts.Verdicts[name]] = true
+			}
+		}
+		if len(seen) != 1 {
+			t.Errorf("%s: the verdict follows its own label: %v", name, seen)
+		}
+	}
+	// A leak would find that juror "a" is right on everything that it alone is asked about.
+	leak := read(t, `{"item":"1","juror":"a","vote":"x","label":"x"}
+{"item":"1","juror":"b","vote":"y","label":"x"}
+{"item":"1","juror":"c","vote":"z","label":"x"}
+`)
+	verdicts, err := Aggregate(leak, Calibrated, nil)
+	if err != nil || verdicts.Verdicts["1"] != "" || *verdicts.Accuracy != 0 {
+		t.Errorf("%+v, %v", verdicts, err)
+	}
+}
+
+// TestCalibratedBeatsMajority where one good juror sits with bad ones.
+func TestCalibratedBeatsMajority(t *testing.T) {
+	text := made(400, map[string]float64{"good": 0.95, "poor": 0.55, "worse": 0.5}, 4)
+	accuracy := map[Method]float64{}
+	for _, method := range []Method{Majority, Calibrated} {
+		verdicts, err := Aggregate(read(t, text), method, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accuracy[method] = *verdicts.Accuracy
+	}
+	if accuracy[Calibrated] < accuracy[Majority]+0.1 {
+		t.Errorf("%v", accuracy)
+	}
+}
+
+// TestMeasures holds what is measured against numbers computed by hand.
+func TestMeasures(t *testing.T) {
+	var s strings.Builder
+	for i, votes := range []string{"xxx", "xxx", "xyx", "xyy", "xxy", "yx-"} { // the label is x
+		for j, vote := range votes {
+			v := fmt.Sprintf("%q", string(vote))
+			if vote == '-' {
+				v = "null"
+			}
+			fmt.Fprintf(&s, "{\"item\":\"%d\",\"juror\":\"%c\",\"vote\":%s,\"label\":\"x\"}\n", i, 'a'+j, v)
+		}
+	}
+	c, err := Calibrate(read(t, s.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Jurors[0]
+	if a.Votes != 6 || a.Correct != 5 || a.Reliability != 6.0/8 || a.Weight != int(math.Round(Unit*math.Log(3))) {
+		t.Errorf("%+v", a)
+	}
+	if math.Abs(a.Low-0.4365) > 1e-3 || math.Abs(a.High-0.9699) > 1e-3 { // Wilson, 5 of 6
+		t.Errorf("interval %v to %v", a.Low, a.High)
+	}
+	third := c.Jurors[2]
+	if third.Votes != 5 || third.Abstentions != 1 || third.Correct != 3 {
+		t.Errorf("%+v", third)
+	}
+	// b is wrong on 2 and 3, c on 3 and 4, of the five that both voted on.
+	bc := c.Pairs[2]
+	if want := (1*2 - 1*1) / math.Sqrt(2*3*2*3); bc.A != "b" || bc.B != "c" || bc.Items != 5 || math.Abs(bc.Correlation-want) > 1e-12 {
+		t.Errorf("%+v", bc)
+	}
+	mean := (c.Pairs[0].Correlation + c.Pairs[1].Correlation + c.Pairs[2].Correlation) / 3
+	if want := 3 / (1 + 2*max(0, mean)); math.Abs(c.EffectiveVotes-want) > 1e-12 {
+		t.Errorf("effective votes %v, want %v", c.EffectiveVotes, want)
+	}
+	if c.Choices != 2 || c.Items != 6 || len(c.Known) != 6 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestTwins: jurors who always err together are worth one.
+func TestTwins(t *testing.T) {
+	text := made(100, map[string]float64{"a": 0.7}, 5)
+	ballots := read(t, text+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"b"`)+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"c"`))
+	c, err := Calibrate(ballots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(c.EffectiveVotes-1) > 1e-9 {
+		t.Errorf("effective votes of three that are one: %v", c.EffectiveVotes)
+	}
+}
+
+func TestWorseThanChanceWeighsNothing(t *testing.T) {
+	if w := (count{votes: 10, correct: 2}).weight(2); w != 0 {
+		t.Errorf("%d", w)
+	}
+	if w := (count{votes: 0}).weight(3); w != 0 {
+		t.Errorf("never tried: %d", w)
+	}
+	if w := (count{votes: 1 << 40, correct: 1 << 40}).weight(2); w != MaxWeight {
+		t.Errorf("never wrong: %d", w)
+	}
+}
+
+func TestWeighted(t *testing.T) {
+	ballots := read(t, `{"item":"a","juror":"1","vote":"x","confidence":0.9}
+{"item":"a","juror":"2","vote":"y","confidence":0.3}
+{"item":"a","juror":"3","vote":"y","confidence":0.6}
+{"item":"b","juror":"1","vote":"x","confidence":0.9}
+{"item":"b","juror":"2","vote":"y","confidence":0.3}
+{"item":"b","juror":"3","vote":"y","confidence":0.5}
+{"item":"c","juror":"1","vote":"x","confidence":0}
+{"item":"c","juror":"2","vote":null,"confidence":1}
+`)
+	got, err := Aggregate(ballots, Weighted, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 0.3 + 0.6 is 0.9 as people write it, and 0.8999999999999999 as doubles add it.
+	if diff := cmp.Diff(map[string]Choice{"a": "", "b": `"x"`, "c": `"x"`}, got.Verdicts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Accuracy != nil {
+		t.Errorf("accuracy without labels: %v", *got.Accuracy)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                      "no votes",
+		"\n":                                    "no votes",
+		`{}`:                                    "line 1: item",
+		`{"item":"a","juror":"","vote":"x"}`:    "juror: missing or empty",
+		`{"item":"a","juror":"j"}`:              "vote: missing; null is an abstention",
+		`{"item":"a","juror":"j","vote":["x"]}`: "want a string, a number, a boolean or null",
+		`{"item":"a","juror":"j","vote":"x","more":1}`:                                                                          "unknown",
+		`{"item":"a","juror":"j","vote":"x","confidence":1.5}`:                                                                  "confidence: 1.5",
+		`{"item":"a","juror":"j","vote":"x","item":"b"}`:                                                                        "duplicate",
+		`{"item":"a","juror":"j","vote":"x"} {}`:                                                                                "line 1",
+		`{"item":1,"juror":"j","vote":"x"}`:                                                                                     "line 1",
+		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\"}\n" + `{"item":"a","juror":"j","vote":"y"}`:                             `line 2: juror "j" has voted on item "a" already`,
+		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\",\"label\":\"x\"}\n" + `{"item":"a","juror":"k","vote":"y","label":"y"}`: "line 2: label: item",
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want … %s …", text, err, want)
+		}
+	}
+	if _, err := Read(strings.NewReader(strings.Repeat("x", maxLine+1))); err == nil {
+		t.Error("an endless line")
+	}
+	ballots := read(t, `{"item":"a","juror":"j","vote":"x"}`)
+	if _, err := Aggregate(ballots, Calibrated, nil); err == nil || !strings.Contains(err.Error(), "labels") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Aggregate(ballots, "lots", nil); err == nil {
+		t.Error("no such method")
+	}
+}
+
+// TestParse: a calibration file says of jurors what follows from its items, or it is refused.
+func TestParse(t *testing.T) {
+	c, err := Calibrate(read(t, made(20, map[string]float64{"a": 0.9, "b": 0.6}, 6)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := encode(t, c)
+	again, err := Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, again); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
+	}
+	for old, spoilt := range map[string]string{
+		Format: "jurat/calibration/v9",
+		fmt.Sprintf(`"weight":%d`, c.Jurors[0].Weight): `"weight":1000000`,
+		fmt.Sprintf(`"votes":%d`, c.Jurors[0].Votes):   `"votes":500`,
+		`"items":20`:     `"items":21`,
+		`"item":"i0003"`: `"item":"i0001"`,
+		`"juror":"a"`:    `"juror":"z"`,
+		`{"format"`:      `{"more":1,"format"`,
+	} {
+		if _, err := Parse([]byte(strings.Replace(doc, old, spoilt, 1))); err == nil {
+			t.Errorf("%s instead of %s is accepted", spoilt, old)
+		}
+	}
+	weights, err := c.Weights("b", "a")
+	if err != nil || weights["a"] != c.Jurors[0].Weight || len(weights) != 2 {
+		t.Errorf("%v, %v", weights, err)
+	}
+	if _, err := c.Weights("a", "nobody"); err == nil {
+		t.Error("a juror who was never measured has a weight")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(made(2, map[string]float64{"a": 0.9, "b": 0.6}, 7)))
+	f.Add([]byte(`{"item":"a","juror":"j","vote":null}`))
+	f.Add([]byte(`{"item":"a","juror":"j","vote":1e3,"confidence":0.5}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		ballots, err := Read(strings.NewReader(string(doc)))
+		if err != nil {
+			return
+		}
+		for _, method := range []Method{Majority, Weighted} {
+			if v, err := Aggregate(ballots, method, nil); err != nil || len(v.Verdicts) != len(ballots) {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	})
+}
