@@ -38,6 +38,7 @@
 //	subject       the agent under trial: reads its card and its conversation
 //	juror         who sits in the chairs: the offline rule jurors and their judge
 //	trial         a case through jury and ledger to a verdict, and its projections
+//	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened
 //	installation  a data folder: keys, authority and log that belong together

@@ -59,6 +59,7 @@ var importRules = []importRule{
 		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
 		"the test kit puts the real parts together, without a disk"},
 	{"jurat/internal/calibration", []string{jsonLibrary}, "it counts votes, whoever gave them"},
+	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/trial"}, "it counts what the records of trials say"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
 		"the command wires everything"},
 	{"jurat", nil, "the tour imports nothing"},

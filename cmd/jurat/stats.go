@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/stats"
+	"jurat/jury"
+)
+
+type statsCmd struct {
+	Files []string `arg:"" optional:"" name:"file" help:"Case files. Without any: all finished trials of this installation."`
+	JSON  bool     `name:"json" help:"Print JSON."`
+}
+
+// Help is shown by 'jurat stats --help'.
+func (*statsCmd) Help() string {
+	return `Over many trials: how far jurors agree after phase 1 and after the discussion (mean level, Fleiss' kappa, Krippendorff's alpha
+for nominal data, each with a 95 % interval from 1,000 bootstrap samples of trials), how often positions change, toward the
+majority and without citing anything new, how often the discussion and the final judgment changed the outcome, and for each juror
+how often it answered, what that cost and how long it took.
+
+Case files are taken at their word here: 'jurat verify' says whether they are what they say.
+
+    jurat stats
+    jurat stats *.jurat --json`
+}
+
+// Run counts trials.
+func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
+	tally := stats.New()
+	err := c.read(ctx, a, io, tally)
+	if err != nil {
+		return err
+	}
+	s := tally.Stats()
+	if s.Trials == 0 {
+		return hint(errors.New("there is no finished trial to count"), "'jurat trial CASE' tries one")
+	}
+	if c.JSON {
+		doc, err := marshalIndented(s)
+		if err != nil {
+			return err
+		}
+		_, err = io.out.Write(doc)
+		return err
+	}
+	return printStats(newPage(io.out), s)
+}
+
+func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tally) error {
+	if len(c.Files) == 0 {
+		return a.with(ctx, func(i *installation.Installation) error { return fromLog(ctx, i, io, tally) })
+	}
+	for _, file := range c.Files {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		b, err := evidence.ParseBundle(doc)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := tally.Add(acts(b.Records)); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// fromLog counts the trials that were closed, one at a time.
+func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally *stats.Tally) error {
+	size, err := i.Ledger.Size(ctx)
+	if err != nil {
+		return err
+	}
+	told, done := progress(io, "records read"), int64(0)
+	for r, err := range i.Ledger.Records(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		done++
+		told(done, size)
+		if r.Payload.ActionType != evidence.TrialClosing {
+			continue
+		}
+		chain, err := i.Ledger.Chain(ctx, r.Payload.ChainID)
+		if err != nil {
+			return err
+		}
+		if err := tally.Add(acts(chain)); err != nil {
+			return fmt.Errorf("%s: %w", r.Payload.ChainID, err)
+		}
+	}
+	return nil
+}
+
+// acts are the records of a trial without what people decided on it later.
+func acts(records []*evidence.Record) []*evidence.Record {
+	var list []*evidence.Record
+	for _, r := range records {
+		if r.Payload.ActionType.InTrial() {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func printStats(p *page, s *stats.Stats) error {
+	p.line("%d trials: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", s.Trials,
+		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
+	p.agreement("after phase 1", s.AfterPhase1)
+	p.agreement("after the discussion", s.AfterDiscussion)
+	p.line("the discussion changed the majority's verdict in %s of %d trials that had one", share(s.ChangedByTalk, s.Discussed), s.Discussed)
+	p.line("the final judgment is another than the majority's in %s of %d trials that came to one", share(s.ChangedByVerdict, s.Judged), s.Judged)
+	p.line("%d statements, %s with a change of position; of %d changes %s went to the majority, %s cite nothing new", s.Statements,
+		share(s.Changes, s.Statements), s.Changes, share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
+	p.line("%-16s %7s %9s %8s %9s %8s %9s %12s %10s %9s", "juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms")
+	for _, j := range s.Jurors {
+		p.line("%-16s %7d %9d %8d %9d %8d %9d %12d %10.4f %9d", inert(j.JurorID), j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes,
+			j.Attempts, j.InputTokens+j.OutputTokens, float64(j.Cost)/1e6, j.Latency)
+	}
+	return p.err
+}
+
+func (p *page) agreement(when string, a stats.Agreement) {
+	p.line("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, coefficient(a.Kappa), coefficient(a.Alpha))
+}
+
+func coefficient(c stats.Coefficient) string {
+	switch {
+	case c.Value == nil:
+		return "not defined"
+	case c.Low == nil:
+		return fmt.Sprintf("%.2f", *c.Value)
+	}
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", *c.Value, *c.Low, *c.High)
+}
+
+// share is a count with its part of the whole.
+func share(k, n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%.0f %%)", k, 100*float64(k)/float64(n))
+}

@@ -1,0 +1,224 @@
+// Package stats says what trials have in common: how far jurors agree, who moves and toward whom, what discussion and
+// final judge change, what answers cost.
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+// Stats is what trials have in common.
+type Stats struct {
+	Trials       int                   `json:"trials"`
+	Verdicts     map[jury.Position]int `json:"verdicts"`
+	Degraded     int                   `json:"degraded"`
+	Inconclusive int                   `json:"inconclusive"`
+
+	AfterPhase1     Agreement `json:"afterPhase1"`
+	AfterDiscussion Agreement `json:"afterDiscussion"`
+
+	Discussed        int `json:"discussed"`        // trials with at least one round
+	ChangedByTalk    int `json:"changedByTalk"`    // of these, the majority's verdict was another afterwards
+	Judged           int `json:"judged"`           // trials that came to a verdict by their method
+	ChangedByVerdict int `json:"changedByVerdict"` // of these, the verdict is another than the majority's after the discussion
+
+	Statements  int `json:"statements"`
+	Changes     int `json:"changes"`     // of position
+	ToMajority  int `json:"toMajority"`  // of these, to the position that most held before
+	Unsupported int `json:"unsupported"` // of these, without citing anything new
+
+	Jurors []JurorStats `json:"jurors"` // the judge among them
+}
+
+// JurorStats is what one seat did over all trials.
+type JurorStats struct {
+	JurorID   string `json:"jurorId"`
+	Asked     int    `json:"asked"`
+	Answered  int    `json:"answered"`
+	Absences  int    `json:"absences"`
+	Fallbacks int    `json:"fallbacks"` // a stand-in for a blocked answer
+	Changes   int    `json:"changes"`   // of position
+
+	Attempts     int   `json:"attempts"` // calls; 0 for rules
+	InputTokens  int64 `json:"inputTokens"`
+	OutputTokens int64 `json:"outputTokens"`
+	Cost         int64 `json:"costMicroUSD"`        // millionths of a US dollar
+	Latency      int64 `json:"medianLatencyMillis"` // of an answer, all its attempts together
+
+	latencies []int64
+}
+
+// A Tally takes in trials one by one.
+type Tally struct {
+	stats  Stats
+	phase1 [][]jury.Position
+	talked [][]jury.Position
+	jurors map[string]*JurorStats
+}
+
+// New returns a tally of no trials.
+func New() *Tally {
+	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
+}
+
+// Add takes in the records of one finished trial, in log order.
+func (t *Tally) Add(records []*evidence.Record) error {
+	result, err := trial.Result(records)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := t.act(r); err != nil {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+	}
+	t.outcome(result)
+	t.phase1 = append(t.phase1, held(result, result.Phase1Evaluations))
+	t.talked = append(t.talked, finally(result))
+	return nil
+}
+
+// outcome counts what a trial came to.
+func (t *Tally) outcome(r *jury.Result) {
+	s := &t.stats
+	s.Trials++
+	s.Verdicts[r.FinalVerdict]++
+	if r.Degraded {
+		s.Degraded++
+	}
+	if r.Inconclusive {
+		s.Inconclusive++
+	} else {
+		s.Judged++
+		if r.FinalVerdict != r.DiscussionVerdict {
+			s.ChangedByVerdict++
+		}
+	}
+	if r.TotalRounds > 0 {
+		s.Discussed++
+		if r.Phase1Verdict != r.DiscussionVerdict {
+			s.ChangedByTalk++
+		}
+	}
+	for _, round := range r.DiscussionRounds {
+		s.Statements += len(round.Statements)
+	}
+	for _, c := range r.Changes {
+		s.Changes++
+		t.juror(c.JurorID).Changes++
+		if c.ToMajority {
+			s.ToMajority++
+		}
+		if c.Unsupported {
+			s.Unsupported++
+		}
+	}
+}
+
+// held is what each seat held, by seat; a stand-in is nobody's opinion.
+func held(r *jury.Result, evaluations []jury.Evaluation) []jury.Position {
+	list := make([]jury.Position, len(r.Phase3Judgment.Votes))
+	for i, vote := range r.Phase3Judgment.Votes {
+		for _, e := range evaluations {
+			if e.JurorID == vote.JurorID && !e.Fallback {
+				list[i] = e.Position
+			}
+		}
+	}
+	return list
+}
+
+// finally is what each seat held when the discussion was over.
+func finally(r *jury.Result) []jury.Position {
+	list := make([]jury.Position, len(r.Phase3Judgment.Votes))
+	for i, vote := range r.Phase3Judgment.Votes {
+		if vote.Position != nil && !vote.Fallback {
+			list[i] = *vote.Position
+		}
+	}
+	return list
+}
+
+func (t *Tally) juror(id string) *JurorStats {
+	if t.jurors[id] == nil {
+		t.jurors[id] = &JurorStats{JurorID: id}
+	}
+	return t.jurors[id]
+}
+
+// act counts what one seat did.
+func (t *Tally) act(r *evidence.Record) error {
+	act, err := jury.ReadAct(r)
+	if err != nil {
+		return err
+	}
+	id := act.Actor
+	switch body := act.Body.(type) {
+	case *jury.Absent:
+		id = body.JurorID
+		t.juror(id).Absences++
+	case *jury.Evaluation:
+		t.answered(id, body.Fallback)
+	case *jury.Statement:
+		t.answered(id, body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback)
+	case *jury.Opinion:
+		t.answered(id, false)
+	default:
+		return nil
+	}
+	j := t.juror(id)
+	j.Asked++
+	effort, err := jury.ReadEffort(act.Origin.Metadata)
+	if err != nil {
+		return err
+	}
+	j.add(effort)
+	return nil
+}
+
+func (t *Tally) answered(id string, fallback bool) {
+	j := t.juror(id)
+	if fallback {
+		j.Fallbacks++
+	} else {
+		j.Answered++
+	}
+}
+
+func (j *JurorStats) add(e jury.Effort) {
+	if len(e.Attempts) == 0 {
+		return
+	}
+	latency := int64(0)
+	for _, a := range e.Attempts {
+		j.Attempts++
+		j.InputTokens += a.InputTokens
+		j.OutputTokens += a.OutputTokens
+		j.Cost += a.Cost
+		latency += a.Latency
+	}
+	j.latencies = append(j.latencies, latency)
+}
+
+// Stats sums up.
+func (t *Tally) Stats() *Stats {
+	s := t.stats
+	s.AfterPhase1, s.AfterDiscussion = agreement(t.phase1), agreement(t.talked)
+	s.Jurors = []JurorStats{}
+	for _, j := range t.jurors {
+		one := *j
+		if n := len(one.latencies); n > 0 {
+			sorted := slices.Sorted(slices.Values(one.latencies))
+			one.Latency = (sorted[(n-1)/2] + sorted[n/2]) / 2
+		}
+		one.latencies = nil
+		s.Jurors = append(s.Jurors, one)
+	}
+	slices.SortFunc(s.Jurors, func(a, b JurorStats) int { return cmp.Compare(a.JurorID, b.JurorID) })
+	return &s
+}
