@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,4 +96,42 @@ func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
 		return nil, fmt.Errorf("response of %s: a member is missing, empty or not in its one form", p.ActionType)
 	}
 	return body, nil
+}
+
+// ReadErasure reads an act that says which texts of a record were destroyed.
+func ReadErasure(p *Payload) (*ErasureBody, error) {
+	if p.ActionType != Erasure {
+		return nil, fmt.Errorf("%s is no erasure", p.ActionType)
+	}
+	body, err := ReadOperatorBody[ErasureBody](p)
+	if err != nil {
+		return nil, err
+	}
+	if err := body.check(); err != nil {
+		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+	}
+	if !slices.Equal(p.Saw, []Digest{body.Record}) {
+		return nil, &FieldError{Field: "saw", Reason: "of an erasure it names the record and nothing else"}
+	}
+	return body, nil
+}
+
+func (b *ErasureBody) check() error {
+	switch {
+	case b.Record.IsZero():
+		return errors.New("record: it names none")
+	case b.By == "" || b.Reason == "":
+		return errors.New("by and reason are not empty")
+	case len(b.Pointers) == 0:
+		return errors.New("pointers: it names none")
+	}
+	for i, pointer := range b.Pointers {
+		if _, _, err := splitPointer(pointer); err != nil {
+			return err
+		}
+		if i > 0 && b.Pointers[i-1] >= pointer {
+			return errors.New("pointers: not sorted, or one is there twice")
+		}
+	}
+	return nil
 }

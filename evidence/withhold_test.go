@@ -1,0 +1,160 @@
+package evidence
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPointer(t *testing.T) {
+	for text, want := range map[string]string{"prompt": "/prompt", "/prompt": "/prompt", "metadata/user_id": "/metadata/user_id",
+		"/metadata/a~1b": "/metadata/a~1b"} {
+		if got, err := Pointer(text); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "/", "//", "a~b", "/a/b/c", "/metadata/", "/a~2"} {
+		if _, err := Pointer(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// FuzzPointer: what is accepted points at one member, is the one way to write it, and is accepted as it comes out.
+func FuzzPointer(f *testing.F) {
+	for _, text := range []string{"prompt", "/metadata/user_id", "/metadata/a~1b~0", "", "//", "~"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		pointer, err := Pointer(text)
+		if err != nil {
+			return
+		}
+		if again, err := Pointer(pointer); again != pointer || err != nil {
+			t.Errorf("%q: %q, then %q, %v", text, pointer, again, err)
+		}
+		name, inner, err := splitPointer(pointer)
+		want := "/" + escape.Replace(name)
+		if inner != "" {
+			want += "/" + escape.Replace(inner)
+		}
+		if err != nil || pointer != want {
+			t.Errorf("%q: %q, %v, want %q", text, pointer, err, want)
+		}
+	})
+}
+
+func apartRecord(t *testing.T, apart ...string) *Record {
+	t.Helper()
+	d, err := ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+		"prompt":"p","response":"r","parameters":{},"context":"c","metadata":{"a":1,"b":2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := NewRecordID(d.Time(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: id, Apart: apart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestWithhold(t *testing.T) {
+	first, second := apartRecord(t, "/prompt", "/metadata/a"), apartRecord(t, "/prompt", "/context")
+	disclosures := first.Disclosures
+	got, err := Withhold([]*Record{first, second}, []string{"/prompt", "/prompt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Withheld{{first.Payload.RecordID, "/prompt", false}, {second.Payload.RecordID, "/prompt", false}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(first.Disclosures) != 1 || first.Disclosures[0].Pointer != "/metadata/a" || len(second.Disclosures) != 1 {
+		t.Errorf("left: %v, %v", first.Disclosures, second.Disclosures)
+	}
+	if len(disclosures) != 2 || disclosures[1].Pointer != "/prompt" {
+		t.Error("what somebody else holds was changed")
+	}
+	if got, err = Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, r := range []*Record{first, second} {
+		doc, err := r.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(doc); err != nil || again.CheckDisclosures() != nil {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestWithholdRefuses: a text that one of the records has for everybody to read is withheld from none.
+func TestWithholdRefuses(t *testing.T) {
+	first, second := apartRecord(t, "/prompt", "/metadata/a"), apartRecord(t, "/context", "/metadata/a")
+	for pointer, want := range map[string]string{"/prompt": second.Payload.RecordID + ": field /prompt: not sealed apart",
+		"/response": "field /response: not sealed apart", "/agent_id": "not sealed apart", "/metadata": "members of it may be",
+		"/metadata/b": "not sealed apart", "/tools_used": "no such member", "/metadata/c": "no such member", "/context/x": "", "x": "not a pointer"} {
+		_, err := Withhold([]*Record{first, second}, []string{"/metadata/a", pointer})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", pointer, err, want)
+		}
+		if strings.Contains(want, "not sealed apart") && !errors.Is(err, ErrNotApart) {
+			t.Errorf("%s: %v is not ErrNotApart", pointer, err)
+		}
+	}
+	if len(first.Disclosures) != 2 || len(second.Disclosures) != 2 {
+		t.Error("something was taken away")
+	}
+}
+
+func TestApartMembers(t *testing.T) {
+	want := []string{"/changes", "/context", "/modified_response", "/prompt", "/response", "/tools_used"}
+	if got := ApartMembers(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestReadErasure(t *testing.T) {
+	digest := DigestOf(nil)
+	read := func(b ErasureBody, saw ...Digest) error {
+		doc, err := EncodeOperatorBody(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadErasure(&Payload{ActionType: Erasure, Saw: saw, Response: doc})
+		return err
+	}
+	good := ErasureBody{By: "b", Pointers: []string{"/context", "/prompt"}, Reason: "r", Record: digest}
+	if err := read(good, digest); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*ErasureBody){
+		"nobody":      func(b *ErasureBody) { b.By = "" },
+		"no reason":   func(b *ErasureBody) { b.Reason = "" },
+		"no record":   func(b *ErasureBody) { b.Record = Digest{} },
+		"no pointer":  func(b *ErasureBody) { b.Pointers = nil },
+		"not sorted":  func(b *ErasureBody) { b.Pointers = []string{"/prompt", "/context"} },
+		"twice":       func(b *ErasureBody) { b.Pointers = []string{"/prompt", "/prompt"} },
+		"no pointers": func(b *ErasureBody) { b.Pointers = []string{"prompt"} },
+	} {
+		b := good
+		change(&b)
+		if read(b, b.Record) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if read(good) == nil || read(good, digest, DigestOf([]byte("x"))) == nil {
+		t.Error("saw is not looked at")
+	}
+	if _, err := ReadErasure(&Payload{ActionType: LateStamp}); err == nil {
+		t.Error("another act is read as an erasure")
+	}
+}
