@@ -33,6 +33,7 @@
 //
 //	atomicfile    files that are there whole or not at all
 //	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it, in files of mode 0600
+//	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation

@@ -37,6 +37,8 @@ var importRules = []importRule{
 
 	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},
 	{"jurat/internal/keyring", []string{"jurat/evidence", "jurat/internal/atomicfile", jsonLibrary}, "keys know no record"},
+	{"jurat/internal/vault", []string{"jurat/evidence", "jurat/internal/atomicfile", "jurat/internal/keyring", jsonLibrary},
+		"it keeps what opens commitments, and knows no log"},
 	{"jurat/internal/tsa", []string{"jurat/timestamp"}, "an authority is asked about an imprint, and told nothing else"},
 	{"jurat/internal/subject", []string{"jurat/evidence", jsonLibrary}, "the agent under trial is data"},
 	{"jurat/internal/juror", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", jsonLibrary},
@@ -53,7 +55,7 @@ var importRules = []importRule{
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
 		"a statement is built from what verification proved"},
 	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/internal/atomicfile",
-		"jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/tsa", jsonLibrary, logHashing},
+		"jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/tsa", "jurat/internal/vault", jsonLibrary, logHashing},
 		"it puts together what lives in a data folder"},
 	{"jurat/jurattest", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/internal/ledger",
 		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},

@@ -31,6 +31,12 @@ const (
 	DamagePublicFork   DamageKind = "published_contradicts"
 	DamageCheck        DamageKind = "check_failed"
 	DamageStore        DamageKind = "store"
+
+	DamageApartLost    DamageKind = "apart_lost"
+	DamageApartChanged DamageKind = "apart_changed"
+	DamageNotErased    DamageKind = "not_erased"
+	DamageErasing      DamageKind = "erasure_begun"
+	DamageOrphan       DamageKind = "apart_orphan"
 )
 
 var meanings = map[DamageKind]string{
@@ -59,10 +65,19 @@ var meanings = map[DamageKind]string{
 	DamagePublicFork:   "a checkpoint over another history was published: this is not the log that the public knows",
 	DamageCheck:        "the record is the one that was logged, and does not hold what it must",
 	DamageStore:        "the database complains",
+
+	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",
+	DamageApartChanged: "what is kept of a text that was sealed apart cannot be read, or is not what the record commits to",
+	DamageNotErased:    "an act says that this text was erased, and something of it is there: a backup brought it back, or a crash came first",
+	DamageErasing:      "an erasure was begun and is not finished",
+	DamageOrphan:       "it belongs to no record of the log: a crash left it, or a record that was being sealed meanwhile; it proves nothing and does no harm",
 }
 
 // Meaning says in a sentence what such a damage means.
 func (k DamageKind) Meaning() string { return meanings[k] }
+
+// Harmless reports whether the log is whole all the same.
+func (k DamageKind) Harmless() bool { return k == DamageOrphan }
 
 // Damage is one thing that is wrong with a log.
 type Damage struct {

@@ -71,6 +71,14 @@ type Published interface {
 	Store(ctx context.Context, checkpoint string) error
 }
 
+// A Keeper keeps what opens the members of records that are sealed apart.
+type Keeper interface {
+	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all.
+	Keep(record *evidence.Record) error
+	// Forget takes away what Keep has stored, because the record did not get into the log.
+	Forget(record *evidence.Record) error
+}
+
 // Config is what a Ledger works with.
 type Config struct {
 	Store     Store            // required; the Ledger closes it
@@ -78,6 +86,7 @@ type Config struct {
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
 	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
 	Published Published        // nil: none, and a store that went back in time passes for the present one
+	Apart     Keeper           // keeps what is sealed apart; nil: nobody does but the caller of Seal
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
 }

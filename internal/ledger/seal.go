@@ -20,7 +20,8 @@ const settleTime = 10 * time.Second
 // log. It returns when the record is durable. Without a token there is no record, and without a record no act.
 //
 // apart lists JSON pointers to members that are sealed apart: what opens them is in Record.Disclosures of the returned
-// record and is not in the log; whoever wants to disclose it later must keep it.
+// record and is not in the log. Config.Apart has it before the record is appended, so that no record is in the log
+// whose values were lost on the way.
 //
 // A draft that brings a record id can be sealed again after any error without becoming two records: the second time
 // the error is a *DuplicateError, if the first time it was stored.
@@ -49,11 +50,27 @@ func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 		return nil, err
 	}
 	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
-	if err := l.append(ctx, record); err != nil {
+	if err := l.keepAndAppend(ctx, record); err != nil {
 		return nil, err
 	}
 	// A crash from here on leaves a record of which the caller may not know. It is genuine, and is found by its id.
 	return record, nil
+}
+
+// keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between
+// the two leaves values of a record that never was, and so of nothing.
+func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record) error {
+	if l.cfg.Apart == nil || len(record.Payload.SealedApart) == 0 {
+		return l.append(ctx, record)
+	}
+	err := l.cfg.Apart.Keep(record)
+	if err == nil {
+		err = l.append(ctx, record)
+	}
+	if err != nil && !errors.Is(err, ErrUnknown) { // then it may be in the log
+		err = errors.Join(err, l.cfg.Apart.Forget(record))
+	}
+	return err
 }
 
 func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) error {

@@ -1,0 +1,93 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+)
+
+// keeper is a Keeper in memory that can fail, and that looks at the log whenever it is called.
+type keeper struct {
+	store  ledger.Store
+	kept   map[evidence.Digest][]evidence.Disclosure
+	early  []bool // of each call of Keep: whether the record was in the log already
+	broken error
+}
+
+func (k *keeper) Keep(r *evidence.Record) error {
+	_, err := k.store.ByDigest(context.Background(), r.Digest)
+	k.early = append(k.early, errors.Is(err, ledger.ErrNotFound))
+	k.kept[r.Digest] = r.Disclosures // a keeper may fail when it has half done it
+	return k.broken
+}
+
+func (k *keeper) Forget(r *evidence.Record) error {
+	delete(k.kept, r.Digest)
+	return nil
+}
+
+func keeping(t *testing.T, store ledger.Store) (*ledger.Ledger, *keeper) {
+	t.Helper()
+	k := &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}
+	c := config(store)
+	c.Apart = k
+	return must(ledger.Create(t.Context(), c)), k
+}
+
+func TestKeptBeforeAppended(t *testing.T) {
+	l, k := keeping(t, memory.New())
+	r := must(l.Seal(t.Context(), act(""), actor, []string{"/prompt", "/response"}))
+	if len(r.Disclosures) != 2 || !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 2 {
+		t.Errorf("disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
+	}
+	if seal(t, l, ""); len(k.early) != 1 {
+		t.Error("the keeper was called for a record that seals nothing apart")
+	}
+}
+
+// TestNothingAppendedThatIsNotKept: no record whose values were lost.
+func TestNothingAppendedThatIsNotKept(t *testing.T) {
+	l, k := keeping(t, memory.New())
+	k.broken = errFault
+	_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	wantError(t, err, errFault)
+	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
+		t.Errorf("%d records in the log, %v kept", size, k.kept)
+	}
+}
+
+// TestKeptAsTheLogHasIt fails the append: what did not get into the log is forgotten, and what may be in it is not.
+func TestKeptAsTheLogHasIt(t *testing.T) {
+	for _, f := range []faulty{{stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
+		t.Run(fmt.Sprintf("stored %v, blind %v", f.stored, f.blind), func(t *testing.T) {
+			f.Store = memory.New()
+			l, k := keeping(t, &f)
+			f.n = 1
+			_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+			if (err == nil) != (f.stored && !f.blind) {
+				t.Fatal(err)
+			}
+			if want := f.stored || f.blind; (len(k.kept) == 1) != want {
+				t.Errorf("kept %v, want that anything is: %v", k.kept, want)
+			}
+		})
+	}
+}
+
+// TestSealedApartAgain: of a draft that is sealed twice, the values in the log stay, and the others go.
+func TestSealedApartAgain(t *testing.T) {
+	l, k := keeping(t, memory.New())
+	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
+	r := must(l.Seal(t.Context(), draft, actor, []string{"/prompt"}))
+	_, err := l.Seal(t.Context(), draft, actor, []string{"/prompt"})
+	wantError(t, err, ledger.ErrDuplicate)
+	if len(k.kept) != 1 || len(k.kept[r.Digest]) != 1 {
+		t.Errorf("kept %v", k.kept)
+	}
+}

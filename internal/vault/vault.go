@@ -1,0 +1,276 @@
+// Package vault keeps what opens the members that are sealed apart, so that it can be disclosed later, or destroyed.
+//
+// Each value lies encrypted (AES-256-GCM, together with the salt of its commitment) under a key of its own. Values and
+// keys are in two folders:
+//
+//	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups and archives as you like
+//	apart-keys/3f/RECORD-MEMBER.key      its key, 32 bytes: keep it only where it can be destroyed
+//
+// so that destroying one key of 32 bytes erases the value from every copy. RECORD is the payload's digest in
+// hexadecimal, whose first byte names the folder, and MEMBER the beginning of the SHA-256 of the JSON pointer: nothing
+// that an actor wrote is part of a file name, and a record that is sealed twice, of which only one can get into the
+// log, has its values twice.
+//
+// An entry is whole before its record is appended. A crash before that leaves an entry of a record that is not in the
+// log: it proves nothing and harms nothing, but it is a text that somebody said, so fsck names it.
+package vault
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/keyring"
+)
+
+var (
+	// ErrNone says that nothing is kept of a member: it was destroyed or lost.
+	ErrNone = errors.New("its value is not kept here any more")
+	// ErrElsewhere says that the actor sealed the member apart before sending it: its value was never here.
+	ErrElsewhere = errors.New("its value was never here: the actor sealed it apart itself, and has it")
+	// ErrDamaged says that what is kept is not what was put there.
+	ErrDamaged = errors.New("its value is damaged or was tampered with")
+)
+
+// New returns the vault of a data folder. Its own folders are made when something is first kept.
+func New(dir string) *Vault { return &Vault{dir: filepath.Clean(dir)} }
+
+// A Vault is two folders in a data folder. It is safe for concurrent use, also by several processes.
+type Vault struct {
+	dir string
+
+	// After is told of each step of Destroy when it is done; nil: nobody is. Tests crash there.
+	After func(step string)
+
+	synced sync.Map // shards whose own names are durable, by path
+}
+
+const (
+	valuesFolder   = "apart/values"
+	keysFolder     = "apart-keys"
+	valueExtension = ".json"
+	keyExtension   = ".key"
+	keySize        = 32
+)
+
+// destroyed is what a key is overwritten with before its file is removed.
+var destroyed = make([]byte, keySize)
+
+// entry is a value as it is written.
+type entry struct {
+	Ciphertext []byte          `json:"ciphertext,omitempty"` // nonce, encrypted salt and value, tag; none: the value is elsewhere
+	Pointer    string          `json:"pointer"`
+	Record     evidence.Digest `json:"record"`
+}
+
+// Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
+// value is elsewhere, so that it does not pass for lost.
+func (v *Vault) Keep(record *evidence.Record) error {
+	for _, pointer := range record.Payload.SealedApart {
+		at := v.place(record.Digest, pointer)
+		e := entry{Pointer: pointer, Record: record.Digest}
+		i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
+		var key []byte
+		if i >= 0 {
+			key = make([]byte, keySize)
+			rand.Read(key) // never fails
+			var err error
+			if e.Ciphertext, err = seal(key, at, &record.Disclosures[i]); err != nil {
+				return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
+			}
+		}
+		if err := v.write(at, e, key); err != nil {
+			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
+		}
+	}
+	return nil
+}
+
+// write makes the two files. A crash between them leaves a value that nobody can read.
+func (v *Vault) write(at place, e entry, key []byte) error {
+	text, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := v.create(at.value, append(text, '\n')); err != nil || key == nil {
+		return err
+	}
+	return v.create(at.key, key)
+}
+
+// create makes a file for good: its name is durable, and so are those of its folders, which may be new.
+func (v *Vault) create(file string, text []byte) error {
+	if err := atomicfile.Create(file, text, 0o600); err != nil {
+		return err
+	}
+	shard := filepath.Dir(file)
+	if _, done := v.synced.Load(shard); done {
+		return nil
+	}
+	for folder := shard; folder != v.dir; {
+		folder = filepath.Dir(folder)
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	v.synced.Store(shard, true)
+	return nil
+}
+
+// Forget takes away what was kept for a record that did not get into the log.
+func (v *Vault) Forget(record *evidence.Record) error {
+	var errs []error
+	for _, pointer := range record.Payload.SealedApart {
+		errs = append(errs, v.Destroy(record.Digest, pointer))
+	}
+	return errors.Join(errs...)
+}
+
+// Open returns what opens a member of a record. Errors have ErrNone, ErrElsewhere or ErrDamaged in their chain where
+// that is the reason.
+func (v *Vault) Open(record evidence.Digest, pointer string) (evidence.Disclosure, error) {
+	at := v.place(record, pointer)
+	e, err := readEntry(at)
+	if err != nil {
+		return evidence.Disclosure{}, err
+	}
+	if len(e.Ciphertext) == 0 {
+		return evidence.Disclosure{}, ErrElsewhere
+	}
+	key, err := readKey(at.key)
+	if err != nil {
+		return evidence.Disclosure{}, err
+	}
+	d, err := open(key, at, e.Ciphertext)
+	if err != nil {
+		return evidence.Disclosure{}, fmt.Errorf("%s: %w: %w", at.value, ErrDamaged, err)
+	}
+	return d, nil
+}
+
+func readEntry(at place) (*entry, error) {
+	text, err := os.ReadFile(at.value)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(entry)
+	if err := json.Unmarshal(text, e, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", at.value, ErrDamaged, err)
+	}
+	if e.Record != at.record || e.Pointer != at.pointer {
+		return nil, fmt.Errorf("%s: %w: it is named for %s of %v, and holds %s of %v",
+			at.value, ErrDamaged, at.pointer, at.record, e.Pointer, e.Record)
+	}
+	return e, nil
+}
+
+// readKey reads a key. One that was overwritten is none: a crash kept its file from being removed.
+func readKey(file string) ([]byte, error) {
+	key, err := keyring.ReadPrivate(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNone
+	case err != nil:
+		return nil, err
+	case len(key) != keySize:
+		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", file, ErrDamaged, keySize, len(key))
+	case bytes.Equal(key, destroyed):
+		return nil, ErrNone
+	}
+	return key, nil
+}
+
+// Destroy makes a value unreadable for ever, here and in every copy of it. What is destroyed already stays so: it can be
+// called again after a crash at any step, each of which leaves less than the one before.
+func (v *Vault) Destroy(record evidence.Digest, pointer string) error {
+	at := v.place(record, pointer)
+	if err := overwrite(at.key); err != nil {
+		return fmt.Errorf("destroying %s: %w", at.key, err)
+	}
+	v.after("key overwritten")
+	if err := remove(at.key); err != nil {
+		return fmt.Errorf("destroying key: %w", err)
+	}
+	v.after("key removed")
+	// From here on what is left is noise.
+	if err := remove(at.value); err != nil {
+		return fmt.Errorf("removing value: %w", err)
+	}
+	v.after("value removed")
+	return nil
+}
+
+func (v *Vault) after(step string) {
+	if v.After != nil {
+		v.After(step)
+	}
+}
+
+// overwrite puts zeros into the place of a key. That the medium below keeps no older copy is nothing that a program can
+// bring about everywhere: see docs/design.md.
+func overwrite(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(destroyed, 0)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// remove takes a name away, durably. That it is gone already is as good.
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := syncFolder(filepath.Dir(file)) // again after a crash, which may have come before the first
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// A place is where a member of a record is kept.
+type place struct {
+	record     evidence.Digest
+	pointer    string
+	value, key string // files
+}
+
+func (v *Vault) place(record evidence.Digest, pointer string) place {
+	base := Name(record, pointer)
+	shard := base[:2]
+	return place{record: record, pointer: pointer,
+		value: filepath.Join(v.dir, valuesFolder, shard, base+valueExtension), key: filepath.Join(v.dir, keysFolder, shard, base+keyExtension)}
+}
+
+// Name is how the files of a member of a record are called, without what comes after the point.
+func Name(record evidence.Digest, pointer string) string {
+	member := sha256.Sum256([]byte(pointer))
+	return hex.EncodeToString(record[:]) + "-" + hex.EncodeToString(member[:8])
+}
