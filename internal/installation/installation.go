@@ -7,6 +7,10 @@
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
+//	apart/values/   what is sealed apart, encrypted
+//	apart/settings/ what is sealed apart of whom without being asked for
+//	apart/erasing/  erasures that are under way
+//	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
 package installation
 
 import (
@@ -24,6 +28,7 @@ import (
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/vault"
 	"jurat/verify"
 )
 
@@ -45,6 +50,9 @@ type Installation struct {
 	authority *authority
 	stampers  *stampers // the authority, and those outside
 	log       logKey
+	vault     *vault.Vault
+	now       func() time.Time
+	after     func(step string) // told of each step of an erasure when it is done; tests crash there
 }
 
 const (
@@ -158,6 +166,9 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		parts := []string{i.path(databaseFile), i.path(logKeyFile), i.path(checkpointFile)}
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", strings.Join(parts, ", "), err), config.Store.Close())
 	}
+	if err := i.finishErasures(ctx); err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
 	return i, nil
 }
 
@@ -166,7 +177,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	if err := checkParts(c.Dir); err != nil {
 		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, err)
 	}
-	i = &Installation{Dir: c.Dir}
+	i = &Installation{Dir: c.Dir, vault: vault.New(c.Dir), now: clock(c), after: func(string) {}}
 	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm,
 		PostQuantum: c.PostQuantum, Now: c.Now}); err != nil {
 		return nil, config, err
@@ -185,7 +196,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	if i.stampers, err = openStampers(c, i.authority); err != nil {
 		return nil, config, errors.Join(err, store.Close())
 	}
-	config.Stamper = i.stampers
+	config.Stamper, config.Apart = i.stampers, i.vault
 	return i, config, nil
 }
 
@@ -227,10 +238,22 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: checkRecord(trust)})
+	apart, err := newApartFsck(ctx, i, config.Store)
+	if err != nil {
+		return nil, 0, err
+	}
+	check := checkRecord(trust)
+	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record) error {
+		return errors.Join(apart.record(r), check(r))
+	}})
 	if err != nil {
 		return damages, 0, err
 	}
+	kept, err := apart.run(ctx)
+	if err != nil {
+		return damages, 0, err
+	}
+	damages = append(damages, kept...)
 	head, err := config.Store.Head(ctx)
 	return damages, head.Size, err
 }

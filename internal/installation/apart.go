@@ -1,0 +1,176 @@
+package installation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/vault"
+)
+
+// Disclose returns a copy of a record with what opens those of its members that are sealed apart: as far as that is
+// still kept here, and not at one of the withheld pointers.
+func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidence.Record, error) {
+	disclosed := new(*r)
+	disclosed.Disclosures = nil
+	for _, pointer := range r.Payload.SealedApart {
+		if slices.Contains(withheld, pointer) {
+			continue
+		}
+		d, err := i.vault.Open(r.Digest, pointer)
+		if errors.Is(err, vault.ErrNone) || errors.Is(err, vault.ErrElsewhere) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("disclosing %s of record %s: %w", pointer, r.Payload.RecordID, err)
+		}
+		disclosed.Disclosures = append(disclosed.Disclosures, d)
+	}
+	if err := disclosed.CheckDisclosures(); err != nil {
+		return nil, fmt.Errorf("disclosing record %s: %w", r.Payload.RecordID, err)
+	}
+	return disclosed, nil
+}
+
+// Apart lists what is to be sealed apart of a draft: the pointers given, which it must have, and those of its actor's
+// setting that it has. What the actor sealed apart itself stays as it is.
+func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
+	setting, err := ApartSettingOf(i.Dir, draft.Actor())
+	if err != nil {
+		return nil, err
+	}
+	apart := slices.Clone(pointers)
+	for _, pointer := range setting.Pointers {
+		if draft.Has(pointer) && !slices.Contains(draft.SealedApart, pointer) {
+			apart = append(apart, pointer)
+		}
+	}
+	slices.Sort(apart)
+	return slices.Compact(apart), nil
+}
+
+// An ApartSetting says which members of an actor's payloads are sealed apart without being asked for each time.
+type ApartSetting struct {
+	Actor    string   `json:"actor"`    // agent_id or reviewer_id
+	Pointers []string `json:"pointers"` // at least one, sorted
+}
+
+const apartSettingsFolder = "apart/settings"
+
+func (s *ApartSetting) check() error {
+	if err := evidence.CheckName(s.Actor); err != nil {
+		return fmt.Errorf("actor: %w", err)
+	}
+	if len(s.Pointers) == 0 {
+		return errors.New("pointers: there is none")
+	}
+	for n, pointer := range s.Pointers {
+		if !slices.Contains(evidence.ApartMembers(), pointer) && !evidence.InMetadata(pointer) {
+			return fmt.Errorf("pointers: %q is none of %v and /metadata/NAME", pointer, evidence.ApartMembers())
+		}
+		if n > 0 && s.Pointers[n-1] >= pointer {
+			return errors.New("pointers: not sorted, or one is there twice")
+		}
+	}
+	return nil
+}
+
+// apartSettingFile is named by digest, as actors choose their names. Each actor has a file of its own, so that of two
+// settings that are made at the same time none undoes the other.
+func apartSettingFile(dir, actor string) string {
+	sum := sha256.Sum256([]byte(actor))
+	return filepath.Join(dir, apartSettingsFolder, hex.EncodeToString(sum[:16])+".json")
+}
+
+// SetApart puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
+func SetApart(dir string, s ApartSetting) error {
+	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
+	if err := s.check(); err != nil {
+		return fmt.Errorf("setting what is sealed apart: %w", err)
+	}
+	text, err := json.Marshal(s, jsontext.WithIndent("  "))
+	if err != nil {
+		return fmt.Errorf("setting what is sealed apart: %w", err)
+	}
+	return atomicfile.Replace(apartSettingFile(dir, s.Actor), append(text, '\n'), 0o600)
+}
+
+// UnsetApart removes an actor's setting. What was sealed apart by it stays so.
+func UnsetApart(dir, actor string) error {
+	err := os.Remove(apartSettingFile(dir, actor))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no setting for %q", actor)
+	}
+	return err
+}
+
+// ApartSettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
+// should be sealed apart must not be sealed for everybody to read.
+func ApartSettingOf(dir, actor string) (ApartSetting, error) {
+	s, err := readApartSetting(apartSettingFile(dir, actor))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ApartSetting{Actor: actor}, nil
+	case err == nil && s.Actor != actor:
+		err = fmt.Errorf("reading %s: it is the setting of %q, not of %q", apartSettingFile(dir, actor), s.Actor, actor)
+	}
+	return s, err
+}
+
+func readApartSetting(file string) (s ApartSetting, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return s, err
+	}
+	if err = json.Unmarshal(text, &s, json.RejectUnknownMembers(true)); err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return ApartSetting{}, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return s, nil
+}
+
+// ApartSettings lists every setting, by actor.
+func ApartSettings(dir string) ([]ApartSetting, error) {
+	files, err := jsonFiles(filepath.Join(dir, apartSettingsFolder))
+	if err != nil {
+		return nil, err
+	}
+	var list []ApartSetting
+	for _, file := range files {
+		s, err := readApartSetting(file)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b ApartSetting) int { return strings.Compare(a.Actor, b.Actor) })
+	return list, nil
+}
+
+// jsonFiles lists the files of a folder that are whole: what a crash left half written has no such name.
+func jsonFiles(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var files []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".json" {
+			files = append(files, filepath.Join(folder, e.Name()))
+		}
+	}
+	return files, err
+}

@@ -1,0 +1,147 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/vault"
+)
+
+// An apartFsck holds the vault against the log: every text that is sealed apart is there and the right one, or an act
+// says that it was erased, and then nothing of it is there.
+type apartFsck struct {
+	installation *Installation
+	store        ledger.Store
+	from         int64 // size of the log when the examination began
+
+	members map[string]*member // by the name of their files
+	acts    map[string]string  // by the name of what they erased: record ids
+	found   []ledger.Damage
+}
+
+// A member is one that is sealed apart.
+type member struct {
+	id      string // of the record
+	pointer string
+	kept    error // why it cannot be disclosed; nil: it can
+}
+
+func newApartFsck(ctx context.Context, i *Installation, store ledger.Store) (*apartFsck, error) {
+	head, err := store.Head(ctx)
+	return &apartFsck{installation: i, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
+}
+
+// record takes in a record of the log.
+func (f *apartFsck) record(r *evidence.Record) error {
+	if r.Payload.ActionType == evidence.Erasure {
+		body, err := evidence.ReadErasure(&r.Payload)
+		if err != nil {
+			return err
+		}
+		for _, pointer := range body.Pointers {
+			f.acts[vault.Name(body.Record, pointer)] = r.Payload.RecordID
+		}
+	}
+	for _, pointer := range r.Payload.SealedApart {
+		f.members[vault.Name(r.Digest, pointer)] = &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(r, pointer)}
+	}
+	return nil
+}
+
+// holds says why a member of a record cannot be disclosed.
+func (i *Installation) holds(r *evidence.Record, pointer string) error {
+	d, err := i.vault.Open(r.Digest, pointer)
+	if err != nil {
+		return err
+	}
+	alone := new(*r)
+	alone.Disclosures = []evidence.Disclosure{d}
+	return alone.CheckDisclosures()
+}
+
+func (f *apartFsck) report(kind ledger.DamageKind, id, detail string) {
+	f.found = append(f.found, ledger.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
+}
+
+// run says what is wrong, when the whole log has been taken in.
+func (f *apartFsck) run(ctx context.Context) ([]ledger.Damage, error) {
+	if err := f.meanwhile(ctx); err != nil {
+		return nil, err
+	}
+	files := map[string]string{} // one for each name
+	err := f.installation.vault.List(func(file, name string) error {
+		if name == "" || f.members[name] == nil && f.acts[name] == "" {
+			f.report(ledger.DamageOrphan, "", file)
+			return nil
+		}
+		files[name] = file
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.members)) {
+		f.member(f.members[name], f.acts[name], files[name])
+	}
+	return f.found, f.intents(ctx)
+}
+
+func (f *apartFsck) member(m *member, act, file string) {
+	switch {
+	case act != "" && file != "":
+		f.report(ledger.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
+	case act != "" || m.kept == nil || errors.Is(m.kept, vault.ErrElsewhere):
+	case errors.Is(m.kept, vault.ErrNone):
+		f.report(ledger.DamageApartLost, m.id, m.pointer)
+	default:
+		f.report(ledger.DamageApartChanged, m.id, m.pointer+": "+m.kept.Error())
+	}
+}
+
+// meanwhile takes in what was appended while the log was examined: an erasure, say, of what was found to be gone.
+func (f *apartFsck) meanwhile(ctx context.Context) error {
+	const page = 32
+	for {
+		rows, err := f.store.Rows(ctx, f.from, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			r, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
+			if err != nil {
+				continue // which the next examination of the log names
+			}
+			if err := f.record(r); err != nil {
+				return err
+			}
+		}
+		f.from = rows[len(rows)-1].Index + 1
+	}
+}
+
+// intents names erasures that were begun.
+func (f *apartFsck) intents(ctx context.Context) error {
+	pending, err := readIntents(f.installation.Dir)
+	if err != nil {
+		return err
+	}
+	for _, in := range pending {
+		sealed := "nothing was erased yet: erase it again"
+		row, err := f.store.ByDigest(ctx, in.Record)
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			return err
+		}
+		if _, err := f.store.ByRecordID(ctx, in.Act); err == nil {
+			sealed = "its act is in the log: the next command that opens this installation finishes it"
+		} else if !errors.Is(err, ledger.ErrNotFound) {
+			return err
+		}
+		f.report(ledger.DamageErasing, row.RecordID, filepath.Base(intentFile(f.installation.Dir, in.Record))+": "+sealed)
+	}
+	return nil
+}

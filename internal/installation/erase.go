@@ -1,0 +1,291 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/vault"
+)
+
+// An ErasureOrder says what is to be destroyed, and why.
+type ErasureOrder struct {
+	RecordID      string
+	Pointers      []string // to members that are sealed apart
+	Reason, By    string   // as the act will say, for everybody to read
+	DespiteQuotes bool     // although the text stands elsewhere, too
+	Progress      func(done, total int64)
+}
+
+// Erased says what became of an order.
+type Erased struct {
+	Act      string            // record id of the act; "": there was nothing left to erase
+	Now      []string          // pointers of what was destroyed
+	Before   map[string]string // pointers of what had been destroyed before, and the act that says so; "": it has just been finished
+	TooShort []string          // pointers of texts that are too short to be looked for elsewhere
+	Quotes   []Quote           // where the text stands, too, and stays
+}
+
+// QuotedError says that a text stands elsewhere, so that erasing it here does not make it go away.
+type QuotedError struct{ Quotes []Quote }
+
+func (e *QuotedError) Error() string {
+	return fmt.Sprintf("the text stands in %d more places, which an erasure does not reach", len(e.Quotes))
+}
+
+// Erase destroys what opens members of a record that are sealed apart, so that nobody can ever read them again. The
+// record, and every proof that rests on it, stays.
+//
+// The order of steps is: the intent, durable; the act, sealed into the log; the keys; the values; the intent removed. A
+// crash after the first leaves an intent without an act: nothing was erased, and Erase goes on with it. A crash after
+// the act leaves an intent with an act: Open or Erase goes on with it. The act has the record id that the intent gives
+// it, and so is in the log once, however often and by however many processes it is tried.
+func (i *Installation) Erase(ctx context.Context, o ErasureOrder) (*Erased, error) {
+	done, err := i.erase(ctx, o)
+	if err != nil {
+		return done, fmt.Errorf("erasing of record %s: %w", o.RecordID, err)
+	}
+	return done, nil
+}
+
+func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, error) {
+	if strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
+		return nil, errors.New("an erasure has a reason, and somebody who decided it")
+	}
+	record, err := i.Ledger.Record(ctx, o.RecordID)
+	if err != nil {
+		return nil, err
+	}
+	pointers := slices.Compact(slices.Sorted(slices.Values(o.Pointers)))
+	if err := erasable(record, pointers); err != nil {
+		return nil, err
+	}
+	if err := i.Ledger.CanAppend(ctx); err != nil {
+		return nil, err
+	}
+	done := &Erased{Before: map[string]string{}}
+	if err := i.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
+		return nil, err
+	}
+	search := i.newSearch(record, pointers)
+	if err := search.values(done); err != nil {
+		return nil, err
+	}
+	if search.holds(o.Reason) || search.holds(o.By) {
+		return nil, errors.New("the reason holds the text itself, and would stand in the log for ever")
+	}
+	end, err := search.log(ctx, 0, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
+		return done, &QuotedError{Quotes: done.Quotes}
+	}
+	return done, i.carryOut(ctx, o, record, pointers, search, end, done)
+}
+
+// erasable refuses what no erasure can reach.
+func erasable(r *evidence.Record, pointers []string) error {
+	if len(pointers) == 0 {
+		return errors.New("no field is named")
+	}
+	for _, pointer := range pointers {
+		apart, err := r.IsApart(pointer)
+		if err != nil {
+			return err
+		}
+		if !apart {
+			return &evidence.FieldError{Field: pointer, Reason: "there is no such member"}
+		}
+	}
+	return nil
+}
+
+// carryOut erases what has not been erased yet.
+func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
+	left := slices.DeleteFunc(slices.Clone(pointers), func(p string) bool { return search.erased[p] != "" })
+	if len(left) > 0 {
+		id, err := evidence.NewRecordID(i.now(), nil)
+		if err != nil {
+			return err
+		}
+		in := intent{Act: id, By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest, Timestamp: evidence.FormatTime(i.now())}
+		if err := i.begin(ctx, in); err != nil {
+			return err
+		}
+		missing := i.allKept(record, left)
+		// Whoever finished since the search has left an act behind where the search ended, before destroying anything.
+		if _, err := search.log(ctx, end, nil); err != nil {
+			return i.drop(in, err)
+		}
+		if slices.ContainsFunc(left, func(p string) bool { return search.erased[p] != "" }) {
+			return i.drop(in, errors.New("somebody else has erased of it at the same time: try again"))
+		}
+		if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
+			return i.drop(in, &QuotedError{Quotes: done.Quotes})
+		}
+		if missing != nil {
+			return i.drop(in, missing)
+		}
+		err = i.seal(ctx, in)
+		if errors.Is(err, ledger.ErrUnknown) {
+			return fmt.Errorf("%w; run it again to go on", err)
+		}
+		if err != nil {
+			return i.drop(in, err)
+		}
+		if err := i.finish(in); err != nil {
+			return err
+		}
+		done.Act, done.Now = in.Act, left
+	}
+	for _, pointer := range pointers {
+		act := search.erased[pointer]
+		if act == "" {
+			continue
+		}
+		if err := i.vault.Destroy(record.Digest, pointer); err != nil { // a backup may have brought it back
+			return err
+		}
+		done.Before[pointer] = act
+	}
+	return nil
+}
+
+// allKept refuses to say that something was destroyed which was not there.
+func (i *Installation) allKept(r *evidence.Record, pointers []string) error {
+	for _, pointer := range pointers {
+		_, err := i.vault.Open(r.Digest, pointer)
+		if err != nil && !errors.Is(err, vault.ErrDamaged) { // what is damaged for us is not for whoever can repair it
+			return fmt.Errorf("field %s: %w", pointer, err)
+		}
+	}
+	return nil
+}
+
+// begin writes down what is about to happen, after what another process may have begun on the same record.
+func (i *Installation) begin(ctx context.Context, in intent) error {
+	if _, err := i.draftOf(in); err != nil {
+		return err
+	}
+	err := createIntent(i.Dir, in)
+	if errors.Is(err, errUnderWay) {
+		return fmt.Errorf("%w: try again", err)
+	}
+	i.after("intent written")
+	return err
+}
+
+// drop takes an intent back before its act is sealed.
+func (i *Installation) drop(in intent, why error) error {
+	return errors.Join(why, removeIntent(i.Dir, in.Record))
+}
+
+// seal puts the act into the log, unless it is there.
+func (i *Installation) seal(ctx context.Context, in intent) error {
+	draft, err := i.draftOf(in)
+	if err != nil {
+		return err
+	}
+	signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
+	if err != nil {
+		return err
+	}
+	_, err = i.Ledger.Seal(ctx, draft, signers, nil)
+	if errors.Is(err, ledger.ErrDuplicate) {
+		err = i.isAct(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	i.after("act sealed")
+	return nil
+}
+
+// operator is the name under which an installation's own acts stand.
+const operator = "operator"
+
+func (i *Installation) draftOf(in intent) (*evidence.Draft, error) {
+	response, err := evidence.EncodeOperatorBody(in.body())
+	if err != nil {
+		return nil, err
+	}
+	p := evidence.Payload{ActionType: evidence.Erasure, AgentID: operator, RecordID: in.Act, Timestamp: in.Timestamp,
+		Saw: []evidence.Digest{in.Record}, Response: response}
+	if _, err := evidence.ReadErasure(&p); err != nil {
+		return nil, err
+	}
+	return evidence.NewDraft(p)
+}
+
+// isAct checks that the record which has the id of an intent's act is that act. It returns an error with
+// ledger.ErrNotFound in its chain if there is none.
+func (i *Installation) isAct(ctx context.Context, in intent) error {
+	r, err := i.Ledger.Record(ctx, in.Act)
+	if err != nil {
+		return err
+	}
+	body, err := evidence.ReadErasure(&r.Payload)
+	if err != nil {
+		return fmt.Errorf("record %s, which is to be the act of erasure: %w", in.Act, err)
+	}
+	if body.Record != in.Record || !slices.Equal(body.Pointers, in.Pointers) {
+		return fmt.Errorf("record %s is the act of another erasure", in.Act)
+	}
+	return nil
+}
+
+// finish destroys what an act in the log says was destroyed. It can be called again after a crash anywhere in it.
+func (i *Installation) finish(in intent) error {
+	for _, pointer := range in.Pointers {
+		if err := i.vault.Destroy(in.Record, pointer); err != nil {
+			return err
+		}
+	}
+	i.after("values destroyed")
+	if err := removeIntent(i.Dir, in.Record); err != nil {
+		return err
+	}
+	i.after("intent removed")
+	return nil
+}
+
+// resume goes on with an erasure of this record that was begun and broken off.
+func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
+	in, err := readIntent(intentFile(i.Dir, r.Digest))
+	if in == nil || err != nil {
+		return err
+	}
+	if err := i.seal(ctx, *in); err != nil {
+		return err
+	}
+	for _, pointer := range in.Pointers {
+		done.Before[pointer] = ""
+	}
+	return i.finish(*in)
+}
+
+// finishErasures goes on with what was broken off after its act was sealed: the act says that it was done.
+func (i *Installation) finishErasures(ctx context.Context) error {
+	pending, err := readIntents(i.Dir)
+	if err != nil {
+		return err
+	}
+	for _, in := range pending {
+		err := i.isAct(ctx, in)
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue // under way in another process, or broken off before it took effect
+		}
+		if err == nil {
+			err = i.finish(in)
+		}
+		if err != nil {
+			return fmt.Errorf("finishing the erasure in %s: %w", intentFile(i.Dir, in.Record), err)
+		}
+	}
+	return nil
+}

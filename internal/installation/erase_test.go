@@ -1,0 +1,594 @@
+package installation_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/vault"
+	"jurat/verify"
+)
+
+const secret = "Hoang has a fracture of the left wrist"
+
+// note is what an agent says about somebody.
+func note() evidence.Payload {
+	return evidence.Payload{AgentID: "nurse", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
+		Prompt: jsontext.Value(`"` + secret + `"`), Response: jsontext.Value(`"Call the ward."`), Parameters: jsontext.Value(`{}`),
+		Metadata: jsontext.Value(`{"user":"u-1"}`)}
+}
+
+func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, apart ...string) *evidence.Record {
+	t.Helper()
+	d, err := evidence.NewDraft(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers, err := i.Keys.Signers(d.Role(), d.Actor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := i.Ledger.Seal(t.Context(), d, signers, apart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sealed is an installation with a record whose prompt and metadata are sealed apart.
+func sealed(t *testing.T) (installation.Config, *installation.Installation, *evidence.Record) {
+	t.Helper()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, c)
+	return c, i, sealApart(t, i, note(), "/prompt", "/metadata/user")
+}
+
+func order(r *evidence.Record, pointers ...string) installation.ErasureOrder {
+	return installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: pointers, Reason: "request", By: "Hana"}
+}
+
+// disclosed lists the members of a record that are still disclosed.
+func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) []string {
+	t.Helper()
+	with, err := i.Disclose(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pointers := []string{}
+	for _, d := range with.Disclosures {
+		pointers = append(pointers, d.Pointer)
+	}
+	return pointers
+}
+
+func wantDisclosed(t *testing.T, i *installation.Installation, r *evidence.Record, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), disclosed(t, i, r)); diff != "" {
+		t.Errorf("disclosed (-want +got):\n%s", diff)
+	}
+}
+
+// acts lists the acts of erasure in the log.
+func acts(t *testing.T, i *installation.Installation) []*evidence.ErasureBody {
+	t.Helper()
+	var list []*evidence.ErasureBody
+	for r, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Payload.ActionType != evidence.Erasure {
+			continue
+		}
+		body, err := evidence.ReadErasure(&r.Payload)
+		if err != nil || r.Payload.Actor() != "operator" {
+			t.Errorf("act of %q: %v", r.Payload.Actor(), err)
+		}
+		list = append(list, body)
+	}
+	return list
+}
+
+func wantActs(t *testing.T, i *installation.Installation, want ...*evidence.ErasureBody) {
+	t.Helper()
+	if diff := cmp.Diff(want, acts(t, i)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+}
+
+func body(r *evidence.Record, pointers ...string) *evidence.ErasureBody {
+	return &evidence.ErasureBody{By: "Hana", Pointers: pointers, Reason: "request", Record: r.Digest}
+}
+
+func wantKinds(t *testing.T, c installation.Config, want ...ledger.DamageKind) []ledger.Damage {
+	t.Helper()
+	damages, _, err := installation.Fsck(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []ledger.DamageKind
+	for _, d := range damages {
+		got = append(got, d.Kind)
+		if d.Kind.Meaning() == "" {
+			t.Errorf("%s means nothing", d.Kind)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("damages (-want +got):\n%s\n%v", diff, damages)
+	}
+	return damages
+}
+
+// wantProved verifies a record and a case file of its log, as it is disclosed now.
+func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) {
+	t.Helper()
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := i.Disclose(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := i.Ledger.ProveOne(t.Context(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := verify.Record(one, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
+		t.Errorf("record %s: %+v", report.Outcome, report.Details)
+	}
+	all := []*evidence.Record{with}
+	for other, err := range i.Ledger.Records(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, other)
+	}
+	bundle, err := i.Ledger.Prove(t.Context(), all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := bundle.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := verify.File(doc, verify.Options{Trust: trust})
+	if err != nil || report.Outcome != verify.Proved {
+		t.Errorf("bundle: %v, %+v", err, report)
+	}
+}
+
+func TestErase(t *testing.T) {
+	c, i, r := sealed(t)
+	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+	wantProved(t, i, r)
+	done, err := i.Erase(t.Context(), order(r, "/prompt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	act, err := i.Ledger.Record(t.Context(), done.Act)
+	if err != nil || act.Payload.ActionType != evidence.Erasure || !slices.Equal(done.Now, []string{"/prompt"}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantDisclosed(t, i, r, "/metadata/user")
+	wantProved(t, i, r)
+	wantActs(t, i, body(r, "/prompt"))
+	wantKinds(t, c)
+	for range 2 { // again, with another field, and again
+		if _, err := i.Erase(t.Context(), order(r, "/prompt", "/metadata/user")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantDisclosed(t, i, r)
+	wantProved(t, i, r)
+	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
+	wantKinds(t, c)
+	if err := filepath.WalkDir(c.Dir, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(file, "apart") {
+			t.Errorf("%s is left", file)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEraseRefuses(t *testing.T) {
+	c, i, r := sealed(t)
+	by := sealApart(t, i, evidence.Payload{AgentID: "own", RequestID: "r-2", Timestamp: "2026-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
+		Prompt:   jsontext.Value(`"hmac-sha256:` + strings.Repeat("0", 64) + `"`),
+		Response: jsontext.Value(`"x"`), Parameters: jsontext.Value(`{}`), SealedApart: []string{"/prompt"}})
+	tests := map[string]struct {
+		order installation.ErasureOrder
+		want  error
+		says  string
+	}{
+		"a field that is not sealed apart": {order(r, "/response"), evidence.ErrNotApart, "field /response"},
+		"one of two":                       {order(r, "/prompt", "/response"), evidence.ErrNotApart, "field /response"},
+		"a field that is not there":        {order(r, "/context"), nil, "there is no such member"},
+		"no field":                         {order(r), nil, "no field"},
+		"what is elsewhere":                {order(by, "/prompt"), vault.ErrElsewhere, "field /prompt"},
+		"no such record":                   {installation.ErasureOrder{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
+		"no reason":                        {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
+		"the text as the reason": {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
+			nil, "the reason holds the text"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := i.Erase(t.Context(), tt.order)
+			if err == nil || !strings.Contains(err.Error(), tt.says) || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v that says %q", err, tt.want, tt.says)
+			}
+		})
+	}
+	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+	wantActs(t, i)
+	wantKinds(t, c)
+}
+
+// TestEraseNamesQuotes: where the text stands elsewhere it is named, and nothing is erased without more ado.
+func TestEraseNamesQuotes(t *testing.T) {
+	c, i, r := sealed(t)
+	say := func(change func(*evidence.Payload), apart ...string) *evidence.Record {
+		p := note()
+		p.Prompt, p.Metadata = jsontext.Value(`"What now?"`), nil
+		change(&p)
+		return sealApart(t, i, p, apart...)
+	}
+	plain := say(func(p *evidence.Payload) { p.Response = jsontext.Value(`{"parts":["so: ` + secret + `!"]}`) })
+	escaped := say(func(p *evidence.Payload) {
+		p.Context = jsontext.Value(`"` + strings.Replace(secret, "H", `\u0048`, 1) + `"`)
+	})
+	kept := say(func(p *evidence.Payload) { p.Prompt = jsontext.Value(`["` + secret + `"]`) }, "/prompt")
+	part := say(func(p *evidence.Payload) { p.Response = jsontext.Value(`{"quote":"fracture of the left"}`) })
+	name := say(func(p *evidence.Payload) { p.Metadata = jsontext.Value(`{"` + secret + `":1}`) })
+	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"the left"`) }) // too short for a quotation
+	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"HOANG HAS A FRACTURE"`) })
+
+	done, err := i.Erase(t.Context(), order(r, "/prompt"))
+	var quoted *installation.QuotedError
+	if !errors.As(err, &quoted) {
+		t.Fatalf("%v, want a QuotedError", err)
+	}
+	want := []string{plain.Payload.RecordID + " /response", escaped.Payload.RecordID + " /context", kept.Payload.RecordID + " /prompt",
+		part.Payload.RecordID + " /response part", name.Payload.RecordID + " /metadata"}
+	var got []string
+	for _, q := range quoted.Quotes {
+		text := q.RecordID + " " + q.Member
+		if q.Part {
+			text += " part"
+		}
+		got = append(got, text)
+		if q.Actor != "nurse" || q.Role != evidence.RoleAgent || q.Reason != "" {
+			t.Errorf("%+v", q)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("quotes (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(done.Quotes, quoted.Quotes) {
+		t.Errorf("%+v", done)
+	}
+	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+	wantActs(t, i)
+
+	o := order(r, "/prompt")
+	o.DespiteQuotes = true
+	if done, err = i.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	wantDisclosed(t, i, r, "/metadata/user")
+	wantDisclosed(t, i, kept, "/prompt")
+	wantKinds(t, c)
+}
+
+func TestEraseSaysWhatIsTooShort(t *testing.T) {
+	_, i, r := sealed(t)
+	done, err := i.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
+	if err != nil || !slices.Equal(done.TooShort, []string{"/metadata/user"}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestEraseWhatIsDamaged: what cannot be read cannot be looked for, and can be erased all the same.
+func TestEraseWhatIsDamaged(t *testing.T) {
+	c, i, r := sealed(t)
+	flip(t, filepath.Join(c.Dir, "apart-keys", "*", vault.Name(r.Digest, "/prompt")+".key"))
+	if _, err := i.Disclose(r, nil); !errors.Is(err, vault.ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+	if with, err := i.Disclose(r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
+		t.Errorf("%v: what is withheld need not be whole", err)
+	}
+	wantKinds(t, c, ledger.DamageApartChanged)
+	var quoted *installation.QuotedError
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
+		t.Errorf("%v, want that it cannot be looked for", err)
+	}
+	o := order(r, "/prompt")
+	o.DespiteQuotes = true
+	if _, err := i.Erase(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	wantKinds(t, c)
+}
+
+// flip changes a bit of the one file that a pattern names.
+func flip(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(files[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// crash runs something that is to crash after a step, and reports whether it did.
+func crash(i *installation.Installation, n int, do func()) (crashed bool) {
+	i.After(func(string) {
+		if n--; n == 0 {
+			panic("crash")
+		}
+	})
+	defer func() { crashed = recover() != nil }()
+	do()
+	return
+}
+
+// TestEraseCrashes crashes after every step in turn. Before the act nothing is erased; after it the next that opens the
+// installation finishes, whoever it is. The act is there once.
+func TestEraseCrashes(t *testing.T) {
+	for _, next := range []string{"open", "erase", "erase at once"} {
+		for n := 1; ; n++ {
+			c, i, r := sealed(t)
+			crashed := crash(i, n, func() { i.Erase(t.Context(), order(r, "/metadata/user", "/prompt")) })
+			i.After(func(string) {})
+			t.Run(fmt.Sprintf("%s after step %d", next, n), func(t *testing.T) {
+				sealed := len(acts(t, i)) > 0
+				if !sealed {
+					wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+				}
+				if next != "erase at once" {
+					i = open(t, c)
+				}
+				if next == "open" && !sealed {
+					wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+					wantKinds(t, c, ledger.DamageErasing)
+				}
+				if next != "open" || !sealed {
+					if _, err := i.Erase(t.Context(), order(r, "/metadata/user", "/prompt")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wantDisclosed(t, i, r)
+				wantActs(t, i, body(r, "/metadata/user", "/prompt"))
+				wantProved(t, i, r)
+				wantKinds(t, c)
+				if left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing")); err != nil || len(left) > 0 {
+					t.Errorf("%v are left, %v", left, err)
+				}
+			})
+			if !crashed {
+				if n < 10 {
+					t.Errorf("there were only %d steps to crash after", n-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestEraseConcurrently: however many erase the same, there is one act.
+func TestEraseConcurrently(t *testing.T) {
+	c, i, r := sealed(t)
+	others := []*installation.Installation{i, i, open(t, c), open(t, c)}
+	var wg sync.WaitGroup
+	for _, other := range others {
+		wg.Go(func() {
+			for range 20 { // who comes second may be told to try again
+				if _, err := other.Erase(t.Context(), order(r, "/prompt")); err == nil {
+					return
+				} else if !strings.Contains(err.Error(), "try again") {
+					t.Error(err)
+					return
+				}
+			}
+			t.Error("told to try again, again and again")
+		})
+	}
+	wg.Wait()
+	wantDisclosed(t, i, r, "/metadata/user")
+	wantActs(t, i, body(r, "/prompt"))
+	wantKinds(t, c)
+}
+
+func TestFsckOfWhatIsApart(t *testing.T) {
+	pattern := func(c installation.Config, kind string, r *evidence.Record, pointer string) string {
+		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", vault.Name(r.Digest, pointer)+".*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		return files[0]
+	}
+	remove := func(t *testing.T, file string) {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		damage func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record)
+		want   []ledger.DamageKind
+	}{
+		"a lost key": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
+			remove(t, pattern(c, "apart-keys", r, "/prompt"))
+		}, []ledger.DamageKind{ledger.DamageApartLost}},
+		"a lost value": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
+			remove(t, pattern(c, "apart/values", r, "/prompt"))
+		}, []ledger.DamageKind{ledger.DamageApartLost}},
+		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
+			if err := os.RemoveAll(filepath.Join(c.Dir, "apart-keys")); err != nil {
+				t.Fatal(err)
+			}
+		}, []ledger.DamageKind{ledger.DamageApartLost, ledger.DamageApartLost}},
+		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
+			remove(t, pattern(c, "apart/values", r, "/prompt"))
+			remove(t, pattern(c, "apart-keys", r, "/prompt"))
+			other := new(*r)
+			other.Payload.SealedApart = []string{"/prompt"}
+			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
+			if err := i.Keep(other); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := i.Disclose(r, nil); !errors.Is(err, evidence.ErrDisclosure) {
+				t.Errorf("disclosed: %v", err)
+			}
+		}, []ledger.DamageKind{ledger.DamageApartChanged}},
+		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
+			value, err := os.ReadFile(pattern(c, "apart/values", r, "/prompt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := pattern(c, "apart/values", r, "/prompt")
+			if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, value, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []ledger.DamageKind{ledger.DamageNotErased}},
+		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
+			other := new(*r)
+			other.Digest = evidence.DigestOf(nil)
+			if err := i.Keep(other); err != nil {
+				t.Fatal(err)
+			}
+		}, []ledger.DamageKind{ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, i, r := sealed(t)
+			wantKinds(t, c)
+			tt.damage(t, c, i, r)
+			for _, d := range wantKinds(t, c, tt.want...) {
+				if d.Kind.Harmless() != (d.Kind == ledger.DamageOrphan) {
+					t.Errorf("%s harmless: %v", d.Kind, d.Kind.Harmless())
+				}
+			}
+		})
+	}
+}
+
+// TestErasedAgain: what a backup brought back goes again, without a second act.
+func TestErasedAgain(t *testing.T) {
+	c, i, r := sealed(t)
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Fatal(err)
+	}
+	back := new(*r)
+	back.Payload.SealedApart = []string{"/prompt"}
+	if err := i.Keep(back); err != nil {
+		t.Fatal(err)
+	}
+	done, err := i.Erase(t.Context(), order(r, "/prompt"))
+	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantDisclosed(t, i, r, "/metadata/user")
+	wantActs(t, i, body(r, "/prompt"))
+	wantKinds(t, c)
+}
+
+func TestApartSettings(t *testing.T) {
+	c, i, _ := sealed(t)
+	if err := installation.SetApart(c.Dir, installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
+		t.Fatal(err)
+	}
+	p := note()
+	p.AgentID = "../nurse"
+	d, err := evidence.NewDraft(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := i.Apart(d, []string{"/response"}); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := i.Apart(draft(t), nil); err != nil || len(got) != 0 {
+		t.Errorf("of another actor: %v, %v", got, err)
+	}
+	for _, bad := range []installation.ApartSetting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
+		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
+		if err := installation.SetApart(c.Dir, bad); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(c.Dir, "apart", "settings", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for _, text := range []string{"", "{}", `{"actor":"../nurse","pointers":[]}`, `{"actor":"../nurse","pointers":["/prompt","/prompt"]}`,
+		`{"actor":"../nurse","pointers":["/prompt"],"x":1}`, `{"actor":"other","pointers":["/prompt"]}`} {
+		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// What should be sealed apart must not be sealed as it is because a setting cannot be read.
+		if _, err := i.Apart(d, nil); err == nil || !strings.Contains(err.Error(), files[0]) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestModesOfWhatIsApart(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes there")
+	}
+	c, i, r := sealed(t)
+	if err := installation.SetApart(c.Dir, installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+		t.Fatal(err)
+	}
+	crash(i, 1, func() { i.Erase(t.Context(), order(r, "/prompt")) })
+	seen := 0
+	for name := range tree(t, c.Dir) {
+		info, err := os.Stat(filepath.Join(c.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(name, "apart") {
+			continue
+		}
+		seen++
+		want := fs.FileMode(0o600)
+		if info.IsDir() {
+			want = 0o700
+		}
+		if mode := info.Mode().Perm(); mode != want {
+			t.Errorf("%s has mode %04o, want %04o", name, mode, want)
+		}
+	}
+	if seen < 12 {
+		t.Errorf("only %d files and folders", seen)
+	}
+}

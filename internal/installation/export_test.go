@@ -1,0 +1,11 @@
+package installation
+
+import "jurat/evidence"
+
+// After has a test told of each step of an erasure when it is done.
+func (i *Installation) After(told func(step string)) {
+	i.after, i.vault.After = told, told
+}
+
+// Keep puts what a record discloses where it is kept, as if the record had been sealed here.
+func (i *Installation) Keep(r *evidence.Record) error { return i.vault.Keep(r) }

@@ -1,0 +1,187 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/vault"
+)
+
+const (
+	// leastText is how many characters a text has at least that is looked for: a shorter one stands everywhere.
+	leastText = 8
+	// leastQuote is how many characters a text has at least that counts as a quotation if it stands in the one looked for.
+	leastQuote = 16
+)
+
+// A Quote is a place where a text stands that is to be erased, or a part of it, and that the erasure does not reach.
+type Quote struct {
+	RecordID string
+	Action   evidence.ActionType
+	Role     evidence.Role
+	Actor    string
+	Member   string // pointer to the member of the payload
+	Part     bool   // it is a part of the text
+	Reason   string // why it cannot be said whether the text stands there; "": it does
+}
+
+// A search looks through the log for texts that are to be erased, and for acts that say that they were.
+type search struct {
+	installation *Installation
+	record       *evidence.Record
+	pointers     []string
+	texts        []string          // trimmed
+	erased       map[string]string // of the record: pointers that were erased, and the act that says so
+	quotes       []Quote
+}
+
+func (i *Installation) newSearch(r *evidence.Record, pointers []string) *search {
+	return &search{installation: i, record: r, pointers: pointers, erased: map[string]string{}}
+}
+
+// values reads the texts that are to be looked for. Of what is gone already there is nothing to look for.
+func (s *search) values(done *Erased) error {
+	for _, pointer := range s.pointers {
+		d, err := s.installation.vault.Open(s.record.Digest, pointer)
+		switch {
+		case errors.Is(err, vault.ErrNone):
+			continue
+		case errors.Is(err, vault.ErrDamaged):
+			s.add(s.record, Quote{Member: pointer, Reason: fmt.Sprintf("the text cannot be read, so it cannot be looked for anywhere: %v", err)})
+			continue
+		case err != nil:
+			return fmt.Errorf("field %s: %w", pointer, err)
+		}
+		before := len(s.texts)
+		for text := range stringsIn(d.Value) {
+			if text = strings.TrimSpace(text); utf8.RuneCountInString(text) >= leastText && !slices.Contains(s.texts, text) {
+				s.texts = append(s.texts, text)
+			}
+		}
+		if len(s.texts) == before {
+			done.TooShort = append(done.TooShort, pointer)
+		}
+	}
+	return nil
+}
+
+// log reads the log from an index on, and returns where it ended.
+func (s *search) log(ctx context.Context, from int64, progress func(done, total int64)) (int64, error) {
+	total, err := s.installation.Ledger.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	at := from
+	for r, err := range s.installation.Ledger.Records(ctx, from) {
+		if err != nil {
+			return at, err
+		}
+		if err := s.look(r); err != nil {
+			return at, err
+		}
+		if at++; progress != nil {
+			progress(at, max(at, total))
+		}
+	}
+	return at, nil
+}
+
+func (s *search) look(r *evidence.Record) error {
+	if r.Payload.ActionType == evidence.Erasure {
+		body, err := evidence.ReadErasure(&r.Payload)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		for _, pointer := range body.Pointers {
+			if body.Record == s.record.Digest && s.erased[pointer] == "" {
+				s.erased[pointer] = r.Payload.RecordID
+			}
+		}
+	}
+	if len(s.texts) == 0 {
+		return nil
+	}
+	members, err := r.Members()
+	if err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	for name, value := range members {
+		s.member(r, "/"+name, value, said(name))
+	}
+	for _, pointer := range r.Payload.SealedApart {
+		if r.Digest == s.record.Digest && slices.Contains(s.pointers, pointer) {
+			continue
+		}
+		d, err := s.installation.vault.Open(r.Digest, pointer)
+		switch {
+		case err == nil:
+			s.member(r, pointer, d.Value, true)
+		case !errors.Is(err, vault.ErrNone) && !errors.Is(err, vault.ErrElsewhere):
+			s.add(r, Quote{Member: pointer, Reason: err.Error()})
+		}
+	}
+	return nil
+}
+
+// said reports whether a member holds what somebody said, in which parts of a text count, too: in the others names
+// would, which stand in every text about whoever bears them.
+func said(name string) bool {
+	return slices.Contains([]string{"prompt", "context", "response", "tools_used", "metadata", "modified_response", "changes"}, name)
+}
+
+func (s *search) member(r *evidence.Record, pointer string, value jsontext.Value, parts bool) {
+	part := false
+	for text := range stringsIn(value) {
+		if s.holds(text) {
+			s.add(r, Quote{Member: pointer})
+			return
+		}
+		part = part || parts && s.isPart(text)
+	}
+	if part {
+		s.add(r, Quote{Member: pointer, Part: true})
+	}
+}
+
+// holds reports whether a text has one of those looked for in it.
+func (s *search) holds(text string) bool {
+	return slices.ContainsFunc(s.texts, func(t string) bool { return strings.Contains(text, t) })
+}
+
+// isPart reports whether a text is a part of one of those looked for.
+func (s *search) isPart(text string) bool {
+	text = strings.TrimSpace(text)
+	return utf8.RuneCountInString(text) >= leastQuote &&
+		slices.ContainsFunc(s.texts, func(t string) bool { return strings.Contains(t, text) })
+}
+
+func (s *search) add(r *evidence.Record, q Quote) {
+	p := &r.Payload
+	q.RecordID, q.Action, q.Role, q.Actor = p.RecordID, p.ActionType, p.Role(), p.Actor()
+	if !slices.Contains(s.quotes, q) {
+		s.quotes = append(s.quotes, q)
+	}
+}
+
+// stringsIn iterates over the strings of a JSON value, whatever their escapes, the names of members included.
+func stringsIn(value jsontext.Value) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		dec := jsontext.NewDecoder(strings.NewReader(string(value)))
+		for {
+			token, err := dec.ReadToken()
+			if err != nil {
+				return // the end: values of a record are well-formed
+			}
+			if token.Kind() == '"' && !yield(token.String()) {
+				return
+			}
+		}
+	}
+}
