@@ -28,6 +28,13 @@ func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
 	return said{withheld: true}
 }
 
+// Said returns the value of the member at a pointer, whose value in the payload is given. Where the member is sealed
+// apart, it is what a right disclosure shows; without one it is withheld.
+func Said(r *evidence.Record, pointer string, value jsontext.Value) (disclosed jsontext.Value, withheld bool) {
+	s := saidIn(r, pointer, value)
+	return s.value, s.withheld
+}
+
 func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }
 
 func modified(r *evidence.Record) said {

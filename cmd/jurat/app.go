@@ -31,6 +31,9 @@ type app struct {
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them."`
+	Apart   apartCmd   `cmd:"" help:"What is sealed apart of whom, so that it can be withheld or erased."`
+	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
+	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`

@@ -61,6 +61,7 @@ func (c *explainCmd) Run(io stdio) error {
 		p.text("", paragraph)
 		p.line("")
 	}
+	p.apart("", records)
 	p.timeline(records, r)
 	return p.err
 }

@@ -141,18 +141,8 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err
 
 // openRecords opens a record file or a bundle file.
 func openRecords(doc []byte) ([]*evidence.Record, error) {
-	if evidence.IsBundle(doc) {
-		b, err := evidence.ParseBundle(doc)
-		if err != nil {
-			return nil, err
-		}
-		return b.Records, nil
-	}
-	r, err := evidence.Open(doc)
-	if err != nil {
-		return nil, err
-	}
-	return []*evidence.Record{r}, nil
+	_, records, err := openFile(doc)
+	return records, err
 }
 
 // exportRecord writes one record's folder and returns the commands that check it there.

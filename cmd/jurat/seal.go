@@ -11,6 +11,7 @@ import (
 type sealCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
 	keyFlags
+	Apart []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
 }
 
 // Help is shown by 'jurat seal --help'.
@@ -24,6 +25,12 @@ trust file then says that neither key signs alone.
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
            "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json
+
+With --apart the text of a field is sealed apart: what is signed has a commitment to it in its place, so that the text can
+later be withheld from one reader ('jurat redact', 'jurat log prove --withhold') or erased for ever ('jurat erase') while
+every proof stands. This cannot be added to a record later. 'jurat apart set' does it for every payload of an actor.
+
+    jurat seal payload.json --apart prompt --apart /metadata/user_id
 
 A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
 so that the review is bound to what the record says.`
@@ -43,7 +50,15 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(fmt.Errorf("refusing payload: field action_type: %s is for the %s of a trial", draft.ActionType, role),
 			"acts of a trial are sealed by 'jurat trial' alone")
 	}
+	pointers, err := readPointers("--apart", c.Apart)
+	if err != nil {
+		return err
+	}
 	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
+		apart, err := i.Apart(draft, pointers)
+		if err != nil {
+			return err
+		}
 		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
 		if err != nil {
 			return err
@@ -56,7 +71,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
 				draft.ActionType, draft.OriginalResponseID)
 		}
-		sealed, err := i.Ledger.Seal(ctx, draft, signers, nil)
+		sealed, err := i.Ledger.Seal(ctx, draft, signers, apart)
 		if err != nil {
 			return err
 		}

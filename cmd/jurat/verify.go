@@ -88,7 +88,7 @@ func (c *verifyCmd) one(io stdio, file string, o verify.Options) (exitCode, erro
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := c.print(io, file, r); err != nil {
+	if err := c.print(io, file, doc, r); err != nil {
 		return 0, err
 	}
 	switch r.Outcome {
@@ -100,7 +100,7 @@ func (c *verifyCmd) one(io stdio, file string, o verify.Options) (exitCode, erro
 	return exitUndecided, nil
 }
 
-func (c *verifyCmd) print(io stdio, file string, r *verify.Report) error {
+func (c *verifyCmd) print(io stdio, file string, doc []byte, r *verify.Report) error {
 	if c.JSON {
 		doc, err := r.Marshal()
 		if err != nil {
@@ -117,6 +117,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report) error {
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))
 		p.others(r, f)
+	}
+	if records, err := openRecords(doc); err == nil { // otherwise the report has said so
+		p.apart("  ", records)
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))

@@ -43,7 +43,7 @@ type writer struct {
 
 func (w *writer) record(r *evidence.Record) []string {
 	paragraphs := []string{w.join(w.who(r), w.when(r), w.sealing(r))}
-	if under := w.under(&r.Payload); under != "" {
+	if under := w.under(r); under != "" {
 		paragraphs = append(paragraphs, under)
 	}
 	return append(paragraphs, w.check.with("record", r.Payload.RecordID, "digest", r.Digest))
@@ -106,18 +106,19 @@ func (w *writer) sealing(r *evidence.Record) string {
 	return w.join(w.sealed.with("algorithms", strings.Join(algorithms, ", ")), place)
 }
 
-// under names what the output was produced under, as the record has it.
-func (w *writer) under(p *evidence.Payload) string {
-	parameters, context := parameters(p.Parameters), ""
+// under names what the output was produced under, as the record has it, or as the file discloses it and the record
+// commits to it.
+func (w *writer) under(r *evidence.Record) string {
+	said, withheld := verify.Said(r, "/context", r.Payload.Context)
+	parameters, context := parameters(r.Payload.Parameters), ""
 	if parameters != "" {
 		parameters = w.configuration.with("parameters", parameters)
 	}
 	switch {
-	case len(p.Context) == 0:
-	case slices.Contains(p.SealedApart, "/context"):
+	case withheld:
 		context = string(w.contextApart)
-	default:
-		context = w.context.with("context", quoted(p.Context))
+	case len(said) > 0:
+		context = w.context.with("context", quoted(said))
 	}
 	return w.join(parameters, context)
 }

@@ -159,17 +159,31 @@ func TestStatementOnSealedApart(t *testing.T) {
 	eachLang(t, func(t *testing.T, lang incident.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
+		if strings.Contains(text, "hmac-sha256") || !strings.Contains(text, "Snow on the passes.") {
+			t.Errorf("does not show what is disclosed, as it is:\n%s", text)
+		}
+	})
+
+	disclosed := r.Disclosures
+	r.Disclosures = nil
+	eachLang(t, func(t *testing.T, lang incident.Lang) {
+		text := statementIn(lang, r, h.Options(t))
+		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		says(t, lang, text, "the context was: sealed apart")
 		if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
 			t.Errorf("shows the commitment or what it hides:\n%s", text)
 		}
 	})
 
+	r.Disclosures = disclosed
 	r.Disclosures[0].Value = jsontext.Value(`"Sunshine."`)
 	eachLang(t, func(t *testing.T, lang incident.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text) // the signature is good, but what the file shows under it is not what was signed
 		says(t, lang, text, "It is refuted that this model output", "It is refuted that the content is what was sealed.")
+		if strings.Contains(text, "Sunshine") {
+			t.Errorf("shows a text that nobody sealed:\n%s", text)
+		}
 	})
 }
 

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/vault"
+)
+
+// readPointers reads what a flag names: a field of a payload, such as prompt or /metadata/user_id.
+func readPointers(flag string, texts []string) ([]string, error) {
+	pointers := make([]string, len(texts))
+	for i, text := range texts {
+		var err error
+		if pointers[i], err = evidence.Pointer(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return pointers, nil
+}
+
+// withholdFlag says which texts are left out of what is printed.
+type withholdFlag struct {
+	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all' leaves out every one. May be given several times." placeholder:"POINTER" sep:"none"`
+}
+
+const withholdHelp = `Texts that were sealed apart are printed with it as far as they were not erased. --withhold POINTER leaves one out, and
+--withhold all every one: the proofs stand without them.
+
+    jurat log prove RECORD --withhold prompt > for-the-auditor.json`
+
+// disclose adds the texts that are sealed apart to records, but for those that are withheld.
+func (f *withholdFlag) disclose(i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
+	all := slices.Contains(f.Withhold, "all")
+	withheld, err := readPointers("--withhold", slices.DeleteFunc(slices.Clone(f.Withhold), func(p string) bool { return p == "all" }))
+	if err != nil {
+		return nil, err
+	}
+	// Asked before anything is disclosed, and of records without disclosures: it only says whether it can be.
+	if _, err := evidence.Withhold(records, withheld); err != nil {
+		return nil, fmt.Errorf("--withhold: %w", err)
+	}
+	if all {
+		return records, nil
+	}
+	disclosed := make([]*evidence.Record, len(records))
+	for n, r := range records {
+		if disclosed[n], err = i.Disclose(r, withheld); errors.Is(err, vault.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+			return nil, hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return disclosed, nil
+}
+
+// apart says which texts are not part of what was signed, and which of them the file does not have. Whether those that it
+// has are right, the report says under content.
+func (p *page) apart(indent string, records []*evidence.Record) {
+	var disclosed, withheld []string
+	for _, r := range records {
+		for _, pointer := range r.Payload.SealedApart {
+			name := pointer
+			if len(records) > 1 {
+				name += " of record " + r.Payload.RecordID
+			}
+			if slices.ContainsFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer }) {
+				disclosed = append(disclosed, name)
+			} else {
+				withheld = append(withheld, name)
+			}
+		}
+	}
+	p.few(indent, "Sealed apart and disclosed in the file: ", disclosed)
+	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", withheld)
+}
+
+// few prints the first of a list, and how many more there are.
+func (p *page) few(indent, what string, names []string) {
+	const most = 12
+	switch {
+	case len(names) > most:
+		p.text(indent, fmt.Sprintf("%s%s, and %d more.", what, strings.Join(names[:most], ", "), len(names)-most))
+	case len(names) > 0:
+		p.text(indent, what+strings.Join(names, ", ")+".")
+	}
+}
+
+type apartCmd struct {
+	Set   apartSetCmd   `cmd:"" help:"Seal these fields of everything that an actor says apart, from now on."`
+	List  apartListCmd  `cmd:"" default:"withargs" help:"List what is sealed apart of whom."`
+	Unset apartUnsetCmd `cmd:"" help:"Seal the actor's fields as a whole again."`
+}
+
+type apartSetCmd struct {
+	Actor    string   `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	Pointers []string `arg:"" name:"pointer" help:"Fields: prompt, context, response, tools_used, /metadata/NAME, …"`
+}
+
+// Help is shown by 'jurat apart set --help'.
+func (*apartSetCmd) Help() string {
+	return `From now on 'jurat seal' seals these fields apart in each payload of the actor that has them, so that their text can be
+withheld or erased later while every proof stands. It takes the place of what was set for the actor before. It does
+nothing for records that are sealed already: a text that was signed as it is stays part of the proof for ever.
+
+    jurat apart set support-agent prompt response /metadata/user_id`
+}
+
+// Run sets it.
+func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
+	pointers, err := readPointers("POINTER", c.Pointers)
+	if err != nil {
+		return err
+	}
+	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+		return installation.SetApart(i.Dir, installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
+	})
+}
+
+type apartListCmd struct {
+	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Run lists settings.
+func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		list, err := installation.ApartSettings(i.Dir)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			doc, err := json.Marshal(list, jsontext.Multiline(true), jsontext.WithIndent("  "))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(io.out, "%s\n", doc)
+			return err
+		}
+		p := newPage(io.out)
+		for _, s := range list {
+			p.line("%s  %s", inert(s.Actor), inert(strings.Join(s.Pointers, " ")))
+		}
+		return p.err
+	})
+}
+
+type apartUnsetCmd struct {
+	Actor string `arg:"" help:"The actor's name."`
+}
+
+// Run removes a setting.
+func (c *apartUnsetCmd) Run(ctx context.Context, a *app) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		return hint(installation.UnsetApart(i.Dir, c.Actor), "'jurat apart list' shows them")
+	})
+}
