@@ -38,6 +38,7 @@
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation
 //	juror         who sits in the chairs: the offline rule jurors and their judge
+//	llm           one call to one language model, whoever its vendor is
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that

@@ -12,6 +12,7 @@ require (
 	golang.org/x/crypto v0.57.0
 	golang.org/x/mod v0.41.0
 	golang.org/x/term v0.46.0
+	golang.org/x/time v0.12.0
 	modernc.org/sqlite v1.60.1
 )
 

@@ -1,0 +1,192 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// asked is a model that is a function.
+type asked func(context.Context, Question) (Answer, error)
+
+func (a asked) Ask(ctx context.Context, q Question) (Answer, error) { return a(ctx, q) }
+
+// TestPatience: what may pass is asked again, after as long as the provider wants; what will not is returned at once.
+func TestPatience(t *testing.T) {
+	for _, tt := range []struct {
+		kind  Kind
+		calls int
+	}{{RateLimited, 3}, {Unavailable, 3}, {Refused, 1}, {Unauthorised, 1}, {Malformed, 1}, {TooLong, 1}, {TimedOut, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			calls, began := 0, time.Now()
+			m := Patient(asked(func(context.Context, Question) (Answer, error) {
+				calls++
+				return Answer{}, &Error{Kind: tt.kind, RetryAfter: 7 * time.Second}
+			}), Patience{})
+			_, err := m.Ask(t.Context(), Question{})
+			if KindOf(err) != tt.kind || calls != tt.calls {
+				t.Errorf("%s: %v after %d calls", tt.kind, err, calls)
+			}
+			if waited := time.Since(began); tt.calls > 1 && waited < 14*time.Second {
+				t.Errorf("%s: asked again after %v", tt.kind, waited)
+			}
+		})
+	}
+}
+
+func TestPatienceSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		m := Patient(asked(func(context.Context, Question) (Answer, error) {
+			if calls++; calls < 3 {
+				return Answer{}, &Error{Kind: Unavailable}
+			}
+			return Answer{Text: "at last"}, nil
+		}), Patience{})
+		if answer, err := m.Ask(t.Context(), Question{}); err != nil || answer.Text != "at last" {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	})
+}
+
+// TestTimeout: one call that takes too long is timed out, also to whoever asks for a deadline's error.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Patient(asked(func(ctx context.Context, _ Question) (Answer, error) {
+			<-ctx.Done()
+			return Answer{}, errors.New("connection closed")
+		}), Patience{Timeout: time.Second})
+		_, err := m.Ask(t.Context(), Question{})
+		if KindOf(err) != TimedOut || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestCancelled: the caller's own cancellation is no error of the provider's.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := Patient(asked(func(ctx context.Context, _ Question) (Answer, error) {
+		cancel()
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}), Patience{})
+	if _, err := m.Ask(ctx, Question{}); !errors.Is(err, context.Canceled) || KindOf(err) != "" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWaitingEndsAtTheDeadline: nobody waits for a provider beyond the time that there is, and its words are kept.
+func TestWaitingEndsAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		m := Patient(asked(func(context.Context, Question) (Answer, error) {
+			return Answer{}, &Error{Kind: RateLimited, RetryAfter: time.Minute, Detail: "quota"}
+		}), Patience{})
+		if _, err := m.Ask(ctx, Question{}); KindOf(err) != RateLimited || time.Since(began) > 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Patient(asked(func(context.Context, Question) (Answer, error) { return Answer{}, nil }),
+			Patience{Limit: rate.NewLimiter(rate.Every(time.Second), 1)})
+		began := time.Now()
+		for range 4 {
+			if _, err := m.Ask(t.Context(), Question{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if passed := time.Since(began); passed != 3*time.Second {
+			t.Errorf("four calls at one a second took %v", passed)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := m.Ask(ctx, Question{}); KindOf(err) != RateLimited {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestDetailHoldsNoSecretsAndStaysOnOneLine(t *testing.T) {
+	err := Fail(Unauthorised, 401, "bad key\x1b[31m sk-12345 \n given: sk-12345 "+strings.Repeat("x", 500), "sk-12345")
+	if text := err.Error(); strings.Contains(text, "sk-12345") || strings.ContainsAny(text, "\n\x1b") || len(text) > 400 {
+		t.Errorf("%q", text)
+	}
+	if text := err.Error(); !strings.HasPrefix(text, "unauthorised (HTTP status 401): bad key [31m [key] given: [key] xxx") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestKindOfStatus(t *testing.T) {
+	for status, want := range map[int]Kind{429: RateLimited, 401: Unauthorised, 403: Unauthorised, 404: Unauthorised, 413: TooLong,
+		500: Unavailable, 502: Unavailable, 503: Unavailable, 529: Unavailable, 408: Unavailable, 400: Malformed, 422: Malformed} {
+		if got := KindOfStatus(status); got != want {
+			t.Errorf("%d: %s, want %s", status, got, want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name, value string
+		want        time.Duration
+	}{{"Retry-After", "3", 3 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After", "-1", 0},
+		{"Retry-After", "Thu, 01 Jan 2026 00:00:09 GMT", 9 * time.Second}, {"Retry-After", "Wed, 31 Dec 2025 00:00:00 GMT", 0},
+		{"Retry-After", "soon", 0}, {"Retry-After", "1e300", longestWait}, {"Retry-After", "NaN", 0}, {"Retry-After-Ms", "250", 250 * time.Millisecond}} {
+		if got := RetryAfter(http.Header{tt.name: {tt.value}}, now); got != tt.want {
+			t.Errorf("%s: %s: %v, want %v", tt.name, tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestPrices(t *testing.T) {
+	prices := Prices{{Model: "gpt-4o", Input: 2.5, Cached: 1.25, Output: 10}, {Model: "gpt-4o-mini", Input: 0.15, Output: 0.6}}
+	if err := prices.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		model string
+		usage Usage
+		want  int64
+	}{
+		{"gpt-4o-2024-08-06", Usage{Input: 1000, Cached: 400, Output: 100}, 600*5/2 + 500 + 1000},
+		{"gpt-4o-mini-2024-07-18", Usage{Input: 1_000_000, Cached: 500_000}, 150_000},
+		{"gpt-4o-mini", Usage{Input: 1}, 1},
+		{"gpt-4o-mini", Usage{Input: 20}, 3},
+		{"gpt-4o", Usage{}, 0},
+	} {
+		price, ok := prices.Of(tt.model)
+		if got := price.Cost(tt.usage); !ok || got != tt.want {
+			t.Errorf("%s, %+v: %d, want %d", tt.model, tt.usage, got, tt.want)
+		}
+	}
+	if _, ok := prices.Of("claude"); ok {
+		t.Error("a price for a model that is not in the table")
+	}
+	for _, bad := range []Price{{Input: 1}, {Model: "m", Input: -1}, {Model: "m", Output: math.NaN()}, {Model: "m", Cached: math.Inf(1)}} {
+		if (Prices{bad}).Check() == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+func TestAnswerJSON(t *testing.T) {
+	for text, want := range map[string]bool{`{"a":1}`: true, ` [1] `: true, "": false, `{"a":1} and more`: false, "```json\n{}\n```": false, `{"a":1,"a":2}`: false} {
+		if got := (Answer{Text: text}).WithJSON().JSON != nil; got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
