@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/jury"
 )
 
@@ -17,7 +15,7 @@ type Juror struct {
 	Delay    time.Duration // before each answer
 }
 
-var scripted = jury.Origin{Model: "scripted", ModelVersion: "1", Parameters: jsontext.Value("{}")}
+var scripted = jury.Origin{Model: "scripted", ModelVersion: "1"}
 
 func (j *Juror) wait(ctx context.Context) error {
 	if j.Delay > 0 {

@@ -34,6 +34,9 @@ type answer struct {
 
 // answerAct makes an act of what a seat answered, whatever that was.
 func (t *Tally) answerAct(s *session, a answer) *Act {
+	if a.origin.Parameters == nil {
+		a.origin.Parameters = s.seats[a.seat].Parameters
+	}
 	if errors.Is(a.err, ErrBlocked) && s.Phase != Judging && t.standing[a.seat] == nil {
 		origin, err := a.origin.normal()
 		if err != nil {

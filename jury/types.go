@@ -307,7 +307,7 @@ type Brief struct {
 type Origin struct {
 	Model        string         // recorded as Unreported if it is ""
 	ModelVersion string         // likewise
-	Parameters   jsontext.Value // an object; nil is an empty one
+	Parameters   jsontext.Value // an object; nil are those of the seat
 	Metadata     jsontext.Value // an object: how the answer came about, such as attempts and cost; nil: nothing. Nothing rests on it
 }
 
