@@ -34,6 +34,7 @@ const (
 	Content        Guarantee = "content"         // unchanged since it was signed
 	Authentication Guarantee = "authentication"  // signed with the key of the actor that it names, in the actor's role
 	NonRepudiation Guarantee = "non_repudiation" // nobody but the actor could have signed it
+	Configuration  Guarantee = "configuration"   // of what a model made: it states which model and settings, as signed
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
@@ -106,7 +107,8 @@ var notShown = []string{
 const noTail = "that nothing came after the last record of a chain"
 
 // required are the guarantees that a reader asks for unless told otherwise, where they apply. Non-repudiation is not
-// among them: where the operator keeps the keys it cannot be had, and the report says so. Of one record alone the review
+// among them: where the operator keeps the keys it cannot be had, and the report says so; nor is the configuration, which says
+// something of a model only as far as its actor did. Of one record alone the review
 // is not: what it decided on is another record, which its file cannot hold.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before},
@@ -117,7 +119,7 @@ var required = map[Kind][]Guarantee{
 }
 
 // order in which guarantees are reported.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
 
 // Of returns the answer for a guarantee; a guarantee that was not asked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {

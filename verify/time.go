@@ -28,6 +28,11 @@ func (p *proof) add(t ProvedTime) {
 	}
 }
 
+// independentlyBefore reports whether it is proved to have existed before a moment, by a clock that is not the operator's.
+func (p proof) independentlyBefore(moment time.Time) bool {
+	return p.independent != nil && p.independent.Time.Before(moment)
+}
+
 // of is the proof as the report has it.
 func (p proof) of(r *evidence.Record) TimeOf {
 	t := TimeOf{Record: recordName(r), ProvedTime: *p.earliest}
@@ -77,6 +82,10 @@ func (c *check) untimed(r *evidence.Record, doubts error) {
 	switch {
 	case doubts == nil:
 		c.doubt(Time, "pending", r, "no authority has stamped it yet; it claims %s", r.Payload.Timestamp)
+	case errors.Is(doubts, errRevoked):
+		c.doubt(Time, "revoked", r, "%v", doubts)
+	case errors.Is(doubts, errRevocation):
+		c.doubt(Time, "revocation", r, "%v", doubts)
 	case errors.Is(doubts, errFuture):
 		c.doubt(Time, "future", r, "%v", doubts)
 	default:
@@ -91,7 +100,8 @@ var errFuture = errors.New("its time is after the moment of checking")
 func uncheckable(err error) bool {
 	return errors.Is(err, timestamp.ErrUntrusted) || errors.Is(err, timestamp.ErrNoCertificate) ||
 		errors.Is(err, timestamp.ErrPolicy) || errors.Is(err, timestamp.ErrMock) ||
-		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension) || errors.Is(err, errFuture)
+		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension) || errors.Is(err, errFuture) ||
+		errors.Is(err, errRevoked) || errors.Is(err, errRevocation)
 }
 
 // token verifies one token against each authority of the trust file.
@@ -129,6 +139,9 @@ func (c *check) by(a Authority, token *timestamp.Token) (ProvedTime, error) {
 	if !c.options.At.IsZero() && at.Sub(c.options.At) > maxSkew {
 		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
 	}
+	if err := c.stands(a, token.Chain, at); err != nil {
+		return ProvedTime{}, err
+	}
 	return ProvedTime{Time: at, Authority: a.Name, Clock: a.Clock}, nil
 }
 
@@ -165,6 +178,9 @@ func (c *check) noteTimes() {
 		note += fmt.Sprintf("; by %s, whose clock is independent, it existed by %s", independent.Authority, utc(independent.Time))
 	case witnessed > 0:
 		note += fmt.Sprintf("; for %d of these %d records independent authorities prove a later time, too", witnessed, own)
+	}
+	if c.unasked {
+		note += "; that no certificate of theirs was revoked was not asked"
 	}
 	c.notes[Time] = note
 }

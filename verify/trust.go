@@ -24,7 +24,8 @@ type Trust struct {
 	Format      string      `json:"format"`
 	Keys        []Key       `json:"keys"`
 	Authorities []Authority `json:"authorities"` // time-stamping authorities
-	Logs        []string    `json:"logs"`        // verifier keys of logs, as package note writes them
+	CAs         []CA        `json:"cas,omitempty"`
+	Logs        []string    `json:"logs"` // verifier keys of logs, as package note writes them
 }
 
 // A Key says that a public key is an actor's.
@@ -37,6 +38,7 @@ type Key struct {
 	Custody   Custody            `json:"custody"`
 	NotBefore time.Time          `json:"not_before,omitzero"` // the key signed nothing earlier; zero: no limit
 	NotAfter  time.Time          `json:"not_after,omitzero"`  // the key signs nothing later; zero: no limit
+	Revoked   time.Time          `json:"revoked,omitzero"`    // from then on others may sign with it; zero: nobody else does
 	With      []evidence.KeyID   `json:"with,omitempty"`      // the actor's other keys that must sign whatever this one signs
 	WithFrom  time.Time          `json:"with_from,omitzero"`  // they must from this time on; zero: they always had to
 
@@ -53,10 +55,11 @@ const (
 
 // An Authority is a time-stamping authority, known by the certificate that its certificate path ends in.
 type Authority struct {
-	Name        string   `json:"name"`
-	Certificate []byte   `json:"certificate"` // DER of the root
-	Clock       Clock    `json:"clock"`
-	Policies    []string `json:"policies,omitempty"` // accepted policy OIDs in dotted form; empty: any
+	Name        string     `json:"name"`
+	Certificate []byte     `json:"certificate"` // DER of the root
+	Clock       Clock      `json:"clock"`
+	Policies    []string   `json:"policies,omitempty"`  // accepted policy OIDs in dotted form; empty: any
+	Revocation  Revocation `json:"revocation,omitzero"` // of its certificates; left out: not asked
 
 	root     *x509.Certificate
 	policies []x509.OID
@@ -109,6 +112,9 @@ func (t *Trust) prepare() error {
 		if slices.ContainsFunc(t.Authorities[:i], func(a Authority) bool { return a.root.Equal(t.Authorities[i].root) }) {
 			return fmt.Errorf("reading trust file: authorities/%d: the root is there twice", i)
 		}
+	}
+	if err := t.prepareCAs(); err != nil {
+		return err
 	}
 	for i, key := range t.Logs {
 		if slices.Contains(t.Logs[:i], key) {
@@ -174,6 +180,9 @@ func (a *Authority) prepare() (err error) {
 	}
 	if a.Clock != Independent && a.Clock != OperatorClock {
 		return fmt.Errorf("clock %q is neither %q nor %q", a.Clock, Independent, OperatorClock)
+	}
+	if err := a.Revocation.check(); err != nil {
+		return err
 	}
 	if a.root, err = x509.ParseCertificate(a.Certificate); err != nil {
 		return fmt.Errorf("certificate: %w", err)

@@ -2,9 +2,13 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto/x509"
+	"encoding/base64"
+	"regexp"
 	"strings"
 	"testing"
 
+	"jurat/evidence"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -94,7 +98,76 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 	}
 }
 
+// TestFingerprintOfOldFiles: members that came later change nothing where they are left out.
+func TestFingerprintOfOldFiles(t *testing.T) {
+	const empty = `{"format":"jurat/trust/v1"}`
+	trust, err := verify.ParseTrust([]byte(empty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := trust.Fingerprint()
+	if err != nil || digest != evidence.DigestOf([]byte(`{"authorities":[],"format":"jurat/trust/v1","keys":[],"logs":[]}`)) {
+		t.Errorf("fingerprint %s, %v", digest, err)
+	}
+	doc := trustFile(t)
+	for _, later := range []string{"cas", "revoked", "revocation"} {
+		if strings.Contains(doc, later) {
+			t.Errorf("%q stands in a file that has nothing of it", later)
+		}
+	}
+}
+
+// trustFileWithCA has what the audit model's extensions added.
+func trustFileWithCA(t testing.TB) string {
+	t.Helper()
+	key, template := newKey(t), caTemplate("root", 1)
+	trust := &verify.Trust{Format: verify.TrustFormat, CAs: []verify.CA{{Name: "Root CA", Certificate: certify(t, template, key.Public(), template, key).Raw,
+		Roles: []evidence.Role{evidence.RoleAgent, evidence.RoleReviewer}, Custody: verify.ByOwner, Revocation: verify.ByCRL}}}
+	doc, err := trust.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+func TestCAsAreReadStrictly(t *testing.T) {
+	doc := trustFileWithCA(t)
+	ca := doc[strings.Index(doc, `"cas": [`)+len(`"cas": [`):]
+	ca = ca[:strings.Index(ca, "}")+1]
+	key := newKey(t)
+	noCA := caTemplate("none", 1)
+	noCA.IsCA, noCA.MaxPathLen = false, 0
+	mayNot := caTemplate("root", 1)
+	mayNot.KeyUsage = x509.KeyUsageDigitalSignature
+	certificate := regexp.MustCompile(`"certificate": "[^"]*"`)
+	if _, err := verify.ParseTrust([]byte(doc)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, changed, says string }{
+		{"no name", strings.Replace(doc, `"Root CA"`, `""`, 1), "cas/0: name is empty"},
+		{"a custody that is none", strings.Replace(doc, `"owner"`, `"me"`, 1), `custody "me"`},
+		{"a revocation that is none", strings.Replace(doc, `"crl"`, `"ocsp"`, 1), `revocation "ocsp"`},
+		{"no roles", regexp.MustCompile(`(?s)"roles": \[.*?\]`).ReplaceAllString(doc, `"roles": []`), "roles is empty"},
+		{"a role that is none", strings.Replace(doc, `"reviewer"`, `"king"`, 1), `"king"`},
+		{"a role twice", strings.Replace(doc, `"reviewer"`, `"agent"`, 1), "there twice"},
+		{"an unknown member", strings.Replace(doc, `"custody"`, `"x": 1, "custody"`, 1), "x"},
+		{"a certificate that is none", strings.Replace(doc, `"certificate": "MI`, `"certificate": "MJ`, 1), "certificate"},
+		{"a certificate twice", strings.Replace(doc, `"cas": [`, `"cas": [`+ca+",", 1), "cas/1: the certificate is there twice"},
+		{"a certificate of no CA", certificate.ReplaceAllString(doc, `"certificate": "`+base64.StdEncoding.EncodeToString(certify(t, noCA, key.Public(), noCA, key).Raw)+`"`), "not that of a CA"},
+		{"a certificate that may not certify", certificate.ReplaceAllString(doc, `"certificate": "`+base64.StdEncoding.EncodeToString(certify(t, mayNot, key.Public(), mayNot, key).Raw)+`"`), "not that of a CA"},
+		{"an authority's revocation that is none", strings.Replace(trustFile(t), `"clock":`, `"revocation": "ocsp", "clock":`, 1), `authorities/0: revocation "ocsp"`},
+	} {
+		if tt.changed == doc {
+			t.Errorf("%s: the test changes nothing", tt.name)
+		}
+		if _, err := verify.ParseTrust([]byte(tt.changed)); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
+		}
+	}
+}
+
 func FuzzParseTrust(f *testing.F) {
+	f.Add([]byte(trustFileWithCA(f)))
 	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[],"authorities":[],"logs":[]}`))
 	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[{"name":"a","role":"agent"}],"authorities":[],"logs":["x"]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
@@ -106,8 +179,14 @@ func FuzzParseTrust(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := verify.ParseTrust(again); err != nil {
+		read, err := verify.ParseTrust(again)
+		if err != nil {
 			t.Fatalf("what was written is refused: %v\n%s", err, again)
+		}
+		was, err := trust.Fingerprint()
+		is, err2 := read.Fingerprint()
+		if err != nil || err2 != nil || was != is {
+			t.Fatalf("what was written has another fingerprint: %v, %v", err, err2)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,10 @@ import (
 
 // Options is what a reader brings to a verification.
 type Options struct {
-	Trust  *Trust    // nil: nothing can be proved
-	Before time.Time // also ask whether each record existed before this moment; zero: do not ask
-	At     time.Time // the moment of checking; zero: none is given
+	Trust  *Trust                 // nil: nothing can be proved
+	Before time.Time              // also ask whether each record existed before this moment; zero: do not ask
+	At     time.Time              // the moment of checking; zero: none is given
+	CRLs   []*x509.RevocationList // what the reader has of CAs' revocation lists, unchecked; see ParseCRL
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost something, or has two histories.
 	Checkpoint  string                // a signed note, got earlier or later than the file; "": none
@@ -83,6 +85,7 @@ func Record(r *evidence.Record, o Options) *Report {
 		checkpoint = r.Log.Checkpoint
 	}
 	c.records(checkpoint)
+	c.configuration()
 	if r.Payload.ActionType.InTrial() {
 		c.kind = Trial
 		c.allDoubt("one-act", "one act alone does not show the trial that it is part of: ask for the case file")
@@ -101,6 +104,7 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 	}
 	c := newCheck(o, kind, b.Records)
 	c.records(b.Checkpoint)
+	c.configuration()
 	c.links()
 	c.reviews()
 	c.chain()
@@ -127,12 +131,18 @@ type check struct {
 
 	findings []Finding
 	times    []TimeOf
+	crls     []*crl
+	unasked  bool                 // whether a time is by an authority whose revocation was not asked
+	vouched  map[string]bool      // the CAs by whom signers were vouched for, and whether revocation was asked
 	notes    map[Guarantee]string // what to say of a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind, records []*evidence.Record) *check {
 	c := &check{options: o, trust: o.Trust, kind: kind, all: records, graph: newGraph(records),
-		notes: map[Guarantee]string{}, times: []TimeOf{}}
+		notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
+	for _, list := range o.CRLs {
+		c.crls = append(c.crls, newCRL(list))
+	}
 	c.byDigest = c.graph.byDigest
 	if c.trust == nil {
 		c.trust = new(Trust)
@@ -208,6 +218,8 @@ func (c *check) applies(g Guarantee) bool {
 	switch g {
 	case Before:
 		return !c.options.Before.IsZero()
+	case Configuration:
+		return slices.ContainsFunc(c.all, configured)
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:

@@ -30,6 +30,12 @@ is not proved. 2: a file could not be read.
 
     jurat verify --trust trust.json case.jurat
 
+A trust file can also name CAs that certify actors' keys, and ask about the revocation of an authority's certificates. Then
+their revocation lists have to be given, and be fresh at the moment of checking. To check again later what was checked once,
+keep the lists and give that moment:
+
+    jurat verify --trust trust.json --crl root.crl --crl issuing.crl --at 2026-02-01T00:00:00Z case.jurat
+
 A file cannot show what was cut off its end, nor whether the log shows others another history. Who keeps a checkpoint of the
 log, got earlier or later than the file ('jurat log checkpoint'), can ask: --checkpoint holds the file's log against it, by
 the proof in --consistency ('jurat log consistency') where the two differ in size. With the log's --entries up to that

@@ -1,0 +1,90 @@
+package verify
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// A CA is a certification authority that the reader lets say whose key a key is.
+type CA struct {
+	Name        string          `json:"name"`
+	Certificate []byte          `json:"certificate"` // DER of the root, or of the issuing CA
+	Roles       []evidence.Role `json:"roles"`       // of the actors for whom it may vouch
+	Custody     Custody         `json:"custody"`     // what the reader believes of the keys that it certifies
+	Revocation  Revocation      `json:"revocation,omitzero"`
+
+	certificate *x509.Certificate
+}
+
+// Revocation says how it is found out whether a certificate was revoked.
+type Revocation string
+
+const (
+	ByCRL    Revocation = "crl"  // by the lists that the reader gives; what they do not show is not proved
+	NotAsked Revocation = "none" // it is not asked
+)
+
+func (r Revocation) check() error {
+	if r != "" && r != ByCRL && r != NotAsked {
+		return fmt.Errorf("revocation %q is neither %q nor %q", r, ByCRL, NotAsked)
+	}
+	return nil
+}
+
+// asked: of what certifies actors it is, unless the reader says otherwise.
+func (ca *CA) asked() bool { return ca.Revocation != NotAsked }
+
+// asked: of time-stamping authorities it is not, unless the reader says so.
+func (a *Authority) asked() bool { return a.Revocation == ByCRL }
+
+func (ca *CA) prepare() (err error) {
+	if ca.Name == "" {
+		return errors.New("name is empty")
+	}
+	if ca.Custody != ByOwner && ca.Custody != ByOperator {
+		return fmt.Errorf("custody %q is neither %q nor %q", ca.Custody, ByOwner, ByOperator)
+	}
+	if err := ca.Revocation.check(); err != nil {
+		return err
+	}
+	if len(ca.Roles) == 0 {
+		return errors.New("roles is empty: say for whom it may vouch")
+	}
+	for i, role := range ca.Roles {
+		if !slices.Contains(evidence.Roles(), role) {
+			return fmt.Errorf("roles: %q is none of %v", role, evidence.Roles())
+		}
+		if slices.Contains(ca.Roles[:i], role) {
+			return fmt.Errorf("roles: %q is there twice", role)
+		}
+	}
+	if ca.certificate, err = x509.ParseCertificate(ca.Certificate); err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	if !mayCertify(ca.certificate) {
+		return errors.New("certificate: it is not that of a CA")
+	}
+	return nil
+}
+
+// mayCertify reports whether a certificate says that its key signs certificates.
+func mayCertify(c *x509.Certificate) bool {
+	return c.BasicConstraintsValid && c.IsCA && (!has(c, oidKeyUsage) || c.KeyUsage&x509.KeyUsageCertSign != 0)
+}
+
+// prepareCAs checks the trust file's CAs.
+func (t *Trust) prepareCAs() error {
+	for i := range t.CAs {
+		if err := t.CAs[i].prepare(); err != nil {
+			return fmt.Errorf("reading trust file: cas/%d: %w", i, err)
+		}
+		if slices.ContainsFunc(t.CAs[:i], func(ca CA) bool { return ca.certificate.Equal(t.CAs[i].certificate) }) {
+			return fmt.Errorf("reading trust file: cas/%d: the certificate is there twice", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,519 @@
+package verify_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+// A certificateCase changes one thing of a world.
+type certificateCase struct {
+	name   string
+	change func(w *world)
+	status verify.Status
+	rule   string
+	says   string
+	judged bool // it is about path and revocation at the proved time, so that OpenSSL must find the same
+}
+
+func certificateCases(t *testing.T) []certificateCase {
+	proved, not, refuted := verify.Proved, verify.NotProved, verify.Refuted
+	hour := time.Hour
+	return []certificateCase{
+		{"as it should be", func(w *world) {}, proved, "", "certificates of Root CA", true},
+		{"of the issuing CA itself", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs[0].Certificate = w.made.issuing.Raw })
+				o.CRLs = o.CRLs[1:] // its own revocation is not asked
+			}
+		}, proved, "", "", false},
+
+		// The path.
+		{"no CA for this role", func(w *world) { w.trusted.Roles = []evidence.Role{evidence.RoleJuror} }, not, "certificate", "vouch for the role agent", false},
+		{"no CA at all", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs = nil })
+			}
+		}, not, "certificate", "neither this key nor a CA", false},
+		{"no certificates", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Certificates = nil }
+		}, not, "unknown-key", "has no key", false},
+		{"certificates of another key", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Certificates = r.Certificates[1:] }
+		}, not, "unknown-key", "has no key", false},
+		{"the issuing CA's certificate is not there", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Certificates = r.Certificates[:1] }
+		}, not, "certificate", "no certificate path", false},
+		{"the root that comes with the record", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				r.Certificates = append(r.Certificates, w.made.root.Raw)
+				other := newKey(t)
+				stranger := caTemplate("root", 1)
+				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+					trust.CAs[0].Certificate = certify(t, stranger, other.Public(), stranger, other).Raw
+				})
+			}
+		}, not, "certificate", "no certificate path", false},
+		{"an issuing CA that the root did not certify", func(w *world) { w.forgeIssuing = true }, not, "certificate", "no certificate path", true},
+		{"an issuing CA that is none", func(w *world) { w.issuing.IsCA, w.issuing.MaxPathLen = false, 0 }, not, "certificate", "no certificate path", true},
+		{"an issuing CA that may not sign certificates", func(w *world) { w.issuing.KeyUsage = x509.KeyUsageCRLSign }, not, "certificate", "no certificate path", true},
+		{"no CA allowed below the root", func(w *world) { w.root.MaxPathLen, w.root.MaxPathLenZero = 0, true }, not, "certificate", "no certificate path", true},
+		{"expired", func(w *world) { w.signer.NotAfter = stamped.Add(-time.Second) }, not, "certificate", "that was valid at 2026", true},
+		{"not yet valid", func(w *world) { w.signer.NotBefore = stamped.Add(time.Second) }, not, "certificate", "that was valid at 2026", true},
+		{"in its last second", func(w *world) { w.signer.NotAfter = stamped; w.at = stamped }, proved, "", "", false}, // which OpenSSL counts as too late
+		{"an issuing CA that had expired", func(w *world) { w.issuing.NotAfter = stamped.Add(-time.Second) }, not, "certificate", "no certificate path", true},
+		{"an unknown critical extension", func(w *world) { w.signer.ExtraExtensions = []pkix.Extension{extension(true)} }, not, "certificate", "critical", true},
+		{"an unknown extension", func(w *world) { w.signer.ExtraExtensions = []pkix.Extension{extension(false)} }, proved, "", "", true},
+		{"an unknown critical extension of the issuing CA", func(w *world) { w.issuing.ExtraExtensions = []pkix.Extension{extension(true)} }, not, "certificate", "", true},
+		{"names that the issuing CA may not certify", func(w *world) {
+			w.issuing.PermittedURIDomains, w.issuing.PermittedDNSDomainsCritical = []string{"example.com"}, true
+		}, not, "certificate", "", true},
+		{"no proved time", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Timestamps = nil }
+		}, not, "certificate", "time is not proved", false},
+		{"more certificates than are looked at", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				r.Certificates = append(r.Certificates, slices.Repeat([][]byte{w.made.issuing.Raw}, 15)...)
+			}
+		}, not, "certificate", "no more than 16", false},
+		{"as many certificates as are looked at, and what is none", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				r.Certificates = append([][]byte{[]byte("junk")}, append(r.Certificates, slices.Repeat([][]byte{w.made.issuing.Raw}, 13)...)...)
+			}
+		}, proved, "", "", false},
+
+		// The purpose.
+		{"for encryption", func(w *world) { w.signer.KeyUsage = x509.KeyUsageKeyEncipherment }, not, "certificate", "key usage", false},
+		{"without key usage", func(w *world) { w.signer.KeyUsage = 0 }, proved, "", "", false},
+		{"for no purpose in particular", func(w *world) { w.signer.UnknownExtKeyUsage = nil }, not, "certificate", "documentSigning", false},
+		{"for any purpose", func(w *world) {
+			w.signer.UnknownExtKeyUsage, w.signer.ExtKeyUsage = nil, []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
+		}, not, "certificate", "documentSigning", false},
+		{"for servers", func(w *world) {
+			w.signer.UnknownExtKeyUsage, w.signer.ExtKeyUsage = nil, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		}, not, "certificate", "documentSigning", false},
+		{"for servers and documents", func(w *world) { w.signer.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }, proved, "", "", false},
+		{"by a CA for servers", func(w *world) { w.issuing.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }, not, "certificate", "do not certify keys that sign documents", false},
+		{"by a root for servers", func(w *world) { w.root.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }, not, "certificate", "do not certify keys that sign documents", false},
+		{"by a CA for anything", func(w *world) { w.issuing.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }, proved, "", "", false},
+		{"by a CA for documents", func(w *world) { w.issuing.UnknownExtKeyUsage = []asn1.ObjectIdentifier{oidDocumentSigning} }, proved, "", "", false},
+		{"a CA's key", func(w *world) {
+			w.signer.BasicConstraintsValid, w.signer.IsCA = true, true
+		}, not, "certificate", "that of a CA", false},
+
+		// The identity.
+		{"another actor", func(w *world) { w.actor = "urn:jurat:agent:b" }, refuted, "actor", `"urn:jurat:agent:b"`, false},
+		{"another role", func(w *world) { w.actor = "urn:jurat:juror:a" }, refuted, "actor", `"urn:jurat:juror:a"`, false},
+		{"nobody", func(w *world) { w.actor = "" }, not, "certificate", "names 0 actors", false},
+		{"somebody in other words", func(w *world) { w.actor = "https://a.example/" }, not, "certificate", "names 0 actors", false},
+		{"a role that is none", func(w *world) { w.actor = "urn:jurat:king:a" }, not, "certificate", "another form", false},
+		{"escaped without need", func(w *world) { w.actor = "urn:jurat:agent:%61" }, not, "certificate", "another form", false},
+		{"in other letter case", func(w *world) { w.actor = "urn:JURAT:agent:a" }, not, "certificate", "another form", false},
+		{"a name that is none", func(w *world) { w.actor = "urn:jurat:agent:%00" }, not, "certificate", "another form", false},
+		{"two actors", func(w *world) { w.signer.URIs = []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:b"}} }, not, "certificate", "names 2 actors", false},
+		{"a good certificate beside another's", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				public, key := w.made.signer.PublicKey, newKey(t)
+				second := caTemplate("second", 1)
+				root := certify(t, second, key.Public(), second, key)
+				template := newWorld().signer
+				template.URIs = []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:b"}}
+				r.Certificates = append([][]byte{certify(t, template, public, root, key).Raw}, r.Certificates...)
+				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+					trust.CAs = append([]verify.CA{{Name: "Second", Certificate: root.Raw, Roles: w.trusted.Roles, Custody: verify.ByOwner, Revocation: verify.NotAsked}}, trust.CAs...)
+				})
+			}
+		}, proved, "", "", false},
+
+		// The signature.
+		{"a signature that was changed", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Signatures[0][9] ^= 1 }
+		}, refuted, "signature", "was not made with the key", false},
+
+		// Revocation.
+		{"no lists", func(w *world) { w.lists = nil }, not, "revocation", "no revocation list of", true},
+		{"no list of the issuing CA's", func(w *world) { w.lists = w.lists[:1] }, not, "revocation", `"CN=issuing"`, true},
+		{"no list of the root's", func(w *world) { w.lists[0] = nil }, not, "revocation", `"CN=root"`, true},
+		{"not asked", func(w *world) { w.lists, w.trusted.Revocation = nil, verify.NotAsked }, proved, "", "was not asked of Root CA", false},
+		{"asked by name", func(w *world) { w.trusted.Revocation = verify.ByCRL }, proved, "", "", false},
+		{"no moment of checking", func(w *world) { w.at = time.Time{} }, not, "revocation", "no moment of checking", false},
+		{"a stale list", func(w *world) { w.lists[1].NextUpdate = stamped.Add(-time.Second); w.at = stamped }, not, "revocation", "stale", true},
+		{"a list from after the moment of checking", func(w *world) { w.lists[1].ThisUpdate = stamped.Add(time.Second); w.at = stamped }, not, "revocation", "not yet there", true},
+		{"lists of others in the issuers' names", func(w *world) { w.forgeLists = true }, not, "revocation", "not by it", true},
+		{"a list that a CA may not sign", func(w *world) { w.issuing.KeyUsage = x509.KeyUsageCertSign }, not, "revocation", "not by it", true},
+		{"a list with an unknown critical extension", func(w *world) { w.lists[1].ExtraExtensions = []pkix.Extension{extension(true)} }, not, "revocation", "cannot be used", true},
+		{"a list with an unknown extension", func(w *world) { w.lists[1].ExtraExtensions = []pkix.Extension{extension(false)} }, proved, "", "", true},
+		{"a delta list", func(w *world) {
+			w.lists[1].ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}}}
+		}, not, "revocation", "delta", true},
+		{"a part of a list", func(w *world) {
+			w.lists[1].ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 28}, Critical: true, Value: []byte{0x30, 3, 0x84, 1, 0xff}}}
+		}, not, "revocation", "issuing distribution point", false},
+		{"an entry with an unknown critical extension", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(99, stamped, -1, extension(true))}
+		}, not, "revocation", "cannot be used", true},
+		{"an entry of another issuer's certificate", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(99, stamped, -1,
+				pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 29}, Value: []byte{0x30, 0}})}
+		}, not, "revocation", "indirect", false},
+		{"an entry for delta lists", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(-hour), 8)}
+		}, not, "revocation", "removeFromCRL", false},
+		{"a certificate twice", func(w *world) {
+			e := revocationOf(99, stamped, -1)
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{e, e}
+		}, not, "revocation", "twice", false},
+		{"another certificate revoked", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(99, stamped.Add(-hour), 1)}
+		}, proved, "", "", true},
+		{"revoked before it existed", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(-hour), 1)}
+		}, not, "revoked", "is revoked from 2025-12-31T23:00:00Z on", true},
+		{"on hold before it existed", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(-hour), 6)}
+		}, not, "revoked", "is revoked", true},
+		{"revoked when it existed", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped, 1)}
+		}, not, "revoked", "is revoked", false},
+		{"revoked afterwards", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(hour), 1)}
+		}, proved, "", "", false},
+		{"revoked afterwards, by the operator's clock", func(w *world) {
+			w.clock = verify.OperatorClock
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(hour), 1)}
+		}, not, "revoked", "no independent authority", false},
+		{"revoked afterwards, stolen before", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{
+				revocationOf(3, stamped.Add(hour), 1, dateExtension(t, 24, stamped.Add(-hour)))}
+		}, not, "revoked", "2025-12-31T23:00:00Z", false},
+		{"revoked afterwards, stolen later still", func(w *world) {
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{
+				revocationOf(3, stamped.Add(hour), 1, dateExtension(t, 24, stamped.Add(2*hour)))}
+		}, proved, "", "", false},
+		{"the issuing CA revoked", func(w *world) {
+			w.lists[0].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(2, stamped.Add(-hour), 2)}
+		}, not, "revoked", `"CN=issuing"`, true},
+		{"the newer of two lists", func(w *world) {
+			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
+				o.CRLs = append(o.CRLs, newerList(t, w, func(l *x509.RevocationList) {
+					l.RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(2, stamped.Add(-hour), 1)}
+				}))
+				slices.Reverse(o.CRLs)
+			}
+		}, not, "revoked", `"CN=issuing"`, false},
+		{"a list from after the certificate's end", func(w *world) {
+			w.signer.NotAfter = stamped.Add(hour)
+			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
+		}, not, "revocation", "need not name it any more", false},
+		{"a list that still names what has expired", func(w *world) {
+			w.signer.NotAfter = stamped.Add(hour)
+			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
+			w.lists[1].ExtraExtensions = []pkix.Extension{dateExtension(t, 60, stamped)}
+		}, proved, "", "", false},
+		{"a list that names only what expired later", func(w *world) {
+			w.signer.NotAfter = stamped.Add(hour)
+			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
+			w.lists[1].ExtraExtensions = []pkix.Extension{dateExtension(t, 60, stamped.Add(2*hour))}
+		}, not, "revocation", "need not name it any more", false},
+	}
+}
+
+// newerList is another list of the root's, a minute newer.
+func newerList(t *testing.T, w *world, change func(*x509.RevocationList)) *x509.RevocationList {
+	t.Helper()
+	template := *w.lists[0]
+	template.ThisUpdate = template.ThisUpdate.Add(time.Minute)
+	change(&template)
+	return signList(t, &template, w.made.root, w.made.rootKey)
+}
+
+// TestEveryRuleOfACertificate changes one thing at a time about a record that a CA vouches for.
+func TestEveryRuleOfACertificate(t *testing.T) {
+	for _, tt := range certificateCases(t) {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o, public := certifiedRecord(t, output("a"))
+			w := newWorld()
+			tt.change(w)
+			o = w.build(t, r, o, public)
+			report := verify.Record(r, o)
+			got := report.Of(verify.Authentication)
+			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
+				t.Errorf("%+v\nwant %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			}
+			if n := report.Of(verify.NonRepudiation); n.Status != tt.status || n.Rule != tt.rule {
+				t.Errorf("non-repudiation, with the owner keeping the key: %+v", n)
+			}
+			if (report.Outcome == verify.Proved) != (tt.status == verify.Proved) || (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+			if tt.judged {
+				if says := opensslVerifies(t, w); says != (tt.status == verify.Proved) {
+					t.Errorf("openssl verify: %v", says)
+				}
+			}
+		})
+	}
+}
+
+// opensslVerifies has OpenSSL look for the path at the time of the record, with the same lists.
+func opensslVerifies(t *testing.T, w *world) bool {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, kind string, ders ...[]byte) {
+		var text []byte
+		for _, der := range ders {
+			text = append(text, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("root.pem", "CERTIFICATE", w.made.root.Raw)
+	write("issuing.pem", "CERTIFICATE", w.made.issuing.Raw)
+	write("signer.pem", "CERTIFICATE", w.made.signer.Raw)
+	args := []string{"verify", "-purpose", "any", "-CAfile", "root.pem", "-untrusted", "issuing.pem", "-attime", fmt.Sprint(stamped.Unix()), "-crl_check_all", "-extended_crl"}
+	for i, list := range w.made.lists {
+		name := fmt.Sprintf("%d.crl", i)
+		write(name, "X509 CRL", list.Raw)
+		args = append(args, "-CRLfile", name)
+	}
+	return openssl(t, dir, append(args, "signer.pem")...)
+}
+
+// openssl runs the command in a folder, and reports whether it went well.
+func openssl(t *testing.T, dir string, args ...string) bool {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("openssl, the outside judge of certificate paths, is not there")
+		}
+		t.Skip("openssl, the outside judge of certificate paths, is not there")
+	}
+	cmd := exec.CommandContext(t.Context(), "openssl", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	t.Logf("openssl %s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
+	return err == nil
+}
+
+// opensslCA is a configuration with which OpenSSL makes what the test below needs.
+const opensslCA = `
+[ca]
+default_ca = root
+[root]
+database = index.txt
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = any
+unique_subject = no
+copy_extensions = none
+certificate = root.pem
+private_key = root.key
+default_crl_days = 30
+crlnumber = crlnumber
+crl_extensions = v3_list
+[any]
+commonName = supplied
+[req]
+distinguished_name = dn
+prompt = no
+[dn]
+commonName = OpenSSL's
+[v3_ca]
+basicConstraints = critical, CA:true
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[v3_list]
+authorityKeyIdentifier = keyid
+[v3_signer]
+basicConstraints = CA:false
+keyUsage = critical, digitalSignature
+extendedKeyUsage = 1.3.6.1.5.5.7.3.36
+subjectAltName = URI:urn:jurat:agent:a%20courier
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+`
+
+// TestCertificatesOfOpenSSL: what OpenSSL certifies and revokes is understood here, for keys of every algorithm.
+func TestCertificatesOfOpenSSL(t *testing.T) {
+	for algorithm, kind := range map[evidence.Algorithm][]string{
+		evidence.ES256:   {"-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
+		evidence.RS256:   {"-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"},
+		evidence.Ed25519: {"-algorithm", "ED25519"},
+	} {
+		t.Run(string(algorithm), func(t *testing.T) {
+			dir := t.TempDir()
+			must := func(args ...string) {
+				t.Helper()
+				if !openssl(t, dir, args...) {
+					t.Fatal("openssl failed")
+				}
+			}
+			for name, text := range map[string]string{"ca.cnf": opensslCA, "index.txt": "", "crlnumber": "01\n"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			span := []string{"-startdate", "20250101000000Z", "-enddate", "20300101000000Z", "-notext", "-batch", "-config", "ca.cnf"}
+			must("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "root.key")
+			must("req", "-new", "-config", "ca.cnf", "-key", "root.key", "-out", "root.csr")
+			must(append([]string{"ca", "-selfsign", "-keyfile", "root.key", "-in", "root.csr", "-extensions", "v3_ca", "-out", "root.pem"}, span...)...)
+			must(append([]string{"genpkey", "-out", "signer.key"}, kind...)...)
+			must("pkcs8", "-topk8", "-nocrypt", "-in", "signer.key", "-outform", "DER", "-out", "signer.der")
+			must("req", "-new", "-config", "ca.cnf", "-subj", "/CN=a courier", "-key", "signer.key", "-out", "signer.csr")
+			must(append([]string{"ca", "-in", "signer.csr", "-extensions", "v3_signer", "-out", "signer.pem"}, span...)...)
+			must("ca", "-gencrl", "-config", "ca.cnf", "-out", "before.crl")
+			must("ca", "-revoke", "signer.pem", "-crl_compromise", "20250601000000Z", "-config", "ca.cnf")
+			must("ca", "-gencrl", "-config", "ca.cnf", "-out", "after.crl")
+
+			read := func(name string) []byte {
+				t.Helper()
+				doc, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return doc
+			}
+			certificate := func(name string) []byte {
+				block, _ := pem.Decode(read(name))
+				return block.Bytes
+			}
+			r, o := sealedWith(t, output("a courier"), read("signer.der"))
+			r.Certificates = [][]byte{certificate("signer.pem")}
+			o.At = time.Now()
+			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+				trust.Keys, trust.Authorities[0].Clock = nil, verify.Independent
+				trust.CAs = []verify.CA{{Name: "OpenSSL's", Certificate: certificate("root.pem"), Roles: []evidence.Role{evidence.RoleAgent}, Custody: verify.ByOwner}}
+			})
+			for name, want := range map[string]string{"before.crl": "", "after.crl": "revoked"} {
+				list, err := verify.ParseCRL(read(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.CRLs = []*x509.RevocationList{list}
+				if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != want || (got.Status == verify.Proved) != (want == "") {
+					t.Errorf("%s: %+v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// sealedWith is a record signed with a key from elsewhere, in PKCS #8.
+func sealedWith(t *testing.T, p evidence.Payload, pkcs8 []byte) (*evidence.Record, verify.Options) {
+	t.Helper()
+	key, err := evidence.ParsePrivateKey(pkcs8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := evidence.NewSigner(key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := jurattest.New(t)
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = h.Ledger.ProveOne(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r, h.Options(t)
+}
+
+// TestListedKeyTakesPrecedence: what the trust file says of a key itself, no certificate changes.
+func TestListedKeyTakesPrecedence(t *testing.T) {
+	r, o, public := certifiedRecord(t, output("a"))
+	listed := o.Trust.Keys
+	w := newWorld()
+	w.actor = "urn:jurat:agent:b"
+	o = w.build(t, r, o, public)
+	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.Keys = listed })
+	report := verify.Record(r, o)
+	if got := report.Of(verify.Authentication); got.Status != verify.Proved {
+		t.Errorf("%+v", got)
+	}
+	if got := report.Of(verify.NonRepudiation); got.Rule != "custody" {
+		t.Errorf("the key's own custody counts: %+v", got)
+	}
+}
+
+// TestCustodyOfCertifiedKeys: the reader says of a CA who keeps the keys that it certifies.
+func TestCustodyOfCertifiedKeys(t *testing.T) {
+	r, o, public := certifiedRecord(t, output("a"))
+	w := newWorld()
+	w.trusted.Custody = verify.ByOperator
+	report := verify.Record(r, w.build(t, r, o, public))
+	if got := report.Of(verify.NonRepudiation); got.Status != verify.NotProved || got.Rule != "custody" || report.Outcome != verify.Proved {
+		t.Errorf("%s, %+v", report.Outcome, got)
+	}
+}
+
+// TestIdentity: a name has one form in a certificate, whatever is in it.
+func TestIdentity(t *testing.T) {
+	for name, want := range map[string]string{
+		"a":                "urn:jurat:agent:a",
+		"user@example.com": "urn:jurat:agent:user%40example.com",
+		"a b/c:d%e?f#g+h":  "urn:jurat:agent:a%20b%2Fc%3Ad%25e%3Ff%23g%2Bh",
+		"Z-9._~":           "urn:jurat:agent:Z-9._~",
+		"логистика":        "urn:jurat:agent:%D0%BB%D0%BE%D0%B3%D0%B8%D1%81%D1%82%D0%B8%D0%BA%D0%B0",
+	} {
+		if got := verify.Identity(evidence.RoleAgent, name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+			continue
+		}
+		r, o, public := certifiedRecord(t, output(name))
+		w := newWorld()
+		w.actor = want
+		if got := verify.Record(r, w.build(t, r, o, public)).Of(verify.Authentication); got.Status != verify.Proved {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
+
+// TestWeakCASignatures: nobody's certificate is believed on a digest that can be made to fit.
+func TestWeakCASignatures(t *testing.T) {
+	r, o, public := certifiedRecord(t, output("a"))
+	w := newWorld()
+	w.trusted.Revocation = verify.NotAsked
+	o = w.build(t, r, o, public)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := caTemplate("old", 1)
+	root := certify(t, template, key.Public(), template, key)
+	for _, tt := range []struct {
+		algorithm x509.SignatureAlgorithm
+		proved    bool
+	}{{x509.SHA256WithRSA, true}, {x509.SHA1WithRSA, false}} {
+		signer := *w.signer
+		signer.SignatureAlgorithm = tt.algorithm
+		r.Certificates = [][]byte{certify(t, &signer, public, root, key).Raw}
+		o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs[0].Certificate = root.Raw })
+		if got := verify.Record(r, o).Of(verify.Authentication); (got.Status == verify.Proved) != tt.proved {
+			t.Errorf("%s: %+v", tt.algorithm, got)
+		}
+	}
+}

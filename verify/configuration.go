@@ -1,0 +1,170 @@
+package verify
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/jury"
+)
+
+// configured reports whether a record says, or should say, with which model it was made.
+func configured(r *evidence.Record) bool {
+	switch r.Payload.ActionType {
+	case evidence.ModelOutput, evidence.Recommendation, evidence.Proposal, evidence.Instruction, evidence.APICall,
+		evidence.ToolPlan, evidence.Message, evidence.ChainStep, evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion:
+		return true
+	}
+	return false
+}
+
+// configuration asks whether records state what made them, under a signature that holds. That they were made so is the
+// actor's word in any case.
+func (c *check) configuration() {
+	c.notes[Configuration] = "model, version and parameters are stated under the signature; that these made it is the actor's word"
+	seats := newSeats(c.byDigest)
+	unsound := c.unsound()
+	compared := false
+	for _, r := range c.all {
+		if !configured(r) {
+			continue
+		}
+		if f := unsound[recordName(r)]; f != nil {
+			c.doubt(Configuration, "rests", r, "it rests on a signature of which %s is %s", f.Guarantee, f.Status)
+		}
+		p := &r.Payload
+		switch {
+		case p.ActionType == evidence.ChainStep:
+			c.stated(r)
+		case p.ActionType.InTrial():
+			compared = true
+			c.asSeated(r, seats)
+		}
+	}
+	if compared {
+		c.notes[Configuration] += "; jurors and judge have the models and parameters of their seats"
+	}
+}
+
+// unsound finds, for each record, what speaks worst against its content or authorship.
+func (c *check) unsound() map[string]*Finding {
+	found := map[string]*Finding{}
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Guarantee != Content && f.Guarantee != Authentication {
+			continue
+		}
+		if worst := found[f.Record]; worst == nil || f.Status.worse(worst.Status) {
+			found[f.Record] = f
+		}
+	}
+	return found
+}
+
+// stated: a step in a chain may be told without its model, and then nothing is known of it.
+func (c *check) stated(r *evidence.Record) {
+	p := &r.Payload
+	if p.Model == "" || p.ModelVersion == "" || len(p.Parameters) == 0 {
+		c.doubt(Configuration, "unstated", r, "it does not state model, version and parameters, all three")
+	}
+}
+
+// asSeated holds what an act of a juror or judge says of itself against its seat, as the opening has it that it answers.
+// A stand-in is the clerk's, and no model made it.
+func (c *check) asSeated(r *evidence.Record, seats *seats) {
+	p, seat := &r.Payload, seats.of(r)
+	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && isModel(p.Model, seat.Model)
+	switch {
+	case fits || stoodIn(r):
+	case seat == nil:
+		c.doubt(Configuration, "seat", r, "the file has no opening that gives %q its seat", p.AgentID)
+	case !sameObject(p.Parameters, seat.Parameters):
+		c.refute(Configuration, "parameters", r, "%q answers with the parameters %s, and its seat has %s", p.AgentID, p.Parameters, seat.Parameters)
+	default:
+		c.doubt(Configuration, "model", r, "%q answers with the model %q, and its seat has %q", p.AgentID, p.Model, seat.Model)
+	}
+}
+
+// isModel reports whether a model is the one that was configured, or one of that name in particular: providers report
+// gpt-4o-2024-11-20 for gpt-4o.
+func isModel(model, configured string) bool {
+	rest, named := strings.CutPrefix(model, configured)
+	return named && configured != "" && (rest == "" || strings.ContainsRune("-@:", rune(rest[0])))
+}
+
+// sameObject compares JSON by value. One that is left out has no members.
+func sameObject(a, b []byte) bool {
+	forms := [2][]byte{}
+	for i, value := range [][]byte{a, b} {
+		if len(value) == 0 {
+			value = []byte("{}")
+		}
+		form, err := evidence.Canonical(value)
+		if err != nil {
+			return false
+		}
+		forms[i] = form
+	}
+	return bytes.Equal(forms[0], forms[1])
+}
+
+// stoodIn reports whether an act is the stand-in for a juror whom a filter blocked. That it is one that may be, the rules
+// of the trial ask.
+func stoodIn(r *evidence.Record) bool {
+	body, err := jury.DecodeBody(r.Payload.ActionType, r.Payload.Response)
+	if err != nil {
+		return false
+	}
+	switch body := body.(type) {
+	case *jury.Evaluation:
+		return body.Fallback
+	case *jury.Statement:
+		return body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
+	}
+	return false
+}
+
+// seats reads each opening once.
+type seats struct {
+	byDigest map[evidence.Digest]*evidence.Record
+	read     map[evidence.Digest]*jury.Settings // nil: it is no opening
+}
+
+func newSeats(byDigest map[evidence.Digest]*evidence.Record) *seats {
+	return &seats{byDigest: byDigest, read: map[evidence.Digest]*jury.Settings{}}
+}
+
+// of returns the seat of an act's actor, by the opening that the act names as the one before it; nil if there is none.
+func (s *seats) of(r *evidence.Record) *jury.Seat {
+	settings := s.settings(r.Payload.PreviousRecord)
+	if settings == nil {
+		return nil
+	}
+	if r.Payload.ActionType == evidence.JudgeOpinion {
+		if settings.Judge == nil || settings.Judge.JurorID != r.Payload.AgentID {
+			return nil
+		}
+		return settings.Judge
+	}
+	i := slices.IndexFunc(settings.Seats, func(seat jury.Seat) bool { return seat.JurorID == r.Payload.AgentID })
+	if i < 0 {
+		return nil
+	}
+	return &settings.Seats[i]
+}
+
+func (s *seats) settings(opening evidence.Digest) *jury.Settings {
+	if settings, read := s.read[opening]; read {
+		return settings
+	}
+	s.read[opening] = nil
+	r := s.byDigest[opening]
+	if r == nil || r.Payload.ActionType != evidence.PhaseOpening {
+		return nil
+	}
+	if body, err := jury.DecodeBody(r.Payload.ActionType, r.Payload.Response); err == nil {
+		s.read[opening] = &body.(*jury.Opening).Settings
+	}
+	return s.read[opening]
+}

@@ -1,0 +1,234 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// smallList is a revocation list of a CA made for the test.
+func smallList(t testing.TB) []byte {
+	t.Helper()
+	key, template := newKey(t), caTemplate("lister", 1)
+	by := certify(t, template, key.Public(), template, key)
+	return signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped, NextUpdate: stamped.Add(time.Hour),
+		RevokedCertificateEntries: []x509.RevocationListEntry{revocationOf(7, stamped, 1, dateExtension(t, 24, stamped))}}, by, key).Raw
+}
+
+func TestParseCRL(t *testing.T) {
+	der := smallList(t)
+	armoured := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
+	for name, doc := range map[string][]byte{"DER": der, "PEM": armoured, "PEM after words": append([]byte("Revoked:\n"), armoured...)} {
+		list, err := verify.ParseCRL(doc)
+		if err != nil || len(list.RevokedCertificateEntries) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, tt := range []struct {
+		name, says string
+		doc        []byte
+	}{
+		{"nothing", "neither DER nor PEM", nil},
+		{"text", "neither DER nor PEM", []byte("hello")},
+		{"a certificate", `a "CERTIFICATE"`, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})},
+		{"two blocks", "after the PEM block", append(bytes.Clone(armoured), armoured...)},
+		{"two lists", "after the list", append(bytes.Clone(der), der...)},
+		{"cut short", "malformed", der[:len(der)-1]},
+		{"too large", "want at most", append([]byte{0x30}, make([]byte, 16<<20)...)},
+	} {
+		if _, err := verify.ParseCRL(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v; want an error about %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+// FuzzParseCRL: whatever is parsed can be asked, and answers nothing that is not signed.
+func FuzzParseCRL(f *testing.F) {
+	der := smallList(f)
+	f.Add(der)
+	f.Add(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
+	f.Add([]byte("-----BEGIN X509 CRL-----\n-----END X509 CRL-----\n"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		list, err := verify.ParseCRL(doc)
+		if err != nil {
+			return
+		}
+		verify.Record(new(evidence.Record), verify.Options{At: stamped, CRLs: []*x509.RevocationList{list}})
+		again, err := verify.ParseCRL(list.Raw)
+		if err != nil || !bytes.Equal(again.Raw, list.Raw) {
+			t.Fatalf("what was parsed is refused: %v", err)
+		}
+	})
+}
+
+// TestListWithoutAnEnd: nothing says that it is still the newest.
+func TestListWithoutAnEnd(t *testing.T) {
+	r, o, public := certifiedRecord(t, output("a"))
+	o = newWorld().build(t, r, o, public)
+	o.CRLs[1].NextUpdate = time.Time{}
+	if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != "revocation" || !strings.Contains(got.Reason, "how long it holds") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// stampedElsewhere is a record with the token of an authority whose certificates are under an own root, an hour after the
+// mock's time.
+func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root *x509.Certificate, rootKey *ecdsa.PrivateKey) {
+	t.Helper()
+	r, o = standalone(t, output("a"))
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rootKey = newKey(t)
+	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(5), NotBefore: stamped, NotAfter: stamped.AddDate(1, 0, 0)}
+	root, err := timestamp.NewRoot(config)
+	must(err)
+	key := newKey(t)
+	config.Key, config.Serial = key, big.NewInt(6)
+	certificate, err := timestamp.NewCertificate(config, root, rootKey)
+	must(err)
+	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate, Chain: []*x509.Certificate{root},
+		Now: func() time.Time { return stamped.Add(time.Hour) }})
+	must(err)
+	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
+	must(err)
+	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
+	o.At = stamped.Add(24 * time.Hour)
+	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+		trust.Authorities = []verify.Authority{{Name: "elsewhere", Certificate: root.Raw, Clock: verify.Independent, Revocation: verify.ByCRL}}
+	})
+	return r, o, root, rootKey
+}
+
+// TestRevokedAuthority: what a revoked authority stamped stands if it is revoked for a reason that left its key alone, and
+// was stamped before.
+func TestRevokedAuthority(t *testing.T) {
+	before, after := stamped.Add(30*time.Minute), stamped.Add(2*time.Hour) // the token's time is between
+	entry := func(when time.Time, reason int) []x509.RevocationListEntry {
+		return []x509.RevocationListEntry{revocationOf(6, when, reason)}
+	}
+	none := []x509.RevocationListEntry{}
+	tests := []struct {
+		name    string
+		entries []x509.RevocationListEntry // nil: there is no list
+		change  func(list *x509.RevocationList, o *verify.Options)
+		rule    string // "": the time is proved
+		says    string
+	}{
+		{"not revoked", none, nil, "", "authorities that the reader trusts"},
+		{"another one revoked", []x509.RevocationListEntry{revocationOf(7, before, 1)}, nil, "", ""},
+		{"no list", nil, nil, "revocation", "no revocation list of"},
+		{"a stale list", none, func(_ *x509.RevocationList, o *verify.Options) { o.At = stamped.AddDate(0, 6, 0) }, "revocation", "stale"},
+		{"replaced afterwards", entry(after, 4), nil, "", ""},
+		{"no longer the operator's, afterwards", entry(after, 3), nil, "", ""},
+		{"closed afterwards", entry(after, 5), nil, "", ""},
+		{"closed before", entry(before, 5), nil, "revoked", "from 2026-01-01T00:30:00Z on"},
+		{"closed when it stamped", entry(stamped.Add(time.Hour), 5), nil, "revoked", "from 2026-01-01T01:00:00Z on"},
+		{"key stolen afterwards", entry(after, 1), nil, "revoked", "nothing counts that it stamped"},
+		{"the CA's key stolen afterwards", entry(after, 2), nil, "revoked", "nothing counts"},
+		{"on hold", entry(after, 6), nil, "revoked", "nothing counts"},
+		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "nothing counts"},
+		{"unspecified, and said so, afterwards", entry(after, 9), func(list *x509.RevocationList, _ *verify.Options) { list.RevokedCertificateEntries[0].ReasonCode = 0 }, "", ""},
+		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = verify.NotAsked }, "", "was not asked"},
+		{"not asked, without a word", nil, func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = "" }, "", "was not asked"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o, root, rootKey := stampedElsewhere(t)
+			var list *x509.RevocationList
+			if tt.entries != nil {
+				list = signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped.Add(3 * time.Hour),
+					NextUpdate: stamped.AddDate(0, 1, 0), RevokedCertificateEntries: tt.entries}, root, rootKey)
+				o.CRLs = []*x509.RevocationList{list}
+			}
+			if tt.change != nil {
+				tt.change(list, &o)
+			}
+			got := verify.Record(r, o).Of(verify.Time)
+			if got.Rule != tt.rule || (got.Status == verify.Proved) != (tt.rule == "") || !strings.Contains(got.Reason, tt.says) {
+				t.Errorf("%+v; want rule %q, saying %q", got, tt.rule, tt.says)
+			}
+		})
+	}
+}
+
+// TestRevokedAuthorityBesideAnother: another authority's word is not worth less for it.
+func TestRevokedAuthorityBesideAnother(t *testing.T) {
+	r, o, root, rootKey := stampedElsewhere(t)
+	other, otherRoot := laterToken(t, r)
+	r.Timestamps = append(r.Timestamps, other)
+	o.Trust = withAuthority(o.Trust, otherRoot)
+	o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped, NextUpdate: stamped.AddDate(0, 1, 0),
+		RevokedCertificateEntries: []x509.RevocationListEntry{revocationOf(6, stamped, 1)}}, root, rootKey)}
+	report := verify.Record(r, o)
+	if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Authority != "second" || report.Of(verify.Time).Status != verify.Proved {
+		t.Errorf("%+v, %+v", at, report.Of(verify.Time))
+	}
+}
+
+// TestWeakListSignature: a list is signed with a digest that nobody can make fit, or it is not signed.
+func TestWeakListSignature(t *testing.T) {
+	r, o, root, rootKey := stampedElsewhere(t)
+	template := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped, NextUpdate: stamped.AddDate(0, 1, 0)}
+	for _, tt := range []struct {
+		algorithm x509.SignatureAlgorithm
+		rule      string
+	}{{x509.ECDSAWithSHA256, ""}, {x509.ECDSAWithSHA1, "revocation"}} {
+		template.SignatureAlgorithm = tt.algorithm
+		o.CRLs = []*x509.RevocationList{signList(t, template, root, rootKey)}
+		if got := verify.Record(r, o).Of(verify.Time); got.Rule != tt.rule {
+			t.Errorf("%s: %+v", tt.algorithm, got)
+		}
+	}
+}
+
+// TestKeyRevoked: from a moment on others may have had the key, and then only an independent clock shows that it was
+// signed before.
+func TestKeyRevoked(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		clock   verify.Clock
+		revoked time.Time
+		stamps  bool
+		proved  bool
+	}{
+		{"afterwards", verify.Independent, stamped.Add(time.Second), true, true},
+		{"just then", verify.Independent, stamped, true, false},
+		{"before", verify.Independent, stamped.Add(-time.Second), true, false},
+		{"afterwards, by the operator's clock", verify.OperatorClock, stamped.Add(time.Hour), true, false},
+		{"afterwards, without a time", verify.Independent, stamped.Add(time.Hour), false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o := standalone(t, output("a"))
+			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+				trust.Keys[0].Revoked, trust.Keys[0].Custody = tt.revoked, verify.ByOwner
+				trust.Authorities[0].Clock = tt.clock
+			})
+			if !tt.stamps {
+				r.Timestamps = nil
+			}
+			report := verify.Record(r, o)
+			for _, g := range []verify.Guarantee{verify.Authentication, verify.NonRepudiation} {
+				got := report.Of(g)
+				if tt.proved && got.Status != verify.Proved || !tt.proved && (got.Status != verify.NotProved || got.Rule != "revoked") {
+					t.Errorf("%+v", got)
+				}
+			}
+			if got := report.Of(verify.Content); got.Status != verify.Proved {
+				t.Errorf("the text is the same, whoever signed it: %+v", got)
+			}
+		})
+	}
+}

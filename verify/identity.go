@@ -1,0 +1,78 @@
+package verify
+
+import (
+	"crypto/x509"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"jurat/evidence"
+)
+
+// identityPrefix begins the URI by which a certificate names an actor.
+const identityPrefix = "urn:jurat:"
+
+// Identity returns the URI by which the certificate of an actor's key names the actor: urn:jurat:ROLE:NAME, with every
+// byte of the name escaped but letters, digits and -._~.
+func Identity(role evidence.Role, name string) string {
+	const unescaped = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	var b strings.Builder
+	b.WriteString(identityPrefix + string(role) + ":")
+	for i := range len(name) {
+		if strings.IndexByte(unescaped, name[i]) >= 0 {
+			b.WriteByte(name[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", name[i])
+		}
+	}
+	return b.String()
+}
+
+// names asks whether a certificate names this actor. One that names another refutes; one that names nobody, or not in
+// the one form, shows nothing.
+func names(c *x509.Certificate, role evidence.Role, name string) (rule string, err error) {
+	uris, err := identities(c)
+	switch {
+	case err != nil:
+		return "certificate", err
+	case len(uris) != 1:
+		return "certificate", fmt.Errorf("its certificate names %d actors by %s…: want one", len(uris), identityPrefix)
+	case uris[0] == Identity(role, name):
+		return "", nil
+	case !isIdentity(uris[0]):
+		return "certificate", fmt.Errorf("its certificate names its actor in another form than the one: %q", uris[0])
+	}
+	return "actor", fmt.Errorf("its certificate is that of %q", uris[0])
+}
+
+// identities returns the subject alternative names that are URIs of jurat's, as they stand: crypto/x509 has them parsed.
+func identities(c *x509.Certificate) ([]string, error) {
+	const uri = 6 // uniformResourceIdentifier (RFC 5280, section 4.2.1.6)
+	value := extensionOf(c, oidSubjectAltName)
+	if value == nil {
+		return nil, nil
+	}
+	var alternatives []asn1.RawValue
+	if _, err := asn1.Unmarshal(value, &alternatives); err != nil {
+		return nil, errors.New("its certificate's alternative names cannot be read")
+	}
+	var found []string
+	for _, n := range alternatives {
+		text := string(n.Bytes)
+		if n.Class == asn1.ClassContextSpecific && n.Tag == uri && len(text) >= len(identityPrefix) && strings.EqualFold(text[:len(identityPrefix)], identityPrefix) {
+			found = append(found, text)
+		}
+	}
+	return found, nil
+}
+
+// isIdentity reports whether a URI names some actor in the one form.
+func isIdentity(uri string) bool {
+	role, escaped, _ := strings.Cut(strings.TrimPrefix(uri, identityPrefix), ":")
+	name, err := url.PathUnescape(escaped)
+	return err == nil && slices.Contains(evidence.Roles(), evidence.Role(role)) && evidence.CheckName(name) == nil &&
+		Identity(evidence.Role(role), name) == uri
+}
