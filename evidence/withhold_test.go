@@ -158,3 +158,22 @@ func TestReadErasure(t *testing.T) {
 		t.Error("another act is read as an erasure")
 	}
 }
+
+// FuzzReadErasure: what is read as an erasure is written again as the same bytes.
+func FuzzReadErasure(f *testing.F) {
+	digest := DigestOf(nil)
+	f.Add(`{"by":"b","pointers":["/context","/prompt"],"reason":"r","record":"` + digest.String() + `"}`)
+	f.Add(`{"by":"b","pointers":[],"reason":"r","record":"` + digest.String() + `"}`)
+	f.Add(`{"pointers":null}`)
+	f.Fuzz(func(t *testing.T, response string) {
+		p := &Payload{ActionType: Erasure, Saw: []Digest{digest}, Response: []byte(response)}
+		body, err := ReadErasure(p)
+		if err != nil {
+			return
+		}
+		again, err := EncodeOperatorBody(*body)
+		if err != nil || string(again) != response || body.Record != digest {
+			t.Errorf("%q is read as %+v, and written as %q, %v", response, body, again, err)
+		}
+	})
+}

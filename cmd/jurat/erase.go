@@ -72,7 +72,7 @@ func (c *eraseCmd) told(io stdio, done *installation.Erased) {
 		fmt.Fprintf(io.err, "jurat: record %s: %s: %s of %s %q %s\n", q.RecordID, inert(q.Member), plain(q.Action), q.Role, q.Actor, inert(what))
 	}
 	for _, pointer := range done.TooShort {
-		fmt.Fprintf(io.err, "jurat: %s: the text is too short to be looked for in other records\n", inert(pointer))
+		fmt.Fprintf(io.err, "jurat: %s: it holds no text of 8 characters or more, so it was not looked for in other records\n", inert(pointer))
 	}
 }
 

@@ -3,6 +3,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -37,6 +38,19 @@ func write(file string, text []byte, mode os.FileMode, put func(from, to string)
 		return err
 	}
 	return syncFolder(folder)
+}
+
+// SyncFolders makes names durable in a folder and in those above it, up to the folder top, which it is or is below: with
+// a new file in a new folder, the file's name is not all that is new.
+func SyncFolders(folder, top string) error {
+	for folder, top = filepath.Clean(folder), filepath.Clean(top); ; folder = filepath.Dir(folder) {
+		if err := syncFolder(folder); err != nil || folder == top {
+			return err
+		}
+		if folder == filepath.Dir(folder) {
+			return fmt.Errorf("%s is not below %s", folder, top)
+		}
+	}
 }
 
 // syncFolder makes a new name in a folder durable.

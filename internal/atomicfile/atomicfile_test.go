@@ -55,6 +55,25 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 	check(t, filepath.Join(folder, "taken", "inside"), "", 0o600)
 }
 
+func TestSyncFolders(t *testing.T) {
+	top := t.TempDir()
+	below := filepath.Join(top, "a", "b")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{below, below + "/", top} {
+		if err := SyncFolders(folder, top+"/"); err != nil {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	if err := SyncFolders(filepath.Join(top, "none"), top); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want that it is not there", err)
+	}
+	if err := SyncFolders(below, filepath.Join(top, "c")); err == nil {
+		t.Error("a folder that is not below")
+	}
+}
+
 func check(t *testing.T, file, want string, mode os.FileMode) {
 	t.Helper()
 	got, err := os.ReadFile(file)

@@ -103,7 +103,11 @@ func SetApart(dir string, s ApartSetting) error {
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	return atomicfile.Replace(apartSettingFile(dir, s.Actor), append(text, '\n'), 0o600)
+	file := apartSettingFile(dir, s.Actor)
+	if err := atomicfile.Replace(file, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("setting what is sealed apart: %w", err)
+	}
+	return atomicfile.SyncFolders(filepath.Dir(filepath.Dir(file)), dir) // which may be new
 }
 
 // UnsetApart removes an actor's setting. What was sealed apart by it stays so.

@@ -48,8 +48,7 @@ func createIntent(dir string, in intent) error {
 	if err != nil {
 		return err
 	}
-	// The folders may be new.
-	return errors.Join(syncFolder(filepath.Join(dir, filepath.Dir(erasingFolder))), syncFolder(dir))
+	return atomicfile.SyncFolders(filepath.Dir(filepath.Join(dir, erasingFolder)), dir) // which may be new
 }
 
 // readIntent returns nil if there is none.

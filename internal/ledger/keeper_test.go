@@ -91,3 +91,26 @@ func TestSealedApartAgain(t *testing.T) {
 		t.Errorf("kept %v", k.kept)
 	}
 }
+
+// garbled fails after it has stored, and cannot be read rightly from then on.
+type garbled struct{ ledger.Store }
+
+func (g garbled) Append(ctx context.Context, plan ledger.Plan) error {
+	return errors.Join(g.Store.Append(ctx, plan), errFault)
+}
+
+func (g garbled) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+	row, err := g.Store.ByRecordID(ctx, id)
+	row.Payload = append([]byte(" "), row.Payload...)
+	return row, err
+}
+
+// TestKeptThoughTheLogIsDamaged: values of a record that is stored and cannot be read are not thrown away.
+func TestKeptThoughTheLogIsDamaged(t *testing.T) {
+	l, k := keeping(t, garbled{memory.New()})
+	_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	wantError(t, err, ledger.ErrDamaged)
+	if len(k.kept) != 1 {
+		t.Errorf("kept %v", k.kept)
+	}
+}

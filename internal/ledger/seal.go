@@ -67,7 +67,8 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record) err
 	if err == nil {
 		err = l.append(ctx, record)
 	}
-	if err != nil && !errors.Is(err, ErrUnknown) { // then it may be in the log
+	// With some errors it may be in the log, and what a record commits to must not be lost for an error's sake.
+	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
 		err = errors.Join(err, l.cfg.Apart.Forget(record))
 	}
 	return err

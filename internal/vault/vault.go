@@ -63,6 +63,9 @@ const (
 	valueExtension = ".json"
 	keyExtension   = ".key"
 	keySize        = 32
+
+	// maxMembers bounds how many files an actor can have made with one record.
+	maxMembers = 256
 )
 
 // destroyed is what a key is overwritten with before its file is removed.
@@ -78,6 +81,9 @@ type entry struct {
 // Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
 // value is elsewhere, so that it does not pass for lost.
 func (v *Vault) Keep(record *evidence.Record) error {
+	if n := len(record.Payload.SealedApart); n > maxMembers {
+		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
+	}
 	for _, pointer := range record.Payload.SealedApart {
 		at := v.place(record.Digest, pointer)
 		e := entry{Pointer: pointer, Record: record.Digest}
@@ -119,11 +125,8 @@ func (v *Vault) create(file string, text []byte) error {
 	if _, done := v.synced.Load(shard); done {
 		return nil
 	}
-	for folder := shard; folder != v.dir; {
-		folder = filepath.Dir(folder)
-		if err := syncFolder(folder); err != nil {
-			return err
-		}
+	if err := atomicfile.SyncFolders(filepath.Dir(shard), v.dir); err != nil {
+		return err
 	}
 	v.synced.Store(shard, true)
 	return nil
@@ -240,19 +243,12 @@ func remove(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := syncFolder(filepath.Dir(file)) // again after a crash, which may have come before the first
+	folder := filepath.Dir(file)
+	err := atomicfile.SyncFolders(folder, folder) // again after a crash, which may have come before the first
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // A place is where a member of a record is kept.

@@ -3,6 +3,7 @@ package vault
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -308,6 +309,21 @@ func TestKeepNeverReplaces(t *testing.T) {
 	wantOpen(t, v, r, "/prompt", nil)
 }
 
+// TestTooMany: nobody fills the disk with the files of one record.
+func TestTooMany(t *testing.T) {
+	members := map[string]string{}
+	for n := range maxMembers + 1 {
+		members[fmt.Sprintf("/metadata/%d", n)] = "v"
+	}
+	v := New(filepath.Join(t.TempDir(), "data"))
+	if err := v.Keep(said(members)); err == nil || !strings.Contains(err.Error(), "257") {
+		t.Errorf("%v", err)
+	}
+	if err := v.List(func(file, _ string) error { t.Error(file); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestList(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
 	at := v.place(r.Digest, "/prompt")
@@ -364,4 +380,33 @@ func TestConcurrently(t *testing.T) {
 	if err := New(dir).List(func(string, string) error { n++; return nil }); err != nil || n != 20 {
 		t.Errorf("%d files, %v; want 20", n, err)
 	}
+}
+
+// FuzzOpen: whatever stands in the place of a value, it opens only as what was kept.
+func FuzzOpen(f *testing.F) {
+	r := said(map[string]string{"/prompt": secret})
+	v := New(filepath.Join(f.TempDir(), "data"))
+	if err := v.Keep(r); err != nil {
+		f.Fatal(err)
+	}
+	at := v.place(r.Digest, "/prompt")
+	kept, err := os.ReadFile(at.value)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(kept)
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"pointer":"/prompt","record":"` + r.Digest.String() + `"}`))
+	f.Add(bytes.Replace(kept, []byte(`"ciphertext"`), []byte(`"CIPHERTEXT"`), 1))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(at.value, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := v.Open(r.Digest, "/prompt")
+		switch {
+		case err == nil && cmp.Equal(d, r.Disclosures[0]), errors.Is(err, ErrDamaged), errors.Is(err, ErrElsewhere):
+		default:
+			t.Errorf("%q opens as %v, %v", text, d, err)
+		}
+	})
 }
