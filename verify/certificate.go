@@ -214,7 +214,8 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 	return nil
 }
 
-// unrevoked asks about every certificate of a path but the CA's own, which the reader has taken upon himself.
+// unrevoked asks about every certificate of a path but the CA's own, which the reader has taken upon himself. That one is
+// revoked says more than that of another it is not known.
 func (c *check) unrevoked(ca *CA, path []*x509.Certificate, at proof) vouching {
 	best := vouching{ca: ca}
 	if !ca.asked() {
@@ -224,10 +225,10 @@ func (c *check) unrevoked(ca *CA, path []*x509.Certificate, at proof) vouching {
 		entry, err := c.revoked(certificate, path[i+1])
 		switch {
 		case err != nil:
-			return vouching{ca, "revocation", err}
+			best = vouching{ca, "revocation", err}
 		case entry != nil && !at.independentlyBefore(entry.since):
 			// Whoever has the key might have the operator's clock too, and with both could date back.
-			best = vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
+			return vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
 				certificate.Subject, utc(entry.since))}
 		}
 	}

@@ -209,6 +209,10 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"the issuing CA revoked", func(w *world) {
 			w.lists[0].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(2, stamped.Add(-hour), 2)}
 		}, not, "revoked", `"CN=issuing"`, true},
+		{"revoked, and of the issuing CA it is not known", func(w *world) {
+			w.lists[0] = nil
+			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(-hour), 1)}
+		}, not, "revoked", `"CN=signer"`, true},
 		{"the newer of two lists", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
 				o.CRLs = append(o.CRLs, newerList(t, w, func(l *x509.RevocationList) {
