@@ -15,9 +15,19 @@ const (
 	CheckpointsChain = OperatorPrefix + "checkpoints"
 )
 
+// MaxLateStamps is how many time stamps one late_stamp may speak of.
+const MaxLateStamps = 500
+
 // LateStampBody is the response of a late_stamp.
 type LateStampBody struct {
-	Stamps []LateStamped `json:"stamps"`
+	Stamps []LateStamped `json:"stamps"` // 1 to MaxLateStamps
+}
+
+func (b *LateStampBody) check() error {
+	if n := len(b.Stamps); n < 1 || n > MaxLateStamps {
+		return fmt.Errorf("stamps: there are %d, want 1 to %d", n, MaxLateStamps)
+	}
+	return nil
 }
 
 // LateStamped names one time stamp that a record got after it was sealed.
@@ -87,6 +97,11 @@ func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
 	body := new(B)
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+	}
+	if late, ok := any(body).(*LateStampBody); ok {
+		if err := late.check(); err != nil {
+			return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+		}
 	}
 	again, err := EncodeOperatorBody(*body)
 	if err != nil {

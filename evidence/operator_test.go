@@ -20,6 +20,23 @@ func TestOperatorBodies(t *testing.T) {
 	body(t, Erasure, ErasureBody{By: "b", Pointers: []string{"/prompt"}, Reason: "r", Record: digest})
 }
 
+func TestLateStampsAreBounded(t *testing.T) {
+	for n, good := range map[int]bool{0: false, 1: true, MaxLateStamps: true, MaxLateStamps + 1: false} {
+		body := LateStampBody{Stamps: make([]LateStamped, n)}
+		for i := range body.Stamps {
+			digest := DigestOf([]byte{byte(i), byte(i >> 8)})
+			body.Stamps[i] = LateStamped{Authority: "a", Kind: RFC3161, Record: digest, Token: digest}
+		}
+		doc, err := EncodeOperatorBody(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadOperatorBody[LateStampBody](&Payload{ActionType: LateStamp, Response: doc}); (err == nil) != good {
+			t.Errorf("%d stamps: %v", n, err)
+		}
+	}
+}
+
 // body writes and reads back a body, and checks that no member can be added to it or left out.
 func body[B OperatorBody](t *testing.T, action ActionType, b B) {
 	t.Helper()

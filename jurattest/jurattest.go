@@ -97,9 +97,9 @@ func stream(n byte) io.Reader { return rand.NewChaCha8([32]byte{n}) }
 
 type mockStamper struct{ *timestamp.Authority }
 
-func (m mockStamper) Stamp(_ context.Context, imprint [32]byte) ([][]byte, error) {
+func (m mockStamper) Stamp(_ context.Context, imprint [32]byte) (ledger.Stamped, error) {
 	token, err := m.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
-	return [][]byte{token}, err
+	return ledger.Stamped{Tokens: [][]byte{token}}, err
 }
 
 // Keys gives every actor a key that follows from its role and name, and with PostQuantum a second one.

@@ -74,7 +74,7 @@ func TestEveryRuleOfARecord(t *testing.T) {
 		{"the owner's key", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Custody = verify.ByOwner },
 			verify.NonRepudiation, verify.Proved, "", "keep their keys themselves"},
 		{"no token", func(r *evidence.Record, o *verify.Options) { r.Timestamps = nil },
-			verify.Time, verify.NotProved, "pending", "claims 2026-01-01T00:00:00Z"},
+			verify.Time, verify.NotProved, "pending", "pending since 2026-01-01T00:00:00Z"},
 		{"a token that is none", func(r *evidence.Record, o *verify.Options) { r.Timestamps[0].Token = []byte("token") },
 			verify.Time, verify.Refuted, "token", "time stamp 0"},
 		{"an authority nobody trusts", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities = nil },

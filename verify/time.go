@@ -81,7 +81,7 @@ func (c *check) skew(r *evidence.Record, at time.Time) {
 func (c *check) untimed(r *evidence.Record, doubts error) {
 	switch {
 	case doubts == nil:
-		c.doubt(Time, "pending", r, "no authority has stamped it yet; it claims %s", r.Payload.Timestamp)
+		c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
 	case errors.Is(doubts, errRevoked):
 		c.doubt(Time, "revoked", r, "%v", doubts)
 	case errors.Is(doubts, errRevocation):

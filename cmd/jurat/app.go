@@ -152,9 +152,15 @@ type keyFlags struct {
 
 // withNew does something on the installation in the data folder, which it makes on first use.
 func (a *app) withNew(ctx context.Context, io stdio, keys keyFlags, do func(*installation.Installation) error) error {
-	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys.Alg, PostQuantum: keys.PostQuantum})
+	return a.withStamps(ctx, io, keys, stampFlags{}, do)
+}
+
+// withStamps does what withNew does, and has those stamp who are named.
+func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
+	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys.Alg,
+		PostQuantum: keys.PostQuantum, TSA: stamps.TSA})
 	if err != nil {
-		return err
+		return known(err)
 	}
 	if created {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", a.Data)

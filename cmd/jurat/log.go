@@ -14,6 +14,8 @@ type logCmd struct {
 	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
 	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
 	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
+	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
+	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
 	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 

@@ -27,9 +27,10 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
+			env.Values[authoritiesKey{}] = authorities{}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 type sealCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
 	keyFlags
+	stampFlags
 	Apart []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
 }
 
@@ -31,6 +32,9 @@ later be withheld from one reader ('jurat redact', 'jurat log prove --withhold')
 every proof stands. This cannot be added to a record later. 'jurat apart set' does it for every payload of an actor.
 
     jurat seal payload.json --apart prompt --apart /metadata/user_id
+
+An authority that does not answer holds up nothing for long: the record is sealed, says so, and waits for its time stamp,
+which 'jurat log stamp' asks for again.
 
 A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
 so that the review is bound to what the record says.`
@@ -54,7 +58,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		apart, err := i.Apart(draft, pointers)
 		if err != nil {
 			return err
@@ -75,6 +79,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
+		catchUp(ctx, io, i)
 		proved, err := i.Ledger.ProveOne(ctx, sealed)
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ type trialCmd struct {
 	Out           string      `help:"The case file. Default: in the data folder, named for the trial."`
 	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
 	keyFlags
+	stampFlags
 }
 
 // Help is shown by 'jurat trial --help'.
@@ -60,7 +61,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 	}
-	return a.withNew(ctx, io, c.keyFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		config.Ledger, config.Keys = i.Ledger, i.Keys
 		return c.try(ctx, a, io, i, config, on)
 	})
@@ -74,6 +75,7 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	if err != nil {
 		return interrupted(err, done)
 	}
+	catchUp(ctx, io, i)
 	file, err := c.leave(ctx, i, done.ID)
 	if err != nil {
 		return err

@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/tsa"
 )
 
 type tsaCmd struct {
@@ -17,15 +23,20 @@ type tsaCmd struct {
 type tsaAddCmd struct {
 	Name   string `arg:"" help:"A name of your choice."`
 	URL    string `arg:"" help:"Where it answers RFC 3161 queries."`
-	Root   string `required:"" placeholder:"FILE" help:"Its root certificates in PEM, from a source that you trust."`
+	Root   string `required:"" aliases:"roots" placeholder:"FILE" help:"Its root certificates in PEM, from a source that you trust."`
 	Policy string `placeholder:"OID" help:"The policy to ask for and to insist on."`
+
+	Untried bool `help:"Do not ask it for a time stamp now."`
 }
 
 // Help is shown by 'jurat tsa add --help'.
 func (*tsaAddCmd) Help() string {
 	return `The built-in authority is the operator's own clock. An authority outside proves time to those who do not take the
 operator's word. Every record is then stamped by both, each token is verified before it is kept, and 'jurat trust' lists
-the authority as independent. As long as it does not answer, nothing is sealed.
+the authority as independent. It is asked once before it is added.
+
+As long as it does not answer, records are sealed without its time stamp and wait for it: 'jurat log pending' lists them,
+'jurat log stamp' asks again.
 
     jurat tsa add freetsa https://freetsa.example/tsr --root freetsa-ca.pem`
 }
@@ -37,8 +48,12 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.withNew(ctx, io, keyFlags{}, func(*installation.Installation) error {
-		return installation.AddOutside(ctx, installation.Config{Dir: a.Data},
-			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy})
+		err := installation.AddOutside(ctx, installation.Config{Dir: a.Data},
+			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
+		if errors.Is(err, tsa.ErrUnavailable) {
+			return hint(err, "--untried adds it all the same; records then wait for its time stamps")
+		}
+		return err
 	})
 }
 
@@ -46,31 +61,57 @@ type tsaListCmd struct{}
 
 // Run lists authorities.
 func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(*installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		list, err := installation.ListOutside(installation.Config{Dir: a.Data})
 		if err != nil {
 			return err
 		}
+		owing, err := i.Ledger.Owing(ctx)
+		if err != nil {
+			return err
+		}
+		waiting := map[string]string{}
+		for _, o := range owing {
+			waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
+		}
 		p := newPage(io.out)
 		p.line("%-20s %s", "(built in)", "the operator's own clock")
 		for _, o := range list {
-			p.line("%-20s %s %s", o.Name, inert(o.URL), o.Policy)
+			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(inert(o.URL)+" "+o.Policy+" "+waiting[o.Name]), " "))
+			delete(waiting, o.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(waiting)) {
+			p.line("%-20s removed; %s", inert(name), waiting[name])
 		}
 		return p.err
 	})
 }
 
 type tsaRemoveCmd struct {
-	Name string `arg:"" help:"The authority's name."`
+	Name   string `arg:"" help:"The authority's name."`
+	Forget bool   `help:"Give up the time stamps that records wait for."`
+}
+
+// Help is shown by 'jurat tsa remove --help'.
+func (*tsaRemoveCmd) Help() string {
+	return `An authority for which records wait is removed only with --forget. Their time stamps are then given up. A record that has
+no other gets one by the built-in authority.`
 }
 
 // Run removes an authority.
 func (c *tsaRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(*installation.Installation) error {
-		if err := installation.RemoveOutside(installation.Config{Dir: a.Data}, c.Name); err != nil {
+	return a.with(ctx, func(i *installation.Installation) error {
+		n, err := i.RemoveOutside(ctx, c.Name, c.Forget)
+		if errors.Is(err, installation.ErrAwaited) {
+			return hint(err, "'jurat log stamp' asks for them; --forget gives them up")
+		}
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
+		if n > 0 {
+			fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %d records\n", c.Name, n)
+		}
+		_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
 		return err
 	})
 }

@@ -110,7 +110,7 @@ func TestStatementOfRecord(t *testing.T) {
 			[]string{"It is refuted that this model output", "The time stamp that comes with it is refuted"}},
 		{"time pending", func(r, _ *evidence.Record) { r.Timestamps = nil }, trusted,
 			[]string{signedByActor, unchanged, inLog},
-			[]string{"No proved time stands behind that: no authority has stamped it yet"}},
+			[]string{"No proved time stands behind that: pending since"}},
 		{"token of another record", func(r, other *evidence.Record) { r.Timestamps = other.Timestamps }, trusted,
 			[]string{signedByActor, unchanged, inLog},
 			[]string{"The time stamp that comes with it is refuted"}},

@@ -42,9 +42,9 @@ var translations = map[string]struct{ ja, ru string }{
 	"Its author gives the time 2025-12-31T23:59:00Z.":       {"作成者が申告している時刻は 2025-12-31T23:59:00Z です。", "Время, заявленное автором: 2025-12-31T23:59:00Z."},
 	"No proved time stands behind that":                     {"証明された時刻はありません", "Доказанного времени, подтверждающего это заявление, нет."},
 	"The time stamp that comes with it is refuted":          {"タイムスタンプは反証されています", "Приложенная временная метка опровергнута."},
-	"No proved time stands behind that: no authority has stamped it yet": {
-		"証明された時刻はありません。信頼された時刻認証局による時刻は確認できません（検証の理由・英語原文：no authority has stamped it yet",
-		"нет. Время не подтверждено службой меток времени, которой доверяет читатель (основание, на английском языке: «no authority has stamped it yet"},
+	"No proved time stands behind that: pending since": {
+		"証明された時刻はありません。信頼された時刻認証局による時刻は確認できません（検証の理由・英語原文：pending since",
+		"нет. Время не подтверждено службой меток времени, которой доверяет читатель (основание, на английском языке: «pending since"},
 
 	"The jury judged safe_pass with":                 {"陪審の判定は safe_pass（安全・合格）、", "Решение присяжных: safe_pass («безопасно, пройдено»);"},
 	"The jury judged needs_review":                   {"陪審の判定は needs_review（要確認）、", "Решение присяжных: needs_review («требуется проверка»);"},

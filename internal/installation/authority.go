@@ -94,13 +94,12 @@ func openAuthority(dir string, now func() time.Time) (*authority, error) {
 	return &authority{Authority: a, root: root}, nil
 }
 
-// Stamp implements ledger.Stamper. The certificate goes into the token, so that a record needs nothing but the root.
-func (a *authority) Stamp(ctx context.Context, imprint [32]byte) ([][]byte, error) {
+// stamp issues a token. The certificate goes into it, so that a record needs nothing but the root.
+func (a *authority) stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	token, err := a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
-	return [][]byte{token}, err
+	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 }
 
 func (a *authority) trusted() verify.Authority {

@@ -1,6 +1,10 @@
 package installation
 
-import "jurat/evidence"
+import (
+	"time"
+
+	"jurat/evidence"
+)
 
 // After has a test told of each step of an erasure when it is done.
 func (i *Installation) After(told func(step string)) {
@@ -9,3 +13,6 @@ func (i *Installation) After(told func(step string)) {
 
 // Keep puts what a record discloses where it is kept, as if the record had been sealed here.
 func (i *Installation) Keep(r *evidence.Record) error { return i.vault.Keep(r) }
+
+// LessSealingTime gives authorities less time to answer in tests.
+func LessSealingTime(d time.Duration) { sealingTime = d }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -18,6 +19,11 @@ import (
 const sealerFolder = "JURAT_TEST_APART"
 
 func TestMain(m *testing.M) {
+	installation.LessSealingTime(500 * time.Millisecond)
+	if dir := os.Getenv(childFolder); dir != "" {
+		fmt.Fprintln(os.Stderr, child(dir, os.Getenv(childTask)))
+		os.Exit(1)
+	}
 	if dir := os.Getenv(sealerFolder); dir != "" {
 		fmt.Fprintln(os.Stderr, sealOn(dir))
 		os.Exit(1)

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -72,15 +70,20 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 	return roots, nil
 }
 
-// AddOutside has an authority stamp every record from now on. It is asked for a token first: one that cannot answer
-// now would stop everything.
-func AddOutside(ctx context.Context, c Config, o Outside) error {
+// AddOutside has an authority stamp every record from now on. Unless it is to be taken untried it is asked for a token
+// first: a wrong URL or root is better found out now.
+func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
 	client, _, err := o.check()
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
-	if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
-		return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
+	if o.Name == BuiltIn {
+		return fmt.Errorf("adding time-stamping authority: %q is the built-in one", BuiltIn)
+	}
+	if !untried {
+		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
+			return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
+		}
 	}
 	text, err := json.Marshal(o, jsontext.WithIndent("  "))
 	if err != nil {
@@ -93,17 +96,51 @@ func AddOutside(ctx context.Context, c Config, o Outside) error {
 	return err
 }
 
+// ErrAwaited says that records still wait for an authority.
+var ErrAwaited = errors.New("records wait for its time stamps")
+
 // RemoveOutside has an authority stamp no more. The tokens that it gave stay, and so should its root in the trust files
-// of those who verify them.
-func RemoveOutside(c Config, name string) error {
-	if !outsideName.MatchString(name) {
-		return fmt.Errorf("removing time-stamping authority: there is none named %q", name)
+// of those who verify them. While records wait for it, it is removed only if their time stamps are given up; then a
+// record that has none at all gets one by the built-in authority. It returns how many were given up.
+//
+// The authority goes first. A crash after that leaves records that wait for one that is not there, which shows, and this
+// can be repeated.
+func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bool) (int64, error) {
+	waiting, err := i.awaited(ctx, name)
+	if err != nil {
+		return 0, err
 	}
-	err := os.Remove(outsideFile(c.Dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing time-stamping authority: there is none named %q", name)
+	if waiting > 0 && !giveUp {
+		return waiting, fmt.Errorf("removing time-stamping authority %q: %w: %d", name, ErrAwaited, waiting)
 	}
-	return err
+	err = fs.ErrNotExist
+	if outsideName.MatchString(name) {
+		err = os.Remove(outsideFile(i.Dir, name))
+	}
+	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
+		return 0, fmt.Errorf("removing time-stamping authority: there is none named %q", name)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	if err := i.stampBare(ctx, name); err != nil {
+		return 0, err
+	}
+	return i.Ledger.Forget(ctx, name)
+}
+
+// awaited is how many records wait for an authority.
+func (i *Installation) awaited(ctx context.Context, name string) (int64, error) {
+	owing, err := i.Ledger.Owing(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range owing {
+		if o.Authority == name {
+			return o.Records, nil
+		}
+	}
+	return 0, nil
 }
 
 func outsideFile(dir, name string) string { return filepath.Join(dir, outsideFolder, name+".json") }
@@ -129,30 +166,6 @@ func ListOutside(c Config) ([]Outside, error) {
 	return list, nil
 }
 
-// stampers is the built-in authority and those outside.
-type stampers struct {
-	own     *authority
-	clients []*tsa.Client
-	trusted []verify.Authority
-}
-
-func openStampers(c Config, own *authority) (*stampers, error) {
-	list, err := ListOutside(c)
-	if err != nil {
-		return nil, err
-	}
-	s := &stampers{own: own}
-	for _, o := range list {
-		client, roots, err := o.check()
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", outsideFile(c.Dir, o.Name), err)
-		}
-		s.clients = append(s.clients, client)
-		s.trusted = append(s.trusted, o.trusted(roots)...)
-	}
-	return s, nil
-}
-
 // trusted is how a trust file names the authority: once for each root.
 func (o *Outside) trusted(roots []*x509.Certificate) []verify.Authority {
 	var list []verify.Authority
@@ -167,19 +180,4 @@ func (o *Outside) trusted(roots []*x509.Certificate) []verify.Authority {
 		list = append(list, a)
 	}
 	return list
-}
-
-// Stamp implements ledger.Stamper: every authority is asked, all at the same time, and each has to answer.
-func (s *stampers) Stamp(ctx context.Context, imprint [32]byte) ([][]byte, error) {
-	tokens, err := s.own.Stamp(ctx, imprint)
-	if err != nil {
-		return nil, err
-	}
-	got, errs := make([][]byte, len(s.clients)), make([]error, len(s.clients))
-	var wg sync.WaitGroup
-	for i, client := range s.clients {
-		wg.Go(func() { got[i], errs[i] = client.Stamp(ctx, imprint) })
-	}
-	wg.Wait()
-	return slices.Concat(tokens, got), errors.Join(errs...)
 }

@@ -1,66 +1,33 @@
 package installation_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"io"
-	"math/big"
-	"net/http"
-	"net/http/httptest"
+	"errors"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/timestamp"
+	"jurat/jurattest"
 	"jurat/verify"
 )
 
-// outside is somebody else's authority on this machine's loopback.
-func outside(t *testing.T) (description installation.Outside, down *atomic.Bool) {
+// outside is somebody else's authority.
+func outside(t *testing.T, name string) (installation.Outside, *jurattest.TSA) {
 	t.Helper()
-	key := func() *ecdsa.PrivateKey {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
-	}
-	rootKey, leafKey := key(), key()
-	from := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-	validity := timestamp.CertificateConfig{Serial: big.NewInt(7), NotBefore: from, NotAfter: from.Add(24 * time.Hour), Key: rootKey}
-	root, err := timestamp.NewRoot(validity)
+	a, err := jurattest.StartTSA()
 	if err != nil {
 		t.Fatal(err)
 	}
-	validity.Key = leafKey
-	leaf, err := timestamp.NewCertificate(validity, root, rootKey)
-	if err != nil {
+	t.Cleanup(a.Close)
+	return installation.Outside{Name: name, URL: a.URL, Roots: string(a.PEM())}, a
+}
+
+func be(t *testing.T, a *jurattest.TSA, mood jurattest.Mood) {
+	t.Helper()
+	if err := a.Be(mood); err != nil {
 		t.Fatal(err)
 	}
-	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	down = new(atomic.Bool)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || down.Load() {
-			w.WriteHeader(http.StatusNotFound) // final, so that the test need not wait for further attempts
-			return
-		}
-		w.Header().Set("Content-Type", "application/timestamp-reply")
-		w.Write(authority.Respond(body))
-	}))
-	t.Cleanup(server.Close)
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw})
-	return installation.Outside{Name: "outside", URL: server.URL, Roots: string(text)}, down
 }
 
 func sealRequest(t *testing.T, i *installation.Installation, request string) (*evidence.Record, error) {
@@ -77,18 +44,17 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 	return i.Ledger.Seal(t.Context(), draft, signers, nil)
 }
 
-// TestOutsideAuthority: it stamps beside the operator's clock, a reader may trust it alone, and without it nothing is
-// sealed.
+// TestOutsideAuthority: it stamps beside the operator's clock, a reader may trust it alone, and without it records wait.
 func TestOutsideAuthority(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	if err := installation.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	description, down := outside(t)
-	if err := installation.AddOutside(t.Context(), c, description); err != nil {
+	description, authority := outside(t, "outside")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := installation.AddOutside(t.Context(), c, description); err == nil || !strings.Contains(err.Error(), "already") {
+	if err := installation.AddOutside(t.Context(), c, description, false); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("added twice: %v", err)
 	}
 	i, err := installation.Open(t.Context(), c)
@@ -115,19 +81,47 @@ func TestOutsideAuthority(t *testing.T) {
 			t.Errorf("trusting only %s: %+v", trust.Authorities[n].Name, report.Of(verify.Time))
 		}
 	}
-	down.Store(true)
-	if _, err := sealRequest(t, i, "r2"); err == nil || !strings.Contains(err.Error(), "tsa http://127.0.0.1") {
-		t.Errorf("sealed without the outside authority: %v", err)
+	be(t, authority, jurattest.Refuses)
+	held, err := sealRequest(t, i, "r2")
+	if err != nil || len(held.Timestamps) != 1 {
+		t.Fatalf("without the outside authority: %v, %d time stamps", err, len(held.Timestamps))
 	}
-	if n, err := i.Ledger.Size(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d records in the log, %v", n, err)
+	if n, err := i.RemoveOutside(t.Context(), "outside", false); !errors.Is(err, installation.ErrAwaited) || n != 1 {
+		t.Errorf("removed while a record waits: %d, %v", n, err)
 	}
-	if err := installation.RemoveOutside(c, "outside"); err != nil {
-		t.Fatal(err)
+	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if _, err := i.RemoveOutside(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "none named") {
+		t.Errorf("removed twice: %v", err)
 	}
 	if list, err := installation.ListOutside(c); len(list) != 0 || err != nil {
 		t.Errorf("after removing: %v, %v", list, err)
 	}
+}
+
+// TestRemoveLeavesNothingBare: a record that waited for an authority alone gets the built-in one's time stamp when that
+// authority is given up.
+func TestRemoveLeavesNothingBare(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	only := c
+	only.TSA = []string{"outside"}
+	i := open(t, only)
+	bare := seal(t, i)
+	if len(bare.Timestamps) != 0 {
+		t.Fatalf("%d time stamps", len(bare.Timestamps))
+	}
+	seal(t, open(t, c))
+	wantWhole(t, c)
+	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+		t.Fatalf("gave up %d, %v; want the one that has the built-in authority's stamp", n, err)
+	}
+	got, err := i.Ledger.Record(t.Context(), bare.Payload.RecordID)
+	if err != nil || len(got.Timestamps) != 1 {
+		t.Errorf("%d time stamps, %v", len(got.Timestamps), err)
+	}
+	wantWhole(t, c)
 }
 
 func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
@@ -135,23 +129,27 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	if err := installation.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	good, down := outside(t)
-	down.Store(true)
-	other, _ := outside(t)
+	good, authority := outside(t, "outside")
+	be(t, authority, jurattest.Refuses)
+	other, _ := outside(t, "other")
 	for name, o := range map[string]installation.Outside{
-		"down":                  good,
-		"another's root":        {Name: "x", URL: other.URL, Roots: good.Roots},
-		"no root":               {Name: "x", URL: other.URL},
-		"no URL":                {Name: "x", Roots: good.Roots},
-		"a name that is a path": {Name: "../x", URL: other.URL, Roots: other.Roots},
-		"another policy":        {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "1.2.3"},
-		"no policy at all":      {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "one"},
+		"down":                    good,
+		"another's root":          {Name: "x", URL: other.URL, Roots: good.Roots},
+		"no root":                 {Name: "x", URL: other.URL},
+		"no URL":                  {Name: "x", Roots: good.Roots},
+		"a name that is a path":   {Name: "../x", URL: other.URL, Roots: other.Roots},
+		"the built-in one's name": {Name: installation.BuiltIn, URL: other.URL, Roots: other.Roots},
+		"another policy":          {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "1.2.3"},
+		"no policy at all":        {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "one"},
 	} {
-		if err := installation.AddOutside(t.Context(), c, o); err == nil {
+		if err := installation.AddOutside(t.Context(), c, o, false); err == nil {
 			t.Errorf("%s: added", name)
 		}
 	}
 	if list, err := installation.ListOutside(c); len(list) != 0 || err != nil {
 		t.Errorf("listed: %v, %v", list, err)
+	}
+	if err := installation.AddOutside(t.Context(), c, good, true); err != nil {
+		t.Errorf("untried: %v", err)
 	}
 }

@@ -30,6 +30,9 @@ const (
 	DamageBehind       DamageKind = "published_ahead"
 	DamagePublicFork   DamageKind = "published_contradicts"
 	DamageCheck        DamageKind = "check_failed"
+	DamageWaiting      DamageKind = "waiting_for_nothing"
+	DamageSettled      DamageKind = "stamped_and_waiting"
+	DamageLateStamp    DamageKind = "late_stamp_missing"
 	DamageStore        DamageKind = "store"
 
 	DamageApartLost    DamageKind = "apart_lost"
@@ -64,6 +67,9 @@ var meanings = map[DamageKind]string{
 	DamageBehind:       "a checkpoint over more records was published: the store came back from a backup, or its end was cut off",
 	DamagePublicFork:   "a checkpoint over another history was published: this is not the log that the public knows",
 	DamageCheck:        "the record is the one that was logged, and does not hold what it must",
+	DamageWaiting:      "a time stamp is awaited for a record that is not there",
+	DamageSettled:      "a time stamp is still awaited that an act says was added",
+	DamageLateStamp:    "a time stamp that an act says was added is not there",
 	DamageStore:        "the database complains",
 
 	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",

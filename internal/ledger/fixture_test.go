@@ -48,12 +48,15 @@ func logKey(name string) (note.Signer, note.Verifier) {
 // clock stamps with the imprint itself, which a test can check.
 type clock struct{}
 
-func (clock) Stamp(ctx context.Context, imprint [32]byte) ([][]byte, error) {
-	return [][]byte{append([]byte("stamped "), imprint[:]...)}, ctx.Err()
+func (clock) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
+	return ledger.Stamped{Tokens: [][]byte{append([]byte("stamped "), imprint[:]...)}}, ctx.Err()
 }
 
 // genuine checks signature and token as the fixture makes them.
-func genuine(r *evidence.Record) error {
+func genuine(r *evidence.Record, waits bool) error {
+	if waits {
+		return r.CheckSignature(0, actorKey.Public())
+	}
 	if len(r.Timestamps) == 0 {
 		return errors.New("no time stamp")
 	}
@@ -110,6 +113,15 @@ func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
 	}
 	t.Cleanup(func() { l.Close() })
 	return l, nil
+}
+
+func (f folder) store(t testing.TB) (ledger.Store, error) {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), f.database())
+	if err == nil {
+		t.Cleanup(func() { store.Close() })
+	}
+	return store, err
 }
 
 func (f folder) fsck(t testing.TB) []ledger.Damage {

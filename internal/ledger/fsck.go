@@ -12,8 +12,10 @@ import (
 
 // FsckOptions says what Fsck does beside reading.
 type FsckOptions struct {
-	Progress func(done, total int64)      // told after every page of rows; nil: nobody is told
-	Check    func(*evidence.Record) error // held against every intact record, such as its signatures; nil: nothing is
+	Progress func(done, total int64) // told after every page of rows; nil: nobody is told
+	// Check is held against every intact record, such as its signatures; nil: nothing is. A record that waits has no
+	// time stamp yet, and is to get one.
+	Check func(r *evidence.Record, waits bool) error
 }
 
 // Fsck reads everything, changes nothing, and names every damage. It returns an error only when it could not read on.
@@ -26,7 +28,8 @@ func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("checking ledger: %w", err)
 	}
-	f := &fsck{cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, chains: map[string]int64{}, cases: map[evidence.Digest]int64{}, strays: map[tlog.Hash]int64{}, logged: map[tlog.Hash]int64{}}
+	f := &fsck{cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, chains: map[string]int64{}, cases: map[evidence.Digest]int64{}, strays: map[tlog.Hash]int64{}, logged: map[tlog.Hash]int64{},
+		settled: map[settlement]string{}}
 	if err := f.run(ctx); err != nil {
 		return f.found, fmt.Errorf("checking ledger: %w", err)
 	}
@@ -49,6 +52,8 @@ type fsck struct {
 
 	strays map[tlog.Hash]int64 // leaf hashes of records that are not what was logged, with their places
 	logged map[tlog.Hash]int64 // what was logged in those places
+
+	settled map[settlement]string // what late_stamp acts that were seen speak of, with their record ids
 }
 
 // A claim is a signed checkpoint's word on the log.
@@ -83,6 +88,9 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	}
 	f.nameMoved()
 	f.judge()
+	if err := f.outbox(ctx); err != nil {
+		return err
+	}
 	return f.beyond(ctx)
 }
 

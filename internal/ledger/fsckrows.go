@@ -192,10 +192,11 @@ func (f *fsck) counted(row *Row, p *evidence.Payload) {
 
 // intact checks a record that is what was logged.
 func (f *fsck) intact(ctx context.Context, row *Row, record *evidence.Record) error {
-	if f.options.Check != nil {
-		if err := f.options.Check(record); err != nil {
-			f.report(DamageCheck, row.Index, row.RecordID, "%v", err)
-		}
+	if err := f.check(ctx, row, record); err != nil {
+		return err
+	}
+	if err := f.lateStamps(ctx, row, &record.Payload); err != nil {
+		return err
 	}
 	byID, errID := f.cfg.Store.ByRecordID(ctx, record.Payload.RecordID)
 	byDigest, errDigest := f.cfg.Store.ByDigest(ctx, record.Digest)
@@ -206,6 +207,23 @@ func (f *fsck) intact(ctx context.Context, row *Row, record *evidence.Record) er
 		return err
 	case byID.Index != row.Index || byDigest.Index != row.Index:
 		f.report(DamageDuplicate, row.Index, row.RecordID, "it is found at %d by its id, at %d by its digest", byID.Index, byDigest.Index)
+	}
+	return nil
+}
+
+// check asks the caller's question.
+func (f *fsck) check(ctx context.Context, row *Row, record *evidence.Record) (err error) {
+	if f.options.Check == nil {
+		return nil
+	}
+	waits := false
+	if len(record.Timestamps) == 0 {
+		if waits, err = f.waits(ctx, record, row.Index); err != nil {
+			return err
+		}
+	}
+	if err := f.options.Check(record, waits); err != nil {
+		f.report(DamageCheck, row.Index, row.RecordID, "%v", err)
 	}
 	return nil
 }

@@ -2,10 +2,14 @@
 //
 // # What holds when
 //
-// When Seal has returned a record, the record is signed, stamped and durable, and has a place in the log that no other
+// When Seal has returned a record, the record is signed, stamped or waiting to be, durable, and has a place in the log that no other
 // record has. When Seal has returned an error, the record is not in the log, unless the error is ErrUnknown, and then
 // the record's id says. The log has no gaps, no record id and no payload twice, and its RFC 6962 hashes are stored in
 // the same transaction as its records.
+//
+// Where an authority that is to stamp has not answered, the record waits for it, and that it waits is stored with it, in
+// the same transaction. Settle gives records the time stamps that they wait for, in one transaction with the act that
+// says so. So a record is without a stamp that it was to have if and only if the log says that it waits.
 //
 // When Checkpoint has returned, the log key has signed the size and the root hash of what is committed, and this
 // stands in the store and, where Config.Published is set, outside of it. From then on nobody, the operator included,
@@ -58,9 +62,21 @@ var (
 
 // A Stamper obtains time-stamp tokens.
 type Stamper interface {
-	// Stamp returns RFC 3161 tokens in DER over a SHA-256 imprint, at least one, each checked as far as its receiver
-	// can check it.
-	Stamp(ctx context.Context, imprint [32]byte) (tokens [][]byte, err error)
+	// Stamp asks every authority that is to stamp for an RFC 3161 token over a SHA-256 imprint. An authority that does
+	// not answer is no error: it is missing.
+	Stamp(ctx context.Context, imprint [32]byte) (Stamped, error)
+}
+
+// Stamped is what came of asking authorities for time stamps.
+type Stamped struct {
+	Tokens  [][]byte  // DER, each checked as far as its receiver can check it
+	Missing []Missing // authorities that are to stamp and gave no good token
+}
+
+// Missing is an authority whose time stamp is still to come, and why.
+type Missing struct {
+	Authority string
+	Reason    error
 }
 
 // Published is where the last checkpoint is kept outside the store, so that a store that went back in time is known.
@@ -85,6 +101,7 @@ type Config struct {
 	Verifier  note.Verifier    // required: the log's public key, whose name is the log's origin
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
 	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
+	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that went back in time passes for the present one
 	Apart     Keeper           // keeps what is sealed apart; nil: nobody does but the caller of Seal
 	Random    io.Reader        // record ids and salts; nil: crypto/rand

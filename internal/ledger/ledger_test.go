@@ -34,7 +34,7 @@ func TestSealAndRead(t *testing.T) {
 		if diff := cmp.Diff(string(must(want.Marshal())), string(must(got.Marshal()))); diff != "" {
 			t.Errorf("%s: want -, got +:\n%s", what, diff)
 		}
-		if err := genuine(got); err != nil {
+		if err := genuine(got, false); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -82,11 +82,14 @@ func TestSealApart(t *testing.T) {
 
 // outage is an authority that does not answer as it should.
 type outage struct {
-	tokens [][]byte
-	err    error
+	tokens  [][]byte
+	missing []ledger.Missing
+	err     error
 }
 
-func (o outage) Stamp(context.Context, [32]byte) ([][]byte, error) { return o.tokens, o.err }
+func (o outage) Stamp(context.Context, [32]byte) (ledger.Stamped, error) {
+	return ledger.Stamped{Tokens: o.tokens, Missing: o.missing}, o.err
+}
 
 func TestNoTokenNoRecord(t *testing.T) {
 	down := errors.New("503")

@@ -11,8 +11,8 @@ import (
 	"jurat/evidence"
 )
 
-// Prove puts records into a bundle, in log order and each once, with proofs of their places against one checkpoint.
-// The records given are not changed.
+// Prove puts records into a bundle, in log order and each once, with all time stamps that the log has of them, and with
+// proofs of their places against one checkpoint. The records given are not changed.
 func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
 	bundle, err := l.prove(ctx, records)
 	if err != nil {
@@ -63,6 +63,7 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 			return nil, err
 		}
 		placed[i] = new(*record)
+		placed[i].Timestamps = row.Timestamps // there may be more by now
 		placed[i].Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
 	}
 	slices.SortFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })

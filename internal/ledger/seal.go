@@ -17,7 +17,8 @@ import (
 const settleTime = 10 * time.Second
 
 // Seal completes a draft, has it signed by these signers in this order and stamped, and appends the record to the
-// log. It returns when the record is durable. Without a token there is no record, and without a record no act.
+// log. It returns when the record is durable. Without a token, or an authority that it waits for, there is no record,
+// and without a record no act.
 //
 // apart lists JSON pointers to members that are sealed apart: what opens them is in Record.Disclosures of the returned
 // record and is not in the log. Config.Apart has it before the record is appended, so that no record is in the log
@@ -26,14 +27,15 @@ const settleTime = 10 * time.Second
 // A draft that brings a record id can be sealed again after any error without becoming two records: the second time
 // the error is a *DuplicateError, if the first time it was stored.
 func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
-	record, err := l.seal(ctx, draft, by, apart)
+	record, err := l.sealWith(ctx, draft, by, apart, func(*Batch) {})
 	if err != nil {
 		return nil, fmt.Errorf("sealing record: %w", err)
 	}
 	return record, nil
 }
 
-func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
+// sealWith seals, and stores what also adds to the batch together with the record.
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string, also func(*Batch)) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -46,11 +48,16 @@ func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 	if err != nil {
 		return nil, err
 	}
-	if err := l.stamp(ctx, record); err != nil {
+	missing, err := l.stamp(ctx, record)
+	if err != nil {
 		return nil, err
 	}
 	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
-	if err := l.keepAndAppend(ctx, record); err != nil {
+	err = l.keepAndAppend(ctx, record, func(b *Batch) {
+		b.Waits = waits(b.Rows[0].Index, missing, now)
+		also(b)
+	})
+	if err != nil {
 		return nil, err
 	}
 	// A crash from here on leaves a record of which the caller may not know. It is genuine, and is found by its id.
@@ -59,13 +66,13 @@ func (l *Ledger) seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 
 // keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between
 // the two leaves values of a record that never was, and so of nothing.
-func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record) error {
+func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
 	if l.cfg.Apart == nil || len(record.Payload.SealedApart) == 0 {
-		return l.append(ctx, record)
+		return l.append(ctx, record, also)
 	}
 	err := l.cfg.Apart.Keep(record)
 	if err == nil {
-		err = l.append(ctx, record)
+		err = l.append(ctx, record, also)
 	}
 	// With some errors it may be in the log, and what a record commits to must not be lost for an error's sake.
 	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
@@ -74,25 +81,42 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record) err
 	return err
 }
 
-func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) error {
-	tokens, err := l.cfg.Stamper.Stamp(ctx, record.Imprint())
+// stamp adds the time stamps that are to be had now, and returns whose are missing.
+func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing, error) {
+	stamper, waits := l.cfg.Stamper, !neverWaits(record.Payload.ActionType)
+	if !waits && l.cfg.Settler != nil {
+		stamper = l.cfg.Settler
+	}
+	stamped, err := stamper.Stamp(ctx, record.Imprint())
 	if err != nil {
-		return fmt.Errorf("stamping: %w", err)
+		return nil, fmt.Errorf("stamping: %w", err)
 	}
-	if len(tokens) == 0 {
-		return errors.New("stamping: there is no token")
+	if len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
+		return nil, fmt.Errorf("stamping: there is no token: %w", reasons(stamped.Missing))
 	}
-	for _, token := range tokens {
+	for _, token := range stamped.Tokens {
 		if len(token) == 0 || len(token) > evidence.MaxToken {
-			return fmt.Errorf("stamping: a token has %d bytes, want 1 to %d", len(token), evidence.MaxToken)
+			return nil, fmt.Errorf("stamping: a token has %d bytes, want 1 to %d", len(token), evidence.MaxToken)
 		}
 		record.Timestamps = append(record.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
 	}
-	return nil
+	if !waits {
+		return nil, nil
+	}
+	return stamped.Missing, nil
 }
 
-// append gives sealed records the next places in the log, all in one transaction.
-func (l *Ledger) append(ctx context.Context, records ...*evidence.Record) error {
+func reasons(missing []Missing) error {
+	errs := []error{errors.New("no authority has stamped")}
+	for _, m := range missing {
+		errs = append(errs, fmt.Errorf("%s: %w", m.Authority, m.Reason))
+	}
+	return errors.Join(errs...)
+}
+
+// append gives a sealed record the next place in the log, together with what also adds to its batch, in one
+// transaction.
+func (l *Ledger) append(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
 	if err := l.writing.acquire(ctx); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
@@ -104,24 +128,22 @@ func (l *Ledger) append(ctx context.Context, records ...*evidence.Record) error 
 		if err != nil {
 			return Batch{}, err
 		}
-		batch := Batch{Rows: rowsOf(records, head.Size)}
-		if err := count(batch.Rows, log); err != nil {
+		row := rowOf(record, head.Size)
+		if err := count(&row, log); err != nil {
 			return Batch{}, err
 		}
-		leaves := make([]tlog.Hash, len(records))
-		for i, record := range records {
-			leaves[i] = leafOf(record, batch.Rows[i].Counts)
-		}
-		next, batch.Hashes, err = tree.grow(leaves)
+		batch := Batch{Rows: []Row{row}}
+		next, batch.Hashes, err = tree.grow([]tlog.Hash{leafOf(record, row.Counts)})
 		if err != nil {
 			return Batch{}, err
 		}
 		batch.Next = next.head
+		also(&batch)
 		return batch, nil
 	})
 	if err != nil {
 		l.tree = nil // whatever it is now, the store says
-		return l.settle(ctx, records[0], fmt.Errorf("appending: %w", err))
+		return l.whatBecameOf(ctx, record, fmt.Errorf("appending: %w", err))
 	}
 	l.tree = next
 	l.learn(next.head)
@@ -140,10 +162,10 @@ func (l *Ledger) follow(head Head, hashes tlog.HashReader) (*tree, error) {
 	return loadTree(head, hashes)
 }
 
-// settle finds out what became of records whose append failed: a store can fail after it has stored. One of them
-// answers for all, as they are stored together or not at all.
-func (l *Ledger) settle(ctx context.Context, record *evidence.Record, cause error) error {
-	for _, certain := range []error{ErrDuplicate, ErrBehind, ErrForked, ErrClosed} {
+// whatBecameOf finds out what became of a record whose append failed: a store can fail after it has stored. The record
+// answers for all that its batch was to store, as that is stored together or not at all.
+func (l *Ledger) whatBecameOf(ctx context.Context, record *evidence.Record, cause error) error {
+	for _, certain := range []error{ErrDuplicate, ErrConflict, ErrBehind, ErrForked, ErrClosed} {
 		if errors.Is(cause, certain) {
 			return cause
 		}
@@ -167,13 +189,9 @@ func (l *Ledger) settle(ctx context.Context, record *evidence.Record, cause erro
 	return nil // it was stored all the same
 }
 
-func rowsOf(records []*evidence.Record, from int64) []Row {
-	rows := make([]Row, len(records))
-	for i, r := range records {
-		rows[i] = Row{Index: from + int64(i), RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
-			Case: submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
-	}
-	return rows
+func rowOf(r *evidence.Record, index int64) Row {
+	return Row{Index: index, RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
+		Case: submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
 }
 
 // submitted is the case that a payload submits, if it does.
@@ -184,37 +202,23 @@ func submitted(p *evidence.Payload) evidence.Digest {
 	return p.Case
 }
 
-// count says of new rows which they are of their chains and cases, after those in the log and those before them here.
-func count(rows []Row, log Committed) error {
-	chains, cases := map[string]int64{}, map[evidence.Digest]int64{}
-	for i := range rows {
-		row := &rows[i]
-		var err error
-		if row.ChainID != "" {
-			if row.Counts.ChainSeq, err = following(chains, row.ChainID, log.ChainCount); err != nil {
-				return fmt.Errorf("counting chain %q: %w", row.ChainID, err)
-			}
+// count says of a new row which one it is of its chain and of its case.
+func count(row *Row, log Committed) error {
+	if row.ChainID != "" {
+		n, err := log.ChainCount(row.ChainID)
+		if err != nil {
+			return fmt.Errorf("counting chain %q: %w", row.ChainID, err)
 		}
-		if !row.Case.IsZero() {
-			if row.Counts.CaseSeq, err = following(cases, row.Case, log.CaseCount); err != nil {
-				return fmt.Errorf("counting case %v: %w", row.Case, err)
-			}
+		row.Counts.ChainSeq = n + 1
+	}
+	if !row.Case.IsZero() {
+		n, err := log.CaseCount(row.Case)
+		if err != nil {
+			return fmt.Errorf("counting case %v: %w", row.Case, err)
 		}
+		row.Counts.CaseSeq = n + 1
 	}
 	return nil
-}
-
-// following is the next count of a key, of which the log tells how many there were.
-func following[K comparable](counts map[K]int64, key K, committed func(K) (int64, error)) (int64, error) {
-	if _, known := counts[key]; !known {
-		n, err := committed(key)
-		if err != nil {
-			return 0, err
-		}
-		counts[key] = n
-	}
-	counts[key]++
-	return counts[key], nil
 }
 
 // AddTimestamp adds a time stamp to a record that is in the log, by a second authority or a renewal. The record itself

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -24,7 +25,7 @@ type Store interface {
 	// in any process is at work; calls plan with the committed head and the committed hashes; and stores what plan
 	// returns in the same transaction. When Append returns nil, the batch is durable.
 	//
-	// When it returns the error of plan or a *DuplicateError, nothing was stored. With any other error the batch was
+	// When it returns the error of plan, a *DuplicateError or ErrConflict, nothing was stored. With any other error the batch was
 	// stored whole or not at all, and ByRecordID says which: nothing may happen to the log for the sake of an Append
 	// that has returned.
 	Append(ctx context.Context, plan Plan) error
@@ -44,6 +45,14 @@ type Store interface {
 	// AddTimestamp adds a time stamp to those of a row, or returns ErrNotFound. One that the row has already is not
 	// added again.
 	AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error
+
+	// Waiting returns, in log order, the first n time stamps that records at the index from and later wait for from
+	// this authority.
+	Waiting(ctx context.Context, authority string, from, n int64) ([]Wait, error)
+	// Owing sums up for each authority, by name, what records wait for.
+	Owing(ctx context.Context) ([]Owed, error)
+	// Forget has no record wait for this authority any more, and returns how many did.
+	Forget(ctx context.Context, authority string) (int64, error)
 
 	// Checkpoint returns the last signed checkpoint, or "": then there is no log here yet.
 	Checkpoint(ctx context.Context) (string, error)
@@ -101,11 +110,36 @@ func emptyRoot() tlog.Hash {
 	return root
 }
 
-// A Batch is what one transaction appends.
+// A Batch is what one transaction stores: all of it or nothing.
 type Batch struct {
 	Rows   []Row       // from the index Head.Size on
 	Hashes []tlog.Hash // from the stored hash index tlog.StoredHashCount(Head.Size) on
 	Next   Head        // the head with them
+
+	Waits  []Wait  // time stamps that these rows wait for
+	Stamps []Stamp // time stamps that earlier rows have waited for, and wait for no longer
+}
+
+// A Wait is a time stamp that a record is to get from an authority, which has not given it yet.
+type Wait struct {
+	Index     int64 // of the record
+	Authority string
+	Since     time.Time // UTC, in milliseconds
+}
+
+// A Stamp adds a time stamp to the row that waits for it from an authority. Append returns ErrConflict, and stores
+// nothing, when the row does not wait for it: another writer has stamped it.
+type Stamp struct {
+	Index     int64
+	Authority string
+	Timestamp evidence.Timestamp
+}
+
+// An Owed is how much records wait for from one authority.
+type Owed struct {
+	Authority string
+	Records   int64
+	Since     time.Time // how long the one waits that has waited longest
 }
 
 // Check says whether the batch fits onto a head. Stores call it last before they write.
@@ -121,13 +155,23 @@ func (b *Batch) Check(head Head) error {
 			return fmt.Errorf("row %d of a batch at size %d has the index %d", i, head.Size, row.Index)
 		}
 	}
+	for _, w := range b.Waits {
+		if w.Index < head.Size || w.Index >= b.Next.Size || w.Authority == "" {
+			return fmt.Errorf("a batch at size %d has record %d wait for the authority %q", head.Size, w.Index, w.Authority)
+		}
+	}
+	for _, s := range b.Stamps {
+		if s.Index < 0 || s.Index >= head.Size {
+			return fmt.Errorf("a batch at size %d stamps record %d", head.Size, s.Index)
+		}
+	}
 	return nil
 }
 
 var (
 	// ErrNotFound says that the store has no such row or hash.
 	ErrNotFound = errors.New("not in the log")
-	// ErrConflict says that another writer has replaced the checkpoint.
+	// ErrConflict says that another writer has replaced the checkpoint, or stamped a record, meanwhile.
 	ErrConflict = errors.New("another writer was first")
 	// ErrDuplicate is in the chain of every *DuplicateError.
 	ErrDuplicate = errors.New("already in the log")

@@ -262,3 +262,36 @@ func TestFsckProgress(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestFsckOutbox makes what waits, and what late_stamp acts say, disagree with the records.
+func TestFsckOutbox(t *testing.T) {
+	f := folder(t.TempDir())
+	f.create(t).Close()
+	l := f.with(t, halfSilent{silent("one", "two")})
+	sealMany(t, l, 3)
+	if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 2))), actor); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	l.Close()
+	wantClean(t, f.fsck(t))
+	for name, test := range map[string]struct {
+		do   string
+		want []found
+	}{
+		"waits for nothing":       {`INSERT INTO waiting VALUES ('two', 99, 0)`, []found{{ledger.DamageWaiting, 99}}},
+		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{ledger.DamageSettled, 1}}},
+		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
+		"late stamp changed":      {`UPDATE timestamps SET token = x'01' WHERE idx = 0 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
+		"bare, and waits":         {`DELETE FROM timestamps WHERE idx = 2`, nil},
+		"bare, and waits no more": {`DELETE FROM timestamps WHERE idx = 2; DELETE FROM waiting`, []found{{ledger.DamageCheck, 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied := folder(t.TempDir())
+			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
+				t.Fatal(err)
+			}
+			copied.rewrite(t, test.do)
+			wantDamage(t, copied.fsck(t), test.want)
+		})
+	}
+}

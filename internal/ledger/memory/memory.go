@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -27,6 +28,7 @@ type Store struct {
 	byDigest   map[evidence.Digest]int64
 	byChain    map[string][]int64
 	cases      map[evidence.Digest]int64 // how many submissions
+	waiting    map[debt]time.Time
 	checkpoint string
 	closed     bool
 }
@@ -36,7 +38,8 @@ var _ ledger.Store = (*Store)(nil)
 // New returns an empty store.
 func New() *Store {
 	return &Store{writing: make(chan struct{}, 1), head: ledger.EmptyHead, byID: map[string]int64{},
-		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{}}
+		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{},
+		waiting: map[debt]time.Time{}}
 }
 
 // read runs f while nothing changes.
@@ -127,6 +130,12 @@ func (c committed) CaseCount(digest evidence.Digest) (n int64, err error) {
 func (s *Store) commit(batch *ledger.Batch) error {
 	if err := s.duplicate(batch.Rows); err != nil {
 		return err
+	}
+	if err := s.stamp(batch.Stamps); err != nil { // last of what can fail: nothing is half done
+		return err
+	}
+	for _, w := range batch.Waits {
+		s.waiting[debt{w.Authority, w.Index}] = w.Since
 	}
 	for _, row := range batch.Rows {
 		s.rows = append(s.rows, clone(row))
@@ -240,13 +249,7 @@ func (s *Store) AddTimestamp(ctx context.Context, index int64, t evidence.Timest
 		if index < 0 || index >= int64(len(s.rows)) {
 			return ledger.ErrNotFound
 		}
-		for _, have := range s.rows[index].Timestamps {
-			if have.Kind == t.Kind && bytes.Equal(have.Token, t.Token) {
-				return nil
-			}
-		}
-		t.Token = bytes.Clone(t.Token)
-		s.rows[index].Timestamps = append(s.rows[index].Timestamps, t)
+		s.addTimestamp(index, t)
 		return nil
 	})
 }

@@ -67,6 +67,9 @@ func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batc
 			return fmt.Errorf("storing hash %d: %w", first+int64(i), translate(err))
 		}
 	}
+	if err := s.insertOutbox(ctx, batch); err != nil {
+		return err
+	}
 	_, err := s.head.ExecContext(ctx, batch.Next.Size, batch.Next.Root[:])
 	return translate(err)
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -21,11 +22,15 @@ import (
 	"jurat/internal/ledger"
 )
 
-// schemaVersion is the version of schema.sql that this package reads and writes.
-const schemaVersion = "1"
-
 //go:embed schema.sql
 var schema string
+
+//go:embed waiting.sql
+var waitingTable string
+
+// versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been
+// given out is never changed: an older file is brought up to date by those that it lacks.
+var versions = []string{schema, waitingTable}
 
 // Store is a ledger.Store in a file. It is safe for concurrent use.
 type Store struct {
@@ -39,6 +44,8 @@ type Store struct {
 	record    *sql.Stmt
 	hash      *sql.Stmt
 	timestamp *sql.Stmt
+	wait      *sql.Stmt
+	settled   *sql.Stmt
 	head      *sql.Stmt
 }
 
@@ -69,7 +76,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, err)
 	}
-	if err := s.prepare(ctx, s.checkVersion); err != nil {
+	if err := s.prepare(ctx, s.update); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, err), s.Close())
 	}
 	return s, nil
@@ -137,6 +144,8 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		`INSERT INTO timestamps (idx, position, kind, token)
 			SELECT ?1, (SELECT count(*) FROM timestamps WHERE idx = ?1), ?2, ?3
 			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.timestamp,
+		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
+		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
 	} {
 		prepared, err := s.writer.PrepareContext(ctx, text)
 		if err != nil {
@@ -153,36 +162,56 @@ func (s *Store) createTables(ctx context.Context) error {
 		return translate(err)
 	}
 	if tables > 0 {
-		return s.checkVersion(ctx)
+		return s.update(ctx)
 	}
-	if _, err := s.writer.ExecContext(ctx, schema); err != nil {
-		return translate(err)
+	if err := s.updateFrom(ctx, 0); err != nil {
+		return err
 	}
-	_, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, schemaVersion)
-	if err != nil {
-		return translate(err)
-	}
-	_, err = s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, ledger.EmptyHead.Root[:])
+	_, err := s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, ledger.EmptyHead.Root[:])
 	return translate(err)
 }
 
-func (s *Store) checkVersion(ctx context.Context) error {
+// update brings an older file's tables up to this program's version, in the transaction that found them older.
+func (s *Store) update(ctx context.Context) error {
+	version, err := s.version(ctx)
+	if err != nil {
+		return err
+	}
+	return s.updateFrom(ctx, version)
+}
+
+func (s *Store) updateFrom(ctx context.Context, version int) error {
+	if version == len(versions) {
+		return nil
+	}
+	for _, statements := range versions[version:] {
+		if _, err := s.writer.ExecContext(ctx, statements); err != nil {
+			return translate(err)
+		}
+	}
+	_, err := s.writer.ExecContext(ctx, `INSERT OR REPLACE INTO meta VALUES ('schema', ?)`, strconv.Itoa(len(versions)))
+	return translate(err)
+}
+
+// version is that of the tables in the file, which must be one that this program knows.
+func (s *Store) version(ctx context.Context) (int, error) {
 	var tables int
 	err := s.writer.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
 	if err != nil {
-		return translate(err)
+		return 0, translate(err)
 	}
 	if tables == 0 {
-		return errors.New("this file is not a ledger")
+		return 0, errors.New("this file is not a ledger")
 	}
-	var version string
-	if err := s.writer.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&version); err != nil {
-		return translate(err)
+	var text string
+	if err := s.writer.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&text); err != nil {
+		return 0, translate(err)
 	}
-	if version != schemaVersion {
-		return fmt.Errorf("the tables have the version %q, this program knows %q", version, schemaVersion)
+	version, err := strconv.Atoi(text)
+	if err != nil || version < 1 || version > len(versions) {
+		return 0, fmt.Errorf("the tables have the version %q, this program knows 1 to %d", text, len(versions))
 	}
-	return nil
+	return version, nil
 }
 
 // Close implements ledger.Store. It waits for the transaction that is at work. The last to close the file has SQLite
@@ -194,7 +223,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer func() { <-s.writing }()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.head} {
+	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.head} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

@@ -108,7 +108,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	newer := filepath.Join(folder, "newer.db")
 	s := create(t, newer)
-	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '2'`); err != nil {
+	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '999'`); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -120,7 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 		"missing":       {path: filepath.Join(folder, "missing.db"), want: fs.ErrNotExist},
 		"empty":         {path: write("empty.db", ""), text: "not a ledger"},
 		"no database":   {path: write("text.db", strings.Repeat("no database ", 1000)), want: ledger.ErrDamaged},
-		"newer version": {path: newer, text: `version "2"`},
+		"newer version": {path: newer, text: `version "999"`},
 	} {
 		s, err := Open(t.Context(), test.path)
 		if err == nil {

@@ -36,6 +36,9 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		"cancelled in a plan": cancelledInPlan,
 		"waiting":             waiting,
 		"closed":              closed,
+		"outbox":              outbox,
+		"outbox: all or none": outboxAllOrNone,
+		"outbox: claims":      outboxClaims,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
@@ -162,6 +165,8 @@ func empty(t *testing.T, s ledger.Store) {
 	if c, err := s.Checkpoint(ctx); err != nil || c != "" {
 		t.Errorf("Checkpoint = %q, %v", c, err)
 	}
+	wantOwing(t, s)
+	wantWaiting(t, s, "one")
 	_, err = s.ByRecordID(ctx, "record-0")
 	wantError(t, err, ledger.ErrNotFound)
 	_, err = s.ByDigest(ctx, evidence.Digest{})
@@ -285,6 +290,13 @@ func misfit(t *testing.T, s ledger.Store) {
 		"hash too many":  func(b *ledger.Batch) { b.Hashes = append(b.Hashes, tlog.Hash{}) },
 		"wrong size":     func(b *ledger.Batch) { b.Next.Size++ },
 		"nothing at all": func(b *ledger.Batch) { b.Rows, b.Hashes = nil, nil },
+		"wait of an earlier row": func(b *ledger.Batch) {
+			b.Waits = []ledger.Wait{{Index: b.Rows[0].Index - 1, Authority: "one"}}
+		},
+		"wait of a later row":  func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Next.Size, Authority: "one"}} },
+		"wait for nobody":      func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Rows[0].Index}} },
+		"stamp of a new row":   func(b *ledger.Batch) { b.Stamps = []ledger.Stamp{late(b.Rows[0].Index, "one")} },
+		"stamp before the log": func(b *ledger.Batch) { b.Stamps = []ledger.Stamp{late(-1, "one")} },
 	} {
 		err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 			batch, err := planOf(row(3))(head, hashes)
@@ -424,6 +436,9 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 		"AddTimestamp":  s.AddTimestamp(ctx, 0, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}),
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
 	}
+	_, errs["Waiting"] = s.Waiting(ctx, "one", 0, 1)
+	_, errs["Owing"] = s.Owing(ctx)
+	_, errs["Forget"] = s.Forget(ctx, "one")
 	_, errs["Head"] = s.Head(ctx)
 	_, errs["Rows"] = s.Rows(ctx, 0, 1)
 	_, errs["ByRecordID"] = s.ByRecordID(ctx, "record-0")

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+// stampFlags say who stamps.
+type stampFlags struct {
+	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa list'."`
+}
+
+// known gives advice where an authority is named that is not there.
+func known(err error) error {
+	if !errors.Is(err, installation.ErrNotConfigured) {
+		return err
+	}
+	return hint(err, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are")
+}
+
+// catchUp asks authorities that answer for what waits for them, and says what still does. What was sealed is sealed,
+// whatever comes of it.
+func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
+	outcomes, err := i.StampWaiting(ctx, installation.StampConfig{CatchUp: true})
+	if err != nil {
+		fmt.Fprintf(io.err, "jurat: time: asking for what waits: %v\n", err)
+	}
+	for _, o := range outcomes {
+		if o.Records > 0 && i.Selected(o.Authority) {
+			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))
+		}
+	}
+}
+
+func owed(o ledger.Owed) string {
+	records := fmt.Sprintf("%d records", o.Records)
+	if o.Records == 1 {
+		records = "1 record"
+	}
+	return fmt.Sprintf("%s since %s (%s)", inert(o.Authority), evidence.FormatTime(o.Since), records)
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + inert(err.Error())
+}
+
+type logStampCmd struct{}
+
+// Help is shown by 'jurat log stamp --help'.
+func (*logStampCmd) Help() string {
+	return `A record is sealed also when an authority that should stamp it does not answer: then it waits. This asks every such
+authority for everything that waits for it, checks each time stamp, and adds it to its record, together with an act that
+says so. It can be broken off and repeated at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
+
+A time stamp proves that a record existed when it was stamped. A late one proves no earlier time.
+
+Exit code 0: nothing waits any more. 3: something still does. 2: it could not be done.`
+}
+
+// Run stamps what waits.
+func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		report := map[string]func(done, total int64){}
+		outcomes, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(authority string, done, total int64) {
+			if report[authority] == nil {
+				report[authority] = progress(io, "stamped by "+inert(authority))
+			}
+			report[authority](done, total)
+		}})
+		still := false
+		p := newPage(io.out)
+		for _, o := range outcomes {
+			p.line("%s: %d stamped, %d still waiting%s", inert(o.Authority), o.Stamped, o.Records, because(o.Reason))
+			still = still || o.Records > 0
+			if errors.Is(o.Reason, installation.ErrNotConfigured) {
+				fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa add %s URL --root FILE' adds it again; 'jurat tsa remove %s --forget' gives its stamps up\n",
+					inert(o.Authority), inert(o.Authority))
+			}
+		}
+		if len(outcomes) == 0 {
+			p.line("nothing waits for a time stamp")
+		}
+		if err := errors.Join(err, p.err); err != nil || !still {
+			return err
+		}
+		return exitCode(exitUndecided)
+	})
+}
+
+type logPendingCmd struct {
+	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Help is shown by 'jurat log pending --help'.
+func (*logPendingCmd) Help() string {
+	return `Lists the records that wait for a time stamp: for whom, since when, and how many time stamps of others they have.
+'jurat log stamp' asks for what is missing.`
+}
+
+// pendingLine is a record that waits, as it is listed.
+type pendingLine struct {
+	Authority string `json:"authority"`
+	Since     string `json:"since"`
+	Index     int64  `json:"index"`
+	Record    string `json:"record"`
+	Stamps    int    `json:"stamps"` // that it has
+}
+
+// Run lists what waits.
+func (c *logPendingCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		lines, err := pending(ctx, i)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			doc, err := json.Marshal(lines, jsontext.Multiline(true), jsontext.WithIndent("  "))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(io.out, "%s\n", doc)
+			return err
+		}
+		p := newPage(io.out)
+		for _, l := range lines {
+			p.line("%-20s %s  record %s at %d, which has %d time stamps", inert(l.Authority), l.Since, l.Record, l.Index, l.Stamps)
+		}
+		if len(lines) == 0 {
+			p.line("nothing waits for a time stamp")
+		}
+		return p.err
+	})
+}
+
+func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, error) {
+	owing, err := i.Ledger.Owing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines := []pendingLine{}
+	for _, o := range owing {
+		for from := int64(0); ; {
+			page, err := i.Ledger.Waiting(ctx, o.Authority, from, evidence.MaxLateStamps)
+			if err != nil {
+				return nil, err
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, w := range page {
+				lines = append(lines, pendingLine{Authority: w.Authority, Since: evidence.FormatTime(w.Since), Index: w.Index,
+					Record: w.Record.Payload.RecordID, Stamps: len(w.Record.Timestamps)})
+				from = w.Index + 1
+			}
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,370 @@
+package installation_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+// withOutside is an installation with an authority outside.
+func withOutside(t *testing.T) (installation.Config, *jurattest.TSA) {
+	t.Helper()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	description, authority := outside(t, "outside")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
+		t.Fatal(err)
+	}
+	authority.Asked()
+	return c, authority
+}
+
+func wantWhole(t *testing.T, c installation.Config) {
+	t.Helper()
+	damages, _, err := installation.Fsck(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range damages {
+		t.Errorf("damage: %v", d)
+	}
+}
+
+// wantStamped checks that every record but the acts about stamps is proved by the outside authority alone.
+func wantStamped(t *testing.T, i *installation.Installation) (records, acts int) {
+	t.Helper()
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Authorities = trust.Authorities[1:]
+	for r, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := verify.Record(r, verify.Options{Trust: trust})
+		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != verify.Independent {
+			t.Errorf("%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))
+		}
+		if r.Payload.ActionType == evidence.LateStamp {
+			acts++
+			continue
+		}
+		records++
+	}
+	return records, acts
+}
+
+func stampWaiting(t *testing.T, i *installation.Installation, config installation.StampConfig) installation.Outcome {
+	t.Helper()
+	outcomes, err := i.StampWaiting(t.Context(), config)
+	if err != nil || len(outcomes) != 1 {
+		t.Fatalf("outcomes %v, %v; want one", outcomes, err)
+	}
+	return outcomes[0]
+}
+
+// TestOutbox seals while the authority answers in each way that is none. Nothing passes for stamped, nothing is lost, and
+// all of it is stamped when the authority is good again.
+func TestOutbox(t *testing.T) {
+	for _, mood := range jurattest.Moods()[1:] {
+		t.Run(string(mood), func(t *testing.T) {
+			t.Parallel()
+			c, authority := withOutside(t)
+			be(t, authority, mood)
+			i := open(t, c)
+			held := seal(t, i)
+			if len(held.Timestamps) != 1 {
+				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
+			}
+			wantWhole(t, c)
+			if mood != jurattest.Hangs { // which takes its time
+				o := stampWaiting(t, i, installation.StampConfig{})
+				if o.Stamped != 0 || o.Records != 1 || o.Reason == nil || o.Since.IsZero() {
+					t.Errorf("while the authority %s: %+v", mood, o)
+				}
+			}
+			be(t, authority, jurattest.Good)
+			var told []int64
+			o := stampWaiting(t, i, installation.StampConfig{Progress: func(_ string, done, total int64) { told = append(told, done, total) }})
+			if o.Stamped != 1 || o.Records != 0 || o.Reason != nil || len(told) != 2 || told[0] != 1 || told[1] != 1 {
+				t.Errorf("when it is good: %+v, progress %v", o, told)
+			}
+			if records, acts := wantStamped(t, i); records != 1 || acts != 1 {
+				t.Errorf("%d records and %d acts", records, acts)
+			}
+			if outcomes, err := i.StampWaiting(t.Context(), installation.StampConfig{}); len(outcomes) != 0 || err != nil {
+				t.Errorf("again: %v, %v", outcomes, err)
+			}
+			wantWhole(t, c)
+		})
+	}
+}
+
+// TestOutageIsWaitedForOnce: while an authority fails, one record in a while asks it, and by the clock more and more
+// rarely; when it answers, every record asks it again.
+func TestOutageIsWaitedForOnce(t *testing.T) {
+	c, authority := withOutside(t)
+	now := time.Now()
+	c.Now = func() time.Time { return now }
+	i := open(t, c)
+	be(t, authority, jurattest.Refuses)
+	steps := []struct {
+		after time.Duration
+		asked int
+	}{{0, 1}, {29 * time.Second, 0}, {2 * time.Second, 1}, {31 * time.Second, 0}, {30 * time.Second, 1}}
+	for n, step := range steps {
+		now = now.Add(step.after)
+		for range 5 {
+			seal(t, i)
+		}
+		if got := authority.Asked(); got != step.asked {
+			t.Errorf("step %d: asked %d times for 5 records, want %d", n, got, step.asked)
+		}
+	}
+	be(t, authority, jurattest.Good)
+	now = now.Add(time.Hour)
+	for range 3 {
+		seal(t, i)
+	}
+	if got := authority.Asked(); got != 3 {
+		t.Errorf("asked %d times for 3 records", got)
+	}
+	now = time.Now()
+	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 25 {
+		t.Fatalf("%+v", o)
+	}
+	wantStamped(t, i)
+}
+
+// TestCatchUp: what waits is stamped in passing if, and only if, the authority has answered this process.
+func TestCatchUp(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	first := open(t, c)
+	seal(t, first)
+	if o := stampWaiting(t, first, installation.StampConfig{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason == nil {
+		t.Errorf("after a failure: %+v", o)
+	}
+	be(t, authority, jurattest.Good)
+	authority.Asked()
+	second := open(t, c)
+	if o := stampWaiting(t, second, installation.StampConfig{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason != nil || authority.Asked() != 0 {
+		t.Errorf("before it was asked: %+v", o)
+	}
+	seal(t, second)
+	if o := stampWaiting(t, second, installation.StampConfig{CatchUp: true}); o.Stamped != 1 || o.Records != 0 {
+		t.Errorf("after an answer: %+v", o)
+	}
+	wantStamped(t, second)
+}
+
+// TestMoreThanOneAct: no act speaks of more stamps than it may.
+func TestMoreThanOneAct(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	i := open(t, c)
+	const records = 501
+	for range records {
+		sealQuickly(t, i)
+	}
+	be(t, authority, jurattest.Good)
+	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != records || o.Records != 0 {
+		t.Errorf("%+v", o)
+	}
+	if n, acts := wantStamped(t, i); n != records || acts != 2 {
+		t.Errorf("%d records and %d acts", n, acts)
+	}
+}
+
+// TestGivenUp: what was got before the user gave up is kept.
+func TestGivenUp(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	i := open(t, c)
+	for range 4 {
+		seal(t, i)
+	}
+	be(t, authority, jurattest.Good)
+	ctx, cancel := context.WithCancel(t.Context())
+	outcomes, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(_ string, done, _ int64) {
+		if done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(outcomes) != 1 || outcomes[0].Stamped != 3 {
+		t.Errorf("%v, %v", outcomes, err)
+	}
+	wantWhole(t, c)
+	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 1 || o.Records != 0 {
+		t.Errorf("%+v", o)
+	}
+	wantStamped(t, i)
+}
+
+func TestSelectedAuthorities(t *testing.T) {
+	c, one := withOutside(t)
+	description, two := outside(t, "two")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
+		t.Fatal(err)
+	}
+	two.Asked()
+	for _, tt := range []struct {
+		tsa              []string
+		stamps, one, two int
+	}{
+		{nil, 3, 1, 1},
+		{[]string{"built-in"}, 1, 0, 0},
+		{[]string{"two"}, 1, 0, 1},
+		{[]string{"two", two.URL, "two"}, 1, 0, 1},
+		{[]string{"built-in", one.URL}, 2, 1, 0},
+	} {
+		c.TSA = tt.tsa
+		i := open(t, c)
+		r := seal(t, i)
+		if a, b := one.Asked(), two.Asked(); len(r.Timestamps) != tt.stamps || a != tt.one || b != tt.two {
+			t.Errorf("%v: %d time stamps, asked %d and %d times", tt.tsa, len(r.Timestamps), a, b)
+		}
+	}
+	for _, unknown := range []string{"three", "http://127.0.0.1:1", ""} {
+		c.TSA = []string{unknown}
+		if _, err := installation.Open(t.Context(), c); !errors.Is(err, installation.ErrNotConfigured) {
+			t.Errorf("%q: %v", unknown, err)
+		}
+	}
+}
+
+// TestRemovedWhileAwaited: records can still wait for an authority that is not there any more. That shows, and can be
+// mended.
+func TestRemovedWhileAwaited(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	seal(t, open(t, c))
+	if err := os.Remove(filepath.Join(c.Dir, "outside-authorities", "outside.json")); err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, c)
+	if o := stampWaiting(t, i, installation.StampConfig{}); !errors.Is(o.Reason, installation.ErrNotConfigured) || o.Records != 1 {
+		t.Errorf("%+v", o)
+	}
+	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	wantWhole(t, c)
+}
+
+const childFolder, childTask = "JURAT_TEST_FOLDER", "JURAT_TEST_TASK"
+
+// child is a process that seals, or stamps what waits, until it is killed, and prints a line for each.
+func child(dir, task string) error {
+	ctx := context.Background()
+	i, err := installation.Open(ctx, installation.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer i.Close()
+	if task == "stamp" {
+		_, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(string, int64, int64) { fmt.Println("stamped") }})
+		return err
+	}
+	for {
+		r, err := sealAgain(ctx, i)
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.Payload.RecordID)
+	}
+}
+
+func sealAgain(ctx context.Context, i *installation.Installation) (*evidence.Record, error) {
+	d, err := evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+		"prompt":"p","response":"r","parameters":{}}`))
+	if err != nil {
+		return nil, err
+	}
+	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
+	if err != nil {
+		return nil, err
+	}
+	return i.Ledger.Seal(ctx, d, signers, nil)
+}
+
+func sealQuickly(t *testing.T, i *installation.Installation) {
+	t.Helper()
+	if _, err := sealAgain(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killed runs a child until it has printed so many lines, kills it, and returns what it printed.
+func killed(t *testing.T, c installation.Config, task string, lines int) (printed []string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), self)
+	process.Env = append(os.Environ(), childFolder+"="+c.Dir, childTask+"="+task)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		if printed = append(printed, strings.TrimSpace(scanner.Text())); len(printed) == lines {
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := process.Wait(); err == nil {
+		t.Fatal("the process ended by itself")
+	}
+	return printed
+}
+
+// TestKilledBetweenSealingAndStamping kills processes that seal while the authority is silent, and then those that ask
+// for what waits. What was acknowledged is there and waits, and is stamped in the end, each record once.
+func TestKilledBetweenSealingAndStamping(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	acknowledged := append(killed(t, c, "seal", 5), killed(t, c, "seal", 40)...)
+	wantWhole(t, c)
+	be(t, authority, jurattest.Good)
+	killed(t, c, "stamp", 3) // before the transaction: everything still waits
+	wantWhole(t, c)
+	i := open(t, c)
+	for _, id := range acknowledged {
+		if r, err := i.Ledger.Record(t.Context(), id); err != nil || len(r.Timestamps) != 1 {
+			t.Errorf("record %s: %v", id, err)
+		}
+	}
+	size, err := i.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != size || o.Records != 0 {
+		t.Errorf("%+v; want %d stamped", o, size)
+	}
+	if records, acts := wantStamped(t, i); int64(records) != size || acts != 1 {
+		t.Errorf("%d records and %d acts", records, acts)
+	}
+	wantWhole(t, c)
+}

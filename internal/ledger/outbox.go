@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+)
+
+// OperatorName is the agent_id of the operator's acts.
+const OperatorName = "operator"
+
+// neverWaits reports whether acts of this type go without the stamps of authorities that do not answer. They are about
+// stamps: if they waited for some themselves, there would have to be acts about these, and about those, for ever.
+func neverWaits(action evidence.ActionType) bool {
+	return action == evidence.LateStamp || action == evidence.CheckpointStamp
+}
+
+// waits has a record wait for those who have not stamped it.
+func waits(index int64, missing []Missing, since time.Time) (list []Wait) {
+	for _, m := range missing {
+		list = append(list, Wait{Index: index, Authority: m.Authority, Since: since.UTC().Truncate(time.Millisecond)})
+	}
+	return list
+}
+
+// A Pending is a record and a time stamp that it waits for.
+type Pending struct {
+	Wait
+	Record *evidence.Record
+}
+
+// Owing sums up for each authority, by name, what records wait for.
+func (l *Ledger) Owing(ctx context.Context) ([]Owed, error) {
+	owing, err := l.cfg.Store.Owing(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading what waits for time stamps: %w", err)
+	}
+	return owing, nil
+}
+
+// Waiting returns, in log order, the first n records at the index from and later that wait for this authority.
+func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
+	pending, err := l.waiting(ctx, authority, from, n)
+	if err != nil {
+		return nil, fmt.Errorf("reading what waits for %s: %w", authority, err)
+	}
+	return pending, nil
+}
+
+func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
+	waits, err := l.cfg.Store.Waiting(ctx, authority, from, n)
+	if err != nil {
+		return nil, err
+	}
+	pending := make([]Pending, len(waits))
+	for i, w := range waits {
+		records, err := l.page(ctx, w.Index, 1)
+		if err != nil {
+			return nil, err
+		}
+		pending[i] = Pending{Wait: w, Record: records[0]}
+	}
+	return pending, nil
+}
+
+// Forget has no record wait for this authority any more, and returns how many did.
+func (l *Ledger) Forget(ctx context.Context, authority string) (int64, error) {
+	n, err := l.cfg.Store.Forget(ctx, authority)
+	if err != nil {
+		return 0, fmt.Errorf("forgetting what waits for %s: %w", authority, err)
+	}
+	return n, nil
+}
+
+// A LateStamp is a time stamp for a record that waits for it.
+type LateStamp struct {
+	Pending
+	Timestamp evidence.Timestamp
+	By        string // the authority that gave it; "": the one that it waits for
+}
+
+func (s *LateStamp) by() string {
+	if s.By == "" {
+		return s.Authority
+	}
+	return s.By
+}
+
+// Settle gives records the time stamps that they wait for, at most evidence.MaxLateStamps, and seals a late_stamp act that says
+// so, in one transaction: a crash leaves all of it or nothing. Whether the stamps are good is for the caller to check
+// before. A record that another process has stamped meanwhile is left out; how many were not is returned.
+//
+// The act itself is stamped by Config.Settler, as far as that answers, and waits for nobody.
+func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
+	n, err := l.settle(ctx, stamps, by)
+	if err != nil {
+		return 0, fmt.Errorf("adding late time stamps: %w", err)
+	}
+	return n, nil
+}
+
+func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
+	if len(stamps) > evidence.MaxLateStamps {
+		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), evidence.MaxLateStamps)
+	}
+	for i := range stamps {
+		if err := stamps[i].check(); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		still, err := l.stillWaiting(ctx, stamps)
+		if err != nil || len(still) == 0 {
+			return 0, err
+		}
+		err = l.sealLateStamp(ctx, still, by)
+		if !errors.Is(err, ErrConflict) {
+			return len(still), err
+		}
+		// Another process has stamped one of them meanwhile, so there is progress.
+	}
+}
+
+// check refuses a time stamp with which the record could not be read any more.
+func (s *LateStamp) check() error {
+	r := s.Record
+	_, err := evidence.OpenParts(r.Canonical(), r.Signatures, append(slices.Clone(r.Timestamps), s.Timestamp))
+	if err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	return nil
+}
+
+func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateStamp, error) {
+	var still []LateStamp
+	for _, s := range stamps {
+		waits, err := l.cfg.Store.Waiting(ctx, s.Authority, s.Index, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(waits) == 1 && waits[0].Index == s.Index {
+			still = append(still, s)
+		}
+	}
+	return still, nil
+}
+
+// sealLateStamp seals the act and adds what it speaks of.
+func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evidence.Signer) error {
+	var body evidence.LateStampBody
+	var saw []evidence.Digest
+	for _, s := range stamps {
+		body.Stamps = append(body.Stamps, evidence.LateStamped{Authority: s.by(), Kind: s.Timestamp.Kind,
+			Record: s.Record.Digest, Token: evidence.DigestOf(s.Timestamp.Token)})
+		if !slices.Contains(saw, s.Record.Digest) {
+			saw = append(saw, s.Record.Digest)
+		}
+	}
+	response, err := evidence.EncodeOperatorBody(body)
+	if err != nil {
+		return err
+	}
+	draft, err := evidence.NewDraft(evidence.Payload{ActionType: evidence.LateStamp, AgentID: OperatorName,
+		Timestamp: evidence.FormatTime(l.cfg.Now()), Saw: saw, Response: response})
+	if err != nil {
+		return err
+	}
+	_, err = l.sealWith(ctx, draft, by, nil, func(b *Batch) {
+		for _, s := range stamps {
+			b.Stamps = append(b.Stamps, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
+		}
+	})
+	return err
+}

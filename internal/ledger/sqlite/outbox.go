@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"jurat/internal/ledger"
+)
+
+// insertOutbox notes what rows wait for, and takes out what has been settled.
+func (s *Store) insertOutbox(ctx context.Context, batch *ledger.Batch) error {
+	for _, w := range batch.Waits {
+		if _, err := s.wait.ExecContext(ctx, w.Authority, w.Index, w.Since.UnixMilli()); err != nil {
+			return fmt.Errorf("storing that record %d waits for %s: %w", w.Index, w.Authority, translate(err))
+		}
+	}
+	for _, stamp := range batch.Stamps {
+		if err := s.insertStamp(ctx, stamp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
+	result, err := s.settled.ExecContext(ctx, stamp.Authority, stamp.Index)
+	if err != nil {
+		return translate(err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return translate(err)
+	}
+	if n != 1 {
+		return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, ledger.ErrConflict)
+	}
+	if _, err := s.timestamp.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
+		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
+	}
+	return nil
+}
+
+// Waiting implements ledger.Store.
+func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]ledger.Wait, error) {
+	return reading(ctx, s, func() (waits []ledger.Wait, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT idx, since FROM waiting WHERE authority = ? AND idx >= ? ORDER BY idx LIMIT ?`,
+			authority, from, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			w := ledger.Wait{Authority: authority}
+			var since int64
+			err := rows.Scan(&w.Index, &since)
+			w.Since = time.UnixMilli(since).UTC()
+			waits = append(waits, w)
+			return err
+		})
+		return waits, err
+	})
+}
+
+// Owing implements ledger.Store.
+func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
+	return reading(ctx, s, func() (owing []ledger.Owed, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT authority, count(*), min(since) FROM waiting GROUP BY authority ORDER BY authority`)
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			var o ledger.Owed
+			var since int64
+			err := rows.Scan(&o.Authority, &o.Records, &since)
+			o.Since = time.UnixMilli(since).UTC()
+			owing = append(owing, o)
+			return err
+		})
+		return owing, err
+	})
+}
+
+// Forget implements ledger.Store.
+func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
+	err = s.transact(ctx, func(ctx context.Context) error {
+		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?`, authority)
+		if err != nil {
+			return translate(err)
+		}
+		n, err = result.RowsAffected()
+		return translate(err)
+	})
+	return n, err
+}

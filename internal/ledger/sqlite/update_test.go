@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// version1 makes a file as the first version of this program left it, with a log of three records.
+func version1(t *testing.T) string {
+	t.Helper()
+	statements, err := os.ReadFile("testdata/version1.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), string(statements)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tables is every table, index and trigger of a file, as SQL.
+func tables(t *testing.T, s *Store) map[string]string {
+	t.Helper()
+	rows, err := s.writer.QueryContext(t.Context(), `SELECT name, coalesce(sql, '') FROM sqlite_schema`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	err = scan(rows, func() error {
+		var name, text string
+		err := rows.Scan(&name, &text)
+		all[name] = text
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestUpdate opens a file of the first version: what is in it stays, and it has all that a new file has.
+func TestUpdate(t *testing.T) {
+	path := version1(t)
+	for range 2 { // the second time there is nothing to do
+		s, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version, err := s.version(t.Context()); version != len(versions) || err != nil {
+			t.Errorf("version %d, %v", version, err)
+		}
+		rows, err := s.Rows(t.Context(), 0, 10)
+		if err != nil || len(rows) != 3 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		for _, row := range rows {
+			if _, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps); err != nil || len(row.Timestamps) != 1 {
+				t.Errorf("row %d: %v", row.Index, err)
+			}
+		}
+		if diff := cmp.Diff(tables(t, create(t, filepath.Join(t.TempDir(), "new.db"))), tables(t, s)); diff != "" {
+			t.Errorf("new -, updated +:\n%s", diff)
+		}
+		if owing, err := s.Owing(t.Context()); err != nil || len(owing) != 0 {
+			t.Errorf("Owing = %v, %v", owing, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	s := create(t, path) // it is there, and opened
+	if err := add(t, s, "four", 10); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now().UTC().Truncate(time.Millisecond)
+	if err := s.transact(t.Context(), func(ctx context.Context) error {
+		return s.insertOutbox(ctx, &ledger.Batch{Waits: []ledger.Wait{{Index: 3, Authority: "one", Since: since}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if waits, err := s.Waiting(t.Context(), "one", 0, 9); err != nil || len(waits) != 1 || !waits[0].Since.Equal(since) {
+		t.Errorf("Waiting = %v, %v", waits, err)
+	}
+}
+
+// TestUpdateIsAllOrNothing breaks the update off: the file is still of the old version, and is updated the next time.
+func TestUpdateIsAllOrNothing(t *testing.T) {
+	path := version1(t)
+	whole := versions
+	t.Cleanup(func() { versions = whole })
+	versions = []string{whole[0], whole[1] + "; CREATE TABLE meta (x)"}
+	if s, err := Open(t.Context(), path); err == nil {
+		s.Close()
+		t.Fatal("updated")
+	}
+	versions = whole
+	s, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Owing(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,152 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+var since = time.Date(2026, 1, 31, 16, 15, 0, 123_000_000, time.UTC)
+
+// late is a time stamp that a row got after it was appended.
+func late(index int64, authority string) ledger.Stamp {
+	return ledger.Stamp{Index: index, Authority: authority,
+		Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{9, byte(index), authority[0]}}}
+}
+
+// planWaiting appends a row that waits for these authorities.
+func planWaiting(r ledger.Row, since time.Time, authorities ...string) ledger.Plan {
+	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		batch, err := planOf(r)(head, log)
+		for _, a := range authorities {
+			batch.Waits = append(batch.Waits, ledger.Wait{Index: head.Size, Authority: a, Since: since})
+		}
+		return batch, err
+	}
+}
+
+// planStamps appends a row, and stamps earlier ones.
+func planStamps(r ledger.Row, stamps ...ledger.Stamp) ledger.Plan {
+	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		batch, err := planOf(r)(head, log)
+		batch.Stamps = stamps
+		return batch, err
+	}
+}
+
+func wantWaiting(t *testing.T, s ledger.Store, authority string, indexes ...int64) {
+	t.Helper()
+	waits, err := s.Waiting(t.Context(), authority, 0, 1000)
+	wantError(t, err, nil)
+	var got []int64
+	for _, w := range waits {
+		if w.Authority != authority {
+			t.Errorf("asked for %s and got %+v", authority, w)
+		}
+		got = append(got, w.Index)
+	}
+	want(t, got, indexes)
+}
+
+func wantOwing(t *testing.T, s ledger.Store, owing ...ledger.Owed) {
+	t.Helper()
+	got, err := s.Owing(t.Context())
+	wantError(t, err, nil)
+	want(t, got, owing)
+}
+
+func outbox(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	later := since.Add(time.Minute)
+	wantError(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
+	wantError(t, s.Append(ctx, planOf(row(1))), nil)
+	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // whose clock went back
+	wantError(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
+	wantOwing(t, s, ledger.Owed{Authority: "one", Records: 3, Since: since}, ledger.Owed{Authority: "two", Records: 1, Since: since})
+	wantWaiting(t, s, "one", 0, 2, 3)
+	wantWaiting(t, s, "two", 2)
+	wantWaiting(t, s, "three")
+	page, err := s.Waiting(ctx, "one", 1, 1)
+	wantError(t, err, nil)
+	want(t, page, []ledger.Wait{{Index: 2, Authority: "one", Since: since}})
+	none, err := s.Waiting(ctx, "one", 0, 0)
+	if err != nil || len(none) != 0 {
+		t.Errorf("none asked for: %v, %v", none, err)
+	}
+
+	wantError(t, s.Append(ctx, planStamps(row(4), late(2, "one"), late(0, "one"))), nil)
+	wantWaiting(t, s, "one", 3)
+	wantWaiting(t, s, "two", 2)
+	wantHead(t, s, 5)
+	stamped, err := s.ByRecordID(ctx, "record-2")
+	wantError(t, err, nil)
+	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
+
+	n, err := s.Forget(ctx, "one")
+	if n != 1 || err != nil {
+		t.Errorf("Forget = %d, %v", n, err)
+	}
+	wantOwing(t, s, ledger.Owed{Authority: "two", Records: 1, Since: since})
+	n, err = s.Forget(ctx, "one")
+	if n != 0 || err != nil {
+		t.Errorf("Forget again = %d, %v", n, err)
+	}
+}
+
+// outboxAllOrNone stamps what does not wait: nothing of such a batch is stored.
+func outboxAllOrNone(t *testing.T, s ledger.Store) {
+	ctx := t.Context()
+	wantError(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
+	wantError(t, s.Append(ctx, planOf(row(1))), nil)
+	for name, stamps := range map[string][]ledger.Stamp{
+		"waits for another": {late(0, "two")},
+		"does not wait":     {late(0, "one"), late(1, "one")},
+		"twice":             {late(0, "one"), late(0, "one")},
+	} {
+		if err := s.Append(ctx, planStamps(row(2), stamps...)); !errors.Is(err, ledger.ErrConflict) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		wantHead(t, s, 2)
+		wantWaiting(t, s, "one", 0)
+		got, err := s.ByRecordID(ctx, "record-0")
+		wantError(t, err, nil)
+		want(t, got, row(0))
+	}
+	refusal := errors.New("no")
+	err := s.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		batch, err := planWaiting(row(2), since, "one")(head, log)
+		return batch, errors.Join(err, refusal)
+	})
+	wantError(t, err, refusal)
+	duplicate := planWaiting(row(1), since, "one")
+	wantError(t, s.Append(ctx, duplicate), ledger.ErrDuplicate)
+	wantWaiting(t, s, "one", 0)
+	wantError(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
+	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), ledger.ErrConflict) // it waits no more
+}
+
+// outboxClaims has many stamp the same record: one may.
+func outboxClaims(t *testing.T, s ledger.Store) {
+	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
+	var wg sync.WaitGroup
+	results := make(chan error, 8)
+	for i := range cap(results) {
+		wg.Go(func() { results <- s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
+	}
+	wg.Wait()
+	close(results)
+	first := 0
+	for err := range results {
+		if err == nil {
+			first++
+			continue
+		}
+		wantError(t, err, ledger.ErrConflict)
+	}
+	want(t, first, 1)
+	wantHead(t, s, 2)
+}

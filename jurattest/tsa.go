@@ -1,0 +1,179 @@
+package jurattest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"time"
+
+	"jurat/timestamp"
+)
+
+// A Mood is how a TSA answers.
+type Mood string
+
+// Moods of a TSA. All but the first are ways not to give a good token.
+const (
+	Good       Mood = "good"
+	Refuses    Mood = "refuses" // status 404: final, so that nobody waits for further attempts
+	Fails      Mood = "fails"   // status 500
+	Garbage    Mood = "garbage"
+	Another    Mood = "another" // a token over something else
+	WrongNonce Mood = "nonce"
+	Expired    Mood = "expired" // a token of a time at which the certificate was not valid any more
+	Hangs      Mood = "hangs"
+)
+
+// Moods lists every mood.
+func Moods() []Mood {
+	return []Mood{Good, Refuses, Fails, Garbage, Another, WrongNonce, Expired, Hangs}
+}
+
+// A TSA is somebody else's time-stamping authority, over HTTP on this machine's loopback, by the machine's clock. Unlike
+// a House it proves time, to whoever trusts its root.
+type TSA struct {
+	URL  string
+	Root *x509.Certificate
+
+	server        *httptest.Server
+	good, expired *timestamp.Authority
+
+	mu    sync.Mutex // held while what follows is read or written
+	mood  Mood
+	asked int
+}
+
+// StartTSA starts an authority in good mood, with keys of its own. Its certificate is valid for some hours around now.
+func StartTSA() (*TSA, error) {
+	a := &TSA{mood: Good}
+	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	from := time.Now().UTC().Truncate(time.Second).Add(-2 * time.Hour)
+	validity := timestamp.CertificateConfig{Serial: big.NewInt(7), NotBefore: from, NotAfter: from.Add(24 * time.Hour), Key: rootKey}
+	if a.Root, err = timestamp.NewRoot(validity); err != nil {
+		return nil, err
+	}
+	if a.good, err = a.authority(rootKey, validity.NotAfter, time.Now); err != nil {
+		return nil, err
+	}
+	// An authority stamps only within its certificate's validity; one whose certificate has run out goes on by a wrong
+	// clock.
+	past := from.Add(time.Hour)
+	if a.expired, err = a.authority(rootKey, past, func() time.Time { return past }); err != nil {
+		return nil, err
+	}
+	a.server = httptest.NewServer(http.HandlerFunc(a.serve))
+	a.URL = a.server.URL
+	return a, nil
+}
+
+func (a *TSA) authority(rootKey *ecdsa.PrivateKey, until time.Time, now func() time.Time) (*timestamp.Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := timestamp.NewCertificate(timestamp.CertificateConfig{Serial: big.NewInt(8), NotBefore: a.Root.NotBefore,
+		NotAfter: until, Key: key}, a.Root, rootKey)
+	if err != nil {
+		return nil, err
+	}
+	return timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{a.Root}, Now: now})
+}
+
+// Close ends the server. Whoever hangs on it is let go.
+func (a *TSA) Close() {
+	a.server.CloseClientConnections()
+	a.server.Close()
+}
+
+// PEM is the root certificate as a file has it.
+func (a *TSA) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Root.Raw})
+}
+
+// Be puts the authority into a mood.
+func (a *TSA) Be(m Mood) error {
+	if !slices.Contains(Moods(), m) {
+		return fmt.Errorf("mood %q is none of %v", m, Moods())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mood = m
+	return nil
+}
+
+// Asked returns how often it was asked since it was last asked this.
+func (a *TSA) Asked() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.asked
+	a.asked = 0
+	return n
+}
+
+func (a *TSA) serve(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.asked++
+	mood := a.mood
+	a.mu.Unlock()
+	query, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	switch mood {
+	case Refuses:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case Fails:
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	case Hangs:
+		<-r.Context().Done()
+		return
+	}
+	reply, err := a.answer(mood, query)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/timestamp-reply")
+	w.Write(reply) // whoever asked may have gone
+}
+
+func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
+	request, err := timestamp.ParseRequest(query)
+	if err != nil {
+		return nil, err
+	}
+	switch mood {
+	case Good:
+		return a.good.Respond(query), nil
+	case Garbage:
+		return []byte("garbage"), nil
+	case Expired:
+		return a.expired.Respond(query), nil
+	case Another:
+		request.Imprint[0] ^= 1
+	case WrongNonce:
+		request.Nonce.Add(request.Nonce, big.NewInt(1))
+	default:
+		return nil, errors.New("no such mood")
+	}
+	token, err := a.good.Issue(request)
+	if err != nil {
+		return nil, err
+	}
+	return timestamp.MarshalResponse(token)
+}
