@@ -23,11 +23,14 @@
 //	evidence    payload, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
 //	timestamp   RFC 3161: request, response, token, verification; the built-in authority and the deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replaying a trial from its acts
+//	aep         an older neighbour's evidence packages, read
+//	dsse        an envelope for other tools, DSSE around an in-toto statement about records
 //	verify      a trust file and records in, a report out
 //
 // For tests:
 //
-//	jurattest   an installation in memory whose keys, clock and ids are known; scripted jurors
+//	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors
+//	internal/aeptest   evidence packages, honest and not
 //
 // Internal:
 //

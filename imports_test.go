@@ -32,9 +32,14 @@ var importRules = []importRule{
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
-	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", jsonLibrary, logHashing},
+	{"jurat/aep", []string{"jurat/evidence", jsonLibrary},
+		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
+	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
+		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
+	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
+	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
 	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},
 	{"jurat/internal/keyring", []string{"jurat/evidence", "jurat/internal/atomicfile", jsonLibrary}, "keys know no record"},
 	{"jurat/internal/vault", []string{"jurat/evidence", "jurat/internal/atomicfile", "jurat/internal/keyring", jsonLibrary},
@@ -138,7 +143,7 @@ func listPackages(t *testing.T) []goPackage {
 
 // TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify")
+	build := exec.Command("go", "build", "jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -51,10 +51,20 @@ func (c *check) signature(r *evidence.Record, i int, at proof) {
 		c.falseSignature(r, i, err)
 		return
 	}
-	switch {
-	case key.Role != p.Role() || key.Name != p.Actor():
+	if key.Role != p.Role() || key.Name != p.Actor() {
 		c.refute(Authentication, "actor", r, "it names %s %q as its actor and is signed with the key of %s %q",
 			p.Role(), p.Actor(), key.Role, key.Name)
+	} else {
+		c.valid(r, key, at)
+	}
+	c.notRevoked(r, key, at)
+	c.together(r, key, at)
+	c.custody(r, key)
+}
+
+// valid asks whether the key signed while it was to sign.
+func (c *check) valid(r *evidence.Record, key *Key, at proof) {
+	switch {
 	case at.proved() && !key.NotBefore.IsZero() && at.earliest.Time.Before(key.NotBefore):
 		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.earliest.Time), utc(key.NotBefore))
 	case at.proved() && !key.NotAfter.IsZero() && at.earliest.Time.After(key.NotAfter):
@@ -63,8 +73,9 @@ func (c *check) signature(r *evidence.Record, i int, at proof) {
 	case !at.proved() && !key.NotAfter.IsZero():
 		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
-	c.notRevoked(r, key, at)
-	c.together(r, key, at)
+}
+
+func (c *check) custody(r *evidence.Record, key *Key) {
 	if key.Custody != ByOwner {
 		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
 	}

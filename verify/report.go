@@ -43,6 +43,8 @@ const (
 	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place; by what the reader knows of the log: nothing was dropped
 	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
 	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
+	Enclosures     Guarantee = "enclosures"      // of an evidence package: whatever lies in it belongs to what is signed
+	Envelope       Guarantee = "envelope"        // of records in an envelope: the operator put them in
 )
 
 // A Finding is one answer, about one record or about all of them.
@@ -77,6 +79,7 @@ const (
 	Trial       Kind = "trial"
 
 	OneCheckpoint Kind = "checkpoint" // of a log, by itself
+	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
 )
 
 // TimeOf is a record's time, as far as it is proved.
@@ -111,15 +114,16 @@ const noTail = "that nothing came after the last record of a chain"
 // something of a model only as far as its actor did. Of one record alone the review
 // is not: what it decided on is another record, which its file cannot hold.
 var required = map[Kind][]Guarantee{
-	OneRecord:   {Content, Authentication, Time, Order, Before},
-	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness},
-	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Simultaneity, Verdict},
+	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
+	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Envelope},
+	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Simultaneity, Verdict, Envelope},
 
 	OneCheckpoint: {Order, Completeness},
+	Package:       {Content, Authentication, Time, Before}, // it can be in no log, and most of it was never signed: the report says so
 }
 
 // order in which guarantees are reported.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
 
 // Of returns the answer for a guarantee; a guarantee that was not asked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {
@@ -165,7 +169,7 @@ func (r *Report) Marshal() ([]byte, error) {
 func damaged(kind Kind, record string, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
 	for _, g := range required[kind] {
-		if g != Before && g != Chain && g != HumanReview && (g != Completeness || kind == Trial) { // which apply to what a file holds
+		if g != Before && g != Chain && g != HumanReview && g != Envelope && (g != Completeness || kind == Trial) { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"jurat/aep"
+	"jurat/dsse"
 	"jurat/evidence"
 )
 
@@ -26,15 +28,23 @@ type Options struct {
 
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
 	UnsafeAllowMock bool
+
+	envelope *dsse.Envelope // that the records came in; nil: none
 }
 
-// ErrNotOurs says that a file is neither a record nor a bundle, nor a damaged one.
-var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records nor a checkpoint")
+// ErrNotOurs says that a file is of no kind that is checked here, nor a damaged one.
+var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
 
-// File checks a record file, a bundle file or a checkpoint. A file that is recognisably one of them but cannot be opened gets a
-// report in which its content is refuted; the error is for files that are something else.
+// File checks a record file or a bundle file, also in an envelope, a checkpoint or an evidence package. A file that is
+// recognisably one of them but cannot be opened gets a report in which its content is refuted; the error is for files that
+// are something else.
 func File(file []byte, o Options) (*Report, error) {
-	if isCheckpoint(file) {
+	switch {
+	case aep.Is(file):
+		return packageFile(file, o), nil
+	case dsse.Is(file):
+		return envelope(file, o)
+	case isCheckpoint(file):
 		return Checkpoint(string(file), o), nil
 	}
 	if !isOurs(file) {
@@ -180,6 +190,7 @@ func (c *check) worst(g Guarantee) *Finding {
 
 // report sums up: a guarantee is proved if nothing was found against it.
 func (c *check) report() *Report {
+	c.exporter(c.options.envelope)
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
 		Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: c.notShown()}
 	if c.log != nil {
@@ -226,6 +237,10 @@ func (c *check) applies(g Guarantee) bool {
 		return c.kind == Trial
 	case Chain:
 		return c.kind != OneRecord && slices.ContainsFunc(c.all, chained)
+	case Enclosures:
+		return c.kind == Package
+	case Envelope:
+		return c.options.envelope != nil
 	case HumanReview:
 		return slices.ContainsFunc(c.all, decides)
 	}

@@ -30,7 +30,7 @@ type app struct {
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
-	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them."`
+	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or into a DSSE envelope."`
 	Apart   apartCmd   `cmd:"" help:"What is sealed apart of whom, so that it can be withheld or erased."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`

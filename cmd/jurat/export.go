@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"jurat/aep"
+	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/timestamp"
@@ -17,9 +19,11 @@ import (
 )
 
 type exportCmd struct {
-	File    string `arg:"" help:"A record file or a case file."`
-	OpenSSL string `name:"openssl" required:"" placeholder:"DIR" help:"The folder to write to; made if it is missing."`
-	Trust   string `help:"The trust file whose public keys and authorities are written. Default: this installation's own."`
+	File    string `arg:"" help:"A record file, a case file, or with --openssl an evidence package (.aep)."`
+	OpenSSL string `name:"openssl" xor:"to" required:"" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
+	DSSE    string `name:"dsse" xor:"to" required:"" placeholder:"OUT" help:"Write a DSSE envelope around an in-toto statement to this file; - for standard output."`
+	Trust   string `help:"With --openssl: the trust file whose public keys and authorities are written. Default: this installation's own."`
+	Key     string `placeholder:"FILE" help:"With --dsse: the private key (PKCS #8 in PEM) that signs the envelope. Default: this installation's operator's."`
 }
 
 // Help is shown by 'jurat export --help'.
@@ -34,14 +38,33 @@ vouches for vouches for nothing.
 OpenSSL knows ML-DSA-65 since version 3.5. Such a signature is written, too (as public-2.pem and signature-2.bin, if it is
 the second), and the command that checks it is there as a comment.
 
-    jurat export case.jurat --openssl check && sh check/verify.sh`
+    jurat export case.jurat --openssl check && sh check/verify.sh
+
+With --dsse it writes the whole file into a DSSE envelope around an in-toto statement, for tools that read those. The
+envelope is signed by the operator (or with --key FILE), which says who handed the records over; who said what is still
+shown by the signatures inside the records. 'jurat verify' checks both, with a trust file that has the operator's key: it is
+made on first use, so write the trust file anew after the first export.
+
+    jurat export case.jurat --dsse case.json && jurat trust > trust.json && jurat verify --trust trust.json case.json`
 }
 
-// Run writes the folder.
+// Run writes the folder or the envelope.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
+	switch {
+	case c.DSSE != "" && c.Trust != "":
+		return errors.New("--trust is for --openssl: an envelope takes nothing from a trust file")
+	case c.OpenSSL != "" && c.Key != "":
+		return errors.New("--key is for --dsse: nothing is signed for openssl")
+	}
 	doc, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
+	}
+	if c.DSSE != "" {
+		return c.envelope(ctx, a, io, doc)
+	}
+	if aep.Is(doc) {
+		return c.packaged(ctx, a, io, doc)
 	}
 	records, err := openRecords(doc)
 	if err != nil {
@@ -139,8 +162,20 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err
 	return trust, hint(err, "or give the trust file with --trust FILE")
 }
 
-// openRecords opens a record file or a bundle file.
+// openRecords opens a record file or a bundle file, also in an envelope.
 func openRecords(doc []byte) ([]*evidence.Record, error) {
+	if aep.Is(doc) {
+		return nil, errors.New("an evidence package holds no record")
+	}
+	if dsse.Is(doc) {
+		e, err := dsse.Parse(doc)
+		if err != nil {
+			return nil, err
+		}
+		if doc, err = e.File(); err != nil {
+			return nil, err
+		}
+	}
 	_, records, err := openFile(doc)
 	return records, err
 }
@@ -191,14 +226,11 @@ func verifyCommand(algorithm evidence.Algorithm, public, signature string) strin
 
 // exportTokens writes each token as the response it came in, which is what openssl reads by default.
 func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []byte) error) ([]command, error) {
-	var roots bytes.Buffer
-	for _, authority := range trust.Authorities {
-		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
-			return nil, err
-		}
+	roots, err := rootsOf(trust)
+	if err != nil {
+		return nil, err
 	}
 	stamped := "signature.bin"
-	var err error
 	if len(r.Signatures) > 1 { // a token stamps all of them, one after the other
 		stamped = "signatures.bin"
 		err = put(stamped, bytes.Join(r.Signatures, nil))
@@ -210,5 +242,16 @@ func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []by
 		err = errors.Join(err, wrapErr, put(name, response))
 		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name)})
 	}
-	return commands, errors.Join(err, put("authority.pem", roots.Bytes()))
+	return commands, errors.Join(err, put("authority.pem", roots))
+}
+
+// rootsOf is every authority's root in PEM.
+func rootsOf(trust *verify.Trust) ([]byte, error) {
+	var roots bytes.Buffer
+	for _, authority := range trust.Authorities {
+		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
+			return nil, err
+		}
+	}
+	return roots.Bytes(), nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" name:"file" help:"Record files, case files, checkpoints."`
+	Files []string `arg:"" name:"file" help:"Record files, case files, envelopes around them (DSSE), checkpoints, and evidence packages (.aep)."`
 	readerFlags
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
@@ -27,6 +27,10 @@ its fingerprint over another channel). Nothing is ever trusted because the file 
 
 Exit code 0: all is proved but, where the operator keeps the keys, non-repudiation. 1: something is refuted. 3: something
 is not proved. 2: a file could not be read.
+
+An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
+time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'
+wrote is checked with the records in it.
 
     jurat verify --trust trust.json case.jurat
 
@@ -181,6 +185,9 @@ func alike(r *verify.Report, f verify.Finding) int {
 }
 
 func describe(r *verify.Report) string {
+	if r.Kind == verify.Package {
+		return "an evidence package of the Aletheia AI project"
+	}
 	if r.Kind == verify.Trial {
 		return fmt.Sprintf("the case file of a trial, %d records", r.Records)
 	}

@@ -1,0 +1,207 @@
+package aep
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Limits of what is read of an archive, whatever its headers say.
+const (
+	maxArchive   = 16 << 20
+	maxMember    = 8 << 20
+	maxTotal     = 16 << 20
+	maxMembers   = 32
+	maxDirectory = 64 << 10
+)
+
+// Signatures of the parts of an archive.
+const (
+	localHeader      = "PK\x03\x04"
+	descriptorHeader = "PK\x07\x08"
+	endHeader        = "PK\x05\x06"
+)
+
+const (
+	localSize      = 30 // of a local header without name and extra field
+	descriptorSize = 16
+	endSize        = 22
+)
+
+// Flags of a member that change nothing about what it holds: how hard it was compressed, that its sizes follow it, that
+// its name is UTF-8. Every other one (encryption, patches) is refused.
+const (
+	sizesFollow  = 0x8
+	harmlessFlag = 0x2 | 0x4 | sizesFollow | 0x800
+)
+
+// Extra fields under which some readers see another name or other sizes than those of the header.
+const (
+	zip64Extra       = 0x0001
+	unicodePathExtra = 0x7075
+)
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// unzip returns the members of an archive by name. It takes only archives that every reader reads alike: one file after
+// the other without a gap, then the directory, then its end; no reader that goes from the front finds anything else than
+// one that goes by the directory.
+func unzip(file []byte) (map[string][]byte, error) {
+	directory, err := checkEnd(file)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
+	if len(archive.File) > maxMembers {
+		return nil, fmt.Errorf("%d members: at most %d are read", len(archive.File), maxMembers)
+	}
+	members, names := map[string][]byte{}, map[string]bool{}
+	at, total := 0, 0
+	for _, f := range archive.File {
+		if err := checkMember(f, names); err != nil {
+			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+		}
+		packed, next, err := follow(file[:directory], f, at)
+		if err != nil {
+			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+		}
+		content, err := unpack(packed, f)
+		if err != nil {
+			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+		}
+		if total += len(content); total > maxTotal {
+			return nil, fmt.Errorf("the members hold more than %d bytes together", maxTotal)
+		}
+		members[f.Name], at = content, next
+	}
+	if at != directory {
+		return nil, fmt.Errorf("%d bytes between the last member and the directory", directory-at)
+	}
+	return members, nil
+}
+
+// checkEnd returns where the directory begins. It ends where the end of the archive begins, which is that of the file.
+func checkEnd(file []byte) (directory int, err error) {
+	if len(file) > maxArchive {
+		return 0, fmt.Errorf("%d bytes: at most %d are read", len(file), maxArchive)
+	}
+	if len(file) < endSize || string(file[len(file)-endSize:][:4]) != endHeader {
+		return 0, errors.New("the file does not end with the end of an archive: it is cut, or there is something after it")
+	}
+	end := file[len(file)-endSize:]
+	size, start := binary.LittleEndian.Uint32(end[12:]), binary.LittleEndian.Uint32(end[16:])
+	if size > maxDirectory {
+		return 0, fmt.Errorf("a directory of %d bytes: at most %d are read", size, maxDirectory)
+	}
+	if uint64(start)+uint64(size) != uint64(len(file)-endSize) {
+		return 0, errors.New("the directory does not stand right before the end: there is something before, between or after")
+	}
+	return int(start), nil
+}
+
+// checkMember refuses members that are no plain files.
+func checkMember(f *zip.File, names map[string]bool) error {
+	name := strings.ToLower(f.Name) // one file on some machines
+	switch {
+	case !plainName.MatchString(f.Name):
+		return errors.New("want a plain file name: letters, digits, dots, hyphens and underscores, no folder")
+	case names[name]:
+		return errors.New("it is there twice")
+	case !f.Mode().IsRegular():
+		return fmt.Errorf("want a plain file, not one of type %v", f.Mode().Type())
+	case f.Flags&1 != 0:
+		return errors.New("it is encrypted")
+	case f.Flags&^harmlessFlag != 0:
+		return fmt.Errorf("the flags %#x are not supported", f.Flags)
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return fmt.Errorf("the compression method %d is not supported", f.Method)
+	}
+	names[name] = true
+	return checkExtra(f.Extra)
+}
+
+func checkExtra(extra []byte) error {
+	for len(extra) > 0 {
+		if len(extra) < 4 || len(extra) < 4+int(binary.LittleEndian.Uint16(extra[2:])) {
+			return errors.New("an extra field is cut")
+		}
+		if id := binary.LittleEndian.Uint16(extra); id == zip64Extra || id == unicodePathExtra {
+			return fmt.Errorf("the extra field %#04x is not supported: it can give another name or size", id)
+		}
+		extra = extra[4+int(binary.LittleEndian.Uint16(extra[2:])):]
+	}
+	return nil
+}
+
+var errOtherwise = errors.New("what stands before or after it says otherwise than the directory")
+
+// follow returns the packed bytes of the member that begins at a place, and where the next must begin. The directory and
+// what stands at the member itself must say the same.
+func follow(file []byte, f *zip.File, at int) (packed []byte, next int, err error) {
+	le := binary.LittleEndian
+	offset, err := f.DataOffset()
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(file)-at < localSize || string(file[at:at+4]) != localHeader {
+		return nil, 0, errors.New("it does not begin where the one before it ends")
+	}
+	head, nameSize := file[at:at+localSize], len(f.Name)
+	extra := int(le.Uint16(head[28:]))
+	start := at + localSize + nameSize + extra
+	end := uint64(start) + f.CompressedSize64
+	switch {
+	case end > uint64(len(file)):
+		return nil, 0, errors.New("it is cut, or lies on the directory")
+	case offset != int64(start) || int(le.Uint16(head[26:])) != nameSize || string(file[at+localSize:at+localSize+nameSize]) != f.Name:
+		return nil, 0, errors.New("it does not begin where the one before it ends, or has another name there")
+	case le.Uint16(head[6:]) != f.Flags || le.Uint16(head[8:]) != f.Method:
+		return nil, 0, errOtherwise
+	}
+	if err := checkExtra(file[start-extra : start]); err != nil {
+		return nil, 0, err
+	}
+	sizes, next := head[14:26], int(end)
+	if f.Flags&sizesFollow != 0 {
+		if next += descriptorSize; next > len(file) || string(file[end:end+4]) != descriptorHeader {
+			return nil, 0, errOtherwise
+		}
+		sizes = file[end+4 : next]
+	}
+	if le.Uint32(sizes) != f.CRC32 || uint64(le.Uint32(sizes[4:])) != f.CompressedSize64 || uint64(le.Uint32(sizes[8:])) != f.UncompressedSize64 {
+		return nil, 0, errOtherwise
+	}
+	return file[start:end], next, nil
+}
+
+// unpack reads a member's content, and no more than may be read.
+func unpack(packed []byte, f *zip.File) ([]byte, error) {
+	content := packed
+	if f.Method == zip.Deflate {
+		rest := bytes.NewReader(packed)
+		var err error
+		if content, err = io.ReadAll(io.LimitReader(flate.NewReader(rest), maxMember+1)); err != nil {
+			return nil, err
+		}
+		if len(content) <= maxMember && rest.Len() > 0 {
+			return nil, errors.New("there is something after the end of its compressed bytes")
+		}
+	}
+	switch {
+	case len(content) > maxMember:
+		return nil, fmt.Errorf("it holds more than %d bytes", maxMember)
+	case uint64(len(content)) != f.UncompressedSize64 || crc32.ChecksumIEEE(content) != f.CRC32:
+		return nil, errors.New("its length or checksum is not what the directory says")
+	}
+	return content, nil
+}

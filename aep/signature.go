@@ -1,0 +1,104 @@
+package aep
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+// ErrSignature says that a signature was not made with the key over the signed text.
+var ErrSignature = errors.New("the signature is not this key's over canonical.bin")
+
+// digestInfoWithoutNull begins the DigestInfo of a SHA-256 digest whose AlgorithmIdentifier has no parameters. RFC 8017
+// has NULL there; these packages were made without.
+const digestInfoWithoutNull = "\x30\x2f\x30\x0b\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x04\x20"
+
+// DigestInfo is what the signatures of such packages are made over in place of that of RFC 8017.
+func (p *Package) DigestInfo() []byte {
+	digest := sha256.Sum256(p.Canonical)
+	return append([]byte(digestInfoWithoutNull), digest[:]...)
+}
+
+// CheckSignature verifies the RSA signature with the package's own key, and says whether its DigestInfo has NULL. Both
+// forms are compared as a whole with what the key's owner would have signed, so that no byte of it is free.
+func (p *Package) CheckSignature() (null bool, err error) {
+	if p.key == nil || len(p.Signature) == 0 {
+		return false, ErrSignature
+	}
+	digest := sha256.Sum256(p.Canonical)
+	if rsa.VerifyPKCS1v15(p.key, crypto.SHA256, digest[:], p.Signature) == nil {
+		return true, nil
+	}
+	// Without a hash function, what is given is all that stands after the padding.
+	if rsa.VerifyPKCS1v15(p.key, crypto.Hash(0), p.DigestInfo(), p.Signature) == nil {
+		return false, nil
+	}
+	return false, ErrSignature
+}
+
+// A Second is a second signature over the same text, meant to withstand quantum computers.
+type Second struct {
+	KeyID     evidence.KeyID // of the key that lies in the package
+	PublicKey []byte         // DER SubjectPublicKeyInfo
+	Signature []byte
+
+	key crypto.PublicKey
+	err error
+}
+
+var secondFiles = []string{secondSignatureFile, secondKeyFile, secondKindFile}
+
+// readSecond reads the second signature, if there is one. Whatever is wrong with it damages nothing else: as no other
+// signature covers it, anybody can have added it.
+func readSecond(members map[string][]byte) *Second {
+	signature, there := members[secondSignatureFile]
+	if !there {
+		return nil
+	}
+	s := new(Second)
+	if s.Signature, s.err = readBase64(signature); s.err != nil {
+		s.err = fmt.Errorf("%s: %w", secondSignatureFile, s.err)
+		return s
+	}
+	if s.err = s.readKey(members[secondKeyFile]); s.err != nil {
+		s.err = fmt.Errorf("%s: %w", secondKeyFile, s.err)
+	}
+	return s
+}
+
+func (s *Second) readKey(member []byte) (err error) {
+	if s.PublicKey, err = readPEM(member); err != nil {
+		return err
+	}
+	s.KeyID = evidence.DigestOf(s.PublicKey)
+	if s.key, err = evidence.ParsePublicKey(s.PublicKey); err != nil {
+		return err
+	}
+	if algorithm, _ := evidence.AlgorithmOf(s.key); algorithm != evidence.MLDSA65 {
+		return fmt.Errorf("a key of %s: want ML-DSA-65", algorithm)
+	}
+	return nil
+}
+
+// Readable says why the second signature cannot be checked by anybody who has ML-DSA-65 alone; nil if it can. Packages
+// were signed with drafts of the algorithm, too, under other object identifiers.
+func (s *Second) Readable() error { return s.err }
+
+// CheckSecond verifies the second signature with the key that lies beside it. It was made over canonical.bin or over the
+// 32 bytes of its SHA-256: both are in use.
+func (p *Package) CheckSecond() error {
+	s := p.Second
+	if s == nil || s.err != nil {
+		return ErrSignature
+	}
+	info := evidence.SignerInfo{Algorithm: evidence.MLDSA65, KeyID: s.KeyID}
+	digest := sha256.Sum256(p.Canonical)
+	if evidence.CheckSignature(s.key, info, p.Canonical, s.Signature) == nil || evidence.CheckSignature(s.key, info, digest[:], s.Signature) == nil {
+		return nil
+	}
+	return ErrSignature
+}

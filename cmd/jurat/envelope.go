@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+
+	"jurat/aep"
+	"jurat/dsse"
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/installation"
+)
+
+// operatorName is the name in the operator's key. There is one operator.
+const operatorName = "operator"
+
+// envelope writes the file into a DSSE envelope.
+func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) error {
+	switch {
+	case aep.Is(doc):
+		return hint(fmt.Errorf("%s: an evidence package holds no record, and an envelope is for records", c.File), "--openssl writes what openssl needs to check it")
+	case dsse.Is(doc):
+		return fmt.Errorf("%s: it is already in an envelope", c.File)
+	}
+	statement, err := dsse.Statement(doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	signers, err := c.exporter(ctx, a)
+	if err != nil {
+		return err
+	}
+	e, err := dsse.Sign(statement, signers)
+	if err != nil {
+		return err
+	}
+	if c.DSSE == "-" {
+		return io.print(e)
+	}
+	file, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Replace(c.DSSE, file, 0o644)
+}
+
+// exporter returns what signs envelopes: the key in --key, or the installation's operator.
+func (c *exportCmd) exporter(ctx context.Context, a *app) (signers []evidence.Signer, err error) {
+	if c.Key != "" {
+		signer, err := readSigner(c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("--key %s: %w", c.Key, err)
+		}
+		return []evidence.Signer{signer}, nil
+	}
+	err = a.with(ctx, func(i *installation.Installation) error {
+		signers, err = i.Keys.Signers(evidence.RoleOperator, operatorName)
+		return err
+	})
+	return signers, hint(err, "or give a private key with --key FILE")
+}
+
+// readSigner reads a private key. What stands before it is left alone: key files of an installation begin with a line of
+// their own.
+func readSigner(file string) (evidence.Signer, error) {
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(doc)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return nil, errors.New("want a private key as PKCS #8 in PEM (BEGIN PRIVATE KEY)")
+	}
+	private, err := evidence.ParsePrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.NewSigner(private, nil)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"jurat/aep"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// packaged writes what openssl needs to check an evidence package.
+func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) error {
+	p, err := aep.Open(doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	trust, err := c.trust(ctx, a)
+	if err != nil {
+		return err
+	}
+	null, err := p.CheckSignature()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", c.File, err)
+	case len(p.Token) == 0:
+		return fmt.Errorf("%s: it has no time stamp", c.File)
+	case trust.Key(p.KeyID) == nil:
+		return hint(fmt.Errorf("%s: the trust file has no key %s", c.File, p.KeyID), "give a trust file that says whose key it is, with --trust FILE")
+	}
+	if err := putPackage(c.OpenSSL, p, trust); err != nil {
+		return err
+	}
+	commands := packageCommands(null)
+	if err := writeScript(c.OpenSSL, commands); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), commands)
+	return err
+}
+
+func putPackage(folder string, p *aep.Package, trust *verify.Trust) error {
+	response, err := timestamp.MarshalResponse(p.Token)
+	if err != nil {
+		return err
+	}
+	roots, err := rootsOf(trust)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	put := func(name string, content []byte) error {
+		return os.WriteFile(filepath.Join(folder, name), content, 0o644)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: trust.Key(p.KeyID).PublicKey})
+	return errors.Join(put("canonical.bin", p.Canonical), put("signature.bin", p.Signature), put("public.pem", public),
+		put("token.tsr", response), put("authority.pem", roots))
+}
+
+// packageCommands check the signature and the token. 'openssl dgst' refuses a DigestInfo without NULL, so the DigestInfo
+// is put together by the commands themselves, from the digest that openssl computes, and compared with what was signed.
+func packageCommands(null bool) string {
+	check := "openssl dgst -sha256 -verify public.pem -signature signature.bin canonical.bin"
+	if !null {
+		check = `{ printf '\060\057\060\013\006\011\140\206\110\001\145\003\004\002\001\004\040'; openssl dgst -sha256 -binary canonical.bin; } > digestinfo.bin &&
+openssl pkeyutl -verify -pubin -inkey public.pem -in digestinfo.bin -sigfile signature.bin`
+	}
+	return "(" + check + " &&\nopenssl ts -verify -data signature.bin -in token.tsr -CAfile authority.pem)\n" // as one, so that each can fail
+}

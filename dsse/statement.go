@@ -1,0 +1,119 @@
+package dsse
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// What a statement names itself.
+const (
+	StatementType = "https://in-toto.io/Statement/v1"
+	PredicateType = "urn:jurat:sealed-records:v1"
+)
+
+// about stands in every predicate, for people who meet it in other tools.
+const about = "The DSSE signature around this statement is that of whoever exported these records, and says only that they did. " +
+	"Who said what is shown by the signatures inside the records: each was made over the record's canonical payload, and is no DSSE signature."
+
+// ErrOther says that an envelope holds a statement of somebody else's.
+var ErrOther = errors.New("the statement in the envelope is not one about sealed records")
+
+// statementForm is a statement as it is written, its members in canonical order.
+type statementForm struct {
+	Type          string        `json:"_type"`
+	Predicate     predicateForm `json:"predicate"`
+	PredicateType string        `json:"predicateType"`
+	Subject       []subjectForm `json:"subject"`
+}
+
+// predicateForm holds one of bundle and record: the file without its line feed.
+type predicateForm struct {
+	About  string         `json:"about"`
+	Bundle jsontext.Value `json:"bundle,omitzero"`
+	Record jsontext.Value `json:"record,omitzero"`
+}
+
+type subjectForm struct {
+	Digest struct {
+		SHA256 string `json:"sha256"`
+	} `json:"digest"`
+	Name string `json:"name"`
+}
+
+// Statement makes the statement about a record file or a bundle file. There is one for each file.
+func Statement(file []byte) ([]byte, error) {
+	form := statementForm{Type: StatementType, Predicate: predicateForm{About: about}, PredicateType: PredicateType}
+	records, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, errors.New("there is no record in the file, and a statement is about something")
+	}
+	doc := jsontext.Value(bytes.TrimSuffix(file, []byte("\n")))
+	if evidence.IsBundle(file) {
+		form.Predicate.Bundle = doc
+	} else {
+		form.Predicate.Record = doc
+	}
+	for _, r := range records {
+		s := subjectForm{Name: r.Payload.RecordID}
+		s.Digest.SHA256 = hex.EncodeToString(r.Digest[:])
+		form.Subject = append(form.Subject, s)
+	}
+	statement, err := json.Marshal(form)
+	if err != nil {
+		return nil, fmt.Errorf("writing statement: %w", err)
+	}
+	return statement, nil
+}
+
+func open(file []byte) ([]*evidence.Record, error) {
+	if evidence.IsBundle(file) {
+		b, err := evidence.ParseBundle(file)
+		if err != nil {
+			return nil, err
+		}
+		return b.Records, nil
+	}
+	r, err := evidence.Open(file)
+	return []*evidence.Record{r}, err
+}
+
+// File returns the record file or bundle file inside, or an error with ErrOther in its chain if the statement is about
+// something else. A statement that is not the one about its file is refused, so its subjects are those records.
+func (e *Envelope) File() ([]byte, error) {
+	var kind struct {
+		PredicateType string `json:"predicateType"`
+	}
+	if err := json.Unmarshal(e.statement, &kind); err != nil {
+		return nil, fmt.Errorf("opening statement: %w", err)
+	}
+	if kind.PredicateType != PredicateType {
+		return nil, fmt.Errorf("%w: its predicateType is %q", ErrOther, kind.PredicateType)
+	}
+	var form statementForm
+	if err := json.Unmarshal(e.statement, &form); err != nil {
+		return nil, fmt.Errorf("opening statement: %w", err)
+	}
+	inside := form.Predicate.Record
+	if inside == nil {
+		inside = form.Predicate.Bundle
+	}
+	file := append(bytes.Clone(inside), '\n')
+	again, err := Statement(file)
+	if err != nil {
+		return nil, fmt.Errorf("opening statement: %w", err)
+	}
+	if !bytes.Equal(again, e.statement) {
+		return nil, errors.New("opening statement: it says otherwise than the records in it, or not in its one form")
+	}
+	return file, nil
+}

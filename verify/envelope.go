@@ -1,0 +1,99 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/dsse"
+	"jurat/evidence"
+)
+
+// envelope checks a DSSE envelope: who put the records into it, and the records as if they had come without it.
+func envelope(file []byte, o Options) (*Report, error) {
+	e, err := dsse.Parse(file)
+	if err != nil {
+		return unopened(OneRecord, err), nil
+	}
+	inside, err := e.File()
+	if errors.Is(err, dsse.ErrOther) {
+		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
+	if err != nil {
+		return unopened(OneRecord, err), nil
+	}
+	o.envelope = e
+	return File(inside, o)
+}
+
+// unopened is the report on a damaged envelope.
+func unopened(kind Kind, err error) *Report {
+	r := damaged(kind, "", err)
+	r.Guarantees = append(r.Guarantees, Finding{Guarantee: Envelope, Status: NotProved, Reason: "the file cannot be opened"})
+	return r
+}
+
+// exporter asks who put the records into the envelope. Every signature that names a key of the reader's must be that
+// key's, and one of them the operator's.
+func (c *check) exporter(e *dsse.Envelope) {
+	if e == nil {
+		return
+	}
+	c.notes[Envelope] = "an operator's key that the trust file has signed the envelope; who said what is shown by the records alone"
+	signed, named := 0, map[evidence.KeyID]bool{}
+	for i, s := range e.Signatures {
+		key := c.keyNamed(s.KeyID)
+		if key == nil {
+			continue
+		}
+		info := evidence.SignerInfo{Algorithm: key.Algorithm, KeyID: key.KeyID}
+		if err := evidence.CheckSignature(key.public, info, e.Signed(), s.Signature); err != nil {
+			c.refute(Envelope, "signature", nil, "signature %d of the envelope is not that of the key that it names", i)
+			continue
+		}
+		signed++
+		named[key.KeyID] = true
+		c.exporterKey(key)
+	}
+	if signed == 0 && c.worst(Envelope) == nil {
+		c.doubt(Envelope, "unknown-key", nil, "the envelope is signed by no key that the trust file has")
+	}
+	c.exportedTogether(named)
+}
+
+func (c *check) keyNamed(id string) *Key {
+	i := slices.IndexFunc(c.trust.Keys, func(k Key) bool { return k.KeyID.String() == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.trust.Keys[i]
+}
+
+// exporterKey asks whether the key may sign envelopes. An envelope has no time that anybody vouches for.
+func (c *check) exporterKey(key *Key) {
+	switch {
+	case key.Role != evidence.RoleOperator:
+		c.refute(Envelope, "actor", nil, "operators sign envelopes, and it is signed with the key of %s %q", key.Role, key.Name)
+	case !key.Revoked.IsZero():
+		c.doubt(Envelope, "revoked", nil, "the key is revoked from %s on, and nothing shows when the envelope was signed", utc(key.Revoked))
+	case !key.NotAfter.IsZero():
+		c.doubt(Envelope, "validity", nil, "the key was valid only to %s, and nothing shows when the envelope was signed", utc(key.NotAfter))
+	}
+}
+
+// exportedTogether asks whether the keys signed that must sign beside those that did.
+func (c *check) exportedTogether(signed map[evidence.KeyID]bool) {
+	for i := range c.trust.Keys {
+		key := &c.trust.Keys[i]
+		for _, id := range key.With {
+			switch {
+			case !signed[key.KeyID] || signed[id]:
+			case key.WithFrom.IsZero():
+				c.refute(Envelope, "second-signature", nil, "the key of %s %q signs only together with the key %s, which has not signed", key.Role, key.Name, id)
+			default:
+				c.doubt(Envelope, "second-signature", nil, "the key %s has to sign it, too, from %s on; it has not, and nothing shows when the envelope was signed",
+					id, utc(key.WithFrom))
+			}
+		}
+	}
+}

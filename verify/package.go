@@ -1,0 +1,192 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/aep"
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// packageFile checks an evidence package. Everything in it, the public key too, came from whoever made the archive.
+func packageFile(file []byte, o Options) *Report {
+	p, err := aep.Open(file)
+	if err != nil {
+		return damaged(Package, "", err)
+	}
+	c := newCheck(o, Package, nil)
+	c.pack(p)
+	r := c.report()
+	r.Records = 1
+	r.NotShown = append(slices.Clone(notShown), "that anything in the package but canonical.bin is true of it or was there when it was signed")
+	return r
+}
+
+// pack asks a package what a record is asked, as far as it can answer.
+func (c *check) pack(p *aep.Package) {
+	if evidence.DigestOf(p.Canonical) != p.Hash {
+		c.refute(Content, "hash", nil, "hash.sha256 is not the SHA-256 of canonical.bin")
+	}
+	r := asRecord(p)
+	at := c.packageTime(p, r)
+	c.before(r, at)
+	c.packageSignature(p, r, at)
+	c.packageText(p)
+	c.doubt(Order, "no-log", nil, "such a package is in no log, so nothing shows what came before and after it, or what was left out")
+	c.noteTimes()
+}
+
+// asRecord is the package as far as the rules of records apply to it: what is stamped is the signature.
+func asRecord(p *aep.Package) *evidence.Record {
+	r := &evidence.Record{Payload: evidence.Payload{Signers: []evidence.SignerInfo{{Algorithm: evidence.RS256, KeyID: p.KeyID}}},
+		Signatures: [][]byte{p.Signature}}
+	if len(p.Token) > 0 {
+		r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: p.Token}}
+	}
+	return r
+}
+
+// packageTime asks when the signature existed.
+func (c *check) packageTime(p *aep.Package, r *evidence.Record) proof {
+	switch {
+	case len(p.Token) == 0:
+		c.doubt(Time, "pending", nil, "no authority has stamped it: timestamp.tsr is empty")
+		return proof{}
+	case stampsHash(p, r):
+		c.doubt(Time, "imprint", nil, "the token stamps hash.sha256 and not the signature: it says nothing of when this was signed")
+		return proof{}
+	}
+	at := c.time(r)
+	if at.proved() {
+		c.times[len(c.times)-1].Record = p.Hash.String()
+	}
+	return at
+}
+
+// stampsHash recognises a token of a later profile, which stamps the hexadecimal digits of the hash. The text existed by
+// then, and anybody can have signed it since.
+func stampsHash(p *aep.Package, r *evidence.Record) bool {
+	token, err := timestamp.Parse(p.Token)
+	if err != nil {
+		return false
+	}
+	noTrust := timestamp.Options{Roots: []*x509.Certificate{}}
+	if _, err := token.Verify(r.Imprint(), noTrust); !errors.Is(err, timestamp.ErrImprint) {
+		return false
+	}
+	_, err = token.Verify(sha256.Sum256([]byte(hex.EncodeToString(p.Hash[:]))), noTrust)
+	return err == nil || uncheckable(err)
+}
+
+// packageSignature asks who signed, and whether canonical.bin is what was signed.
+func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at proof) {
+	of := []Guarantee{Content, Authentication, NonRepudiation}
+	if len(p.Signature) == 0 {
+		for _, g := range of {
+			c.doubt(g, "unsigned", nil, "nobody has signed it: signature.sig is empty")
+		}
+		return
+	}
+	null, err := p.CheckSignature()
+	if err != nil {
+		for _, g := range of {
+			c.refute(g, "signature", nil, "signature.sig: %v", err)
+		}
+		return
+	}
+	key := c.trust.Key(p.KeyID)
+	if key == nil {
+		for _, g := range of {
+			c.doubt(g, "unknown-key", nil, "%s", c.unknownPackageKey(p))
+		}
+		c.second(p, r, nil, at)
+		return
+	}
+	c.notes[Content] = "the signature is valid over canonical.bin" + textOf(p) + formOf(null)
+	c.notes[Authentication] = fmt.Sprintf("signed with the key that the trust file gives for %s %q; no name in the package is signed, so none was compared with it",
+		key.Role, key.Name)
+	c.notes[NonRepudiation] = "the actor keeps its key itself"
+	if key.Role != evidence.RoleAgent {
+		c.refute(Authentication, "actor", nil, "such a package is what an agent says, and it is signed with the key of %s %q", key.Role, key.Name)
+	} else {
+		c.valid(r, key, at)
+	}
+	c.notRevoked(r, key, at)
+	c.second(p, r, key, at)
+	c.together(r, key, at)
+	c.custody(r, key)
+}
+
+func textOf(p *aep.Package) string {
+	switch p.Binding() {
+	case aep.BindsClaim:
+		return ", which is the text of response.txt and a claim about it"
+	case aep.BindsMetadata:
+		return ", which is the text of response.txt and metadata.json"
+	}
+	return ", which is the text of response.txt"
+}
+
+func formOf(null bool) string {
+	if null {
+		return ""
+	}
+	return "; its DigestInfo lacks the NULL of RFC 8017, which other programs refuse"
+}
+
+func (c *check) unknownPackageKey(p *aep.Package) string {
+	if c.options.Trust == nil {
+		return "no trust file was given, so no key is known to be anybody's; the key that lies in the package vouches for nothing"
+	}
+	return fmt.Sprintf("the trust file has no key %s; that it lies in the package vouches for nothing", p.KeyID)
+}
+
+// second checks the second signature, as far as the reader knows its key, and has the record name it if it holds. Nothing
+// that is signed names it, so anybody can have added it, and taken it away: whether it must be there is the trust file's
+// to say (with).
+func (c *check) second(p *aep.Package, r *evidence.Record, first *Key, at proof) {
+	s := p.Second
+	if s == nil {
+		return
+	}
+	if err := s.Readable(); err != nil {
+		c.doubt(Enclosures, "algorithm", nil, "the second signature cannot be checked: %v", err)
+		return
+	}
+	key := c.trust.Key(s.KeyID)
+	switch {
+	case key == nil:
+		c.doubt(Enclosures, "unknown-key", nil, "the trust file has no key %s, with which the second signature is to be checked", s.KeyID)
+	case p.CheckSecond() != nil:
+		for _, g := range []Guarantee{Authentication, NonRepudiation, Enclosures} {
+			c.refute(g, "signature", nil, "the second signature was not made with its key over canonical.bin or its hash")
+		}
+	case first != nil && (key.Role != first.Role || key.Name != first.Name):
+		c.refute(Authentication, "actor", nil, "the second signature was made with the key of %s %q, the first with that of %s %q",
+			key.Role, key.Name, first.Role, first.Name)
+	default:
+		c.valid(r, key, at)
+		c.notRevoked(r, key, at)
+		r.Payload.Signers = append(r.Payload.Signers, evidence.SignerInfo{Algorithm: evidence.MLDSA65, KeyID: s.KeyID})
+	}
+}
+
+// packageText asks what of the package the signed bytes hold.
+func (c *check) packageText(p *aep.Package) {
+	c.notes[Enclosures] = "all that lies in the package is signed"
+	binding := p.Binding()
+	if binding == aep.BindsNothing {
+		c.doubt(Content, "unbound", nil, "canonical.bin, which is what was signed, is not made of response.txt in any way that is known: do not read that")
+	}
+	if binding != aep.BindsMetadata {
+		c.doubt(Enclosures, "unbound", nil, "no signature covers metadata.json: anybody can have written it")
+	}
+	for _, name := range p.Others {
+		c.doubt(Enclosures, "unbound", nil, "no signature covers %s: anybody can have added it", name)
+	}
+}
