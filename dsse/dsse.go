@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 )
@@ -48,17 +49,26 @@ type signatureForm struct {
 	Sig   string `json:"sig"`
 }
 
-// Is recognises an envelope around an in-toto statement, also a damaged one.
+// Is recognises an envelope around an in-toto statement, also one that is damaged after it has said what it is: a JSON
+// object whose own member payloadType says so. Records have a payload and signatures, too, and may speak about envelopes.
 func Is(file []byte) bool {
-	if !bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte("{")) {
+	dec := jsontext.NewDecoder(bytes.NewReader(file))
+	if start, err := dec.ReadToken(); err != nil || start.Kind() != '{' {
 		return false
 	}
-	for _, mark := range []string{`"payload"`, `"payloadType"`, `"signatures"`} {
-		if !bytes.Contains(file, []byte(mark)) {
+	for {
+		name, err := dec.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return false
+		}
+		if name.String() == "payloadType" {
+			value, err := dec.ReadToken()
+			return err == nil && value.Kind() == '"' && value.String() == PayloadType
+		}
+		if dec.SkipValue() != nil {
 			return false
 		}
 	}
-	return bytes.Contains(file, []byte(PayloadType)) || bytes.Contains(file, []byte(strings.ReplaceAll(PayloadType, "/", `\/`)))
 }
 
 // PAE is the pre-authentication encoding: what the signatures are over.

@@ -130,8 +130,13 @@ func TestStatement(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if about := string(statement.Predicate["about"]); !strings.Contains(about, "is no DSSE signature") || len(statement.Predicate) != 2 {
-		t.Error(about)
+	about := strings.Trim(string(statement.Predicate["about"]), `"`)
+	page, err := os.ReadFile(filepath.Join("..", "docs", "format.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if quoted := strings.Join(strings.Fields(strings.ReplaceAll(string(page), "\n> ", " ")), " "); !strings.Contains(quoted, about) || len(statement.Predicate) != 2 {
+		t.Errorf("docs/format.md has not: %s", about)
 	}
 	if form, err := evidence.Canonical(doc); err != nil || string(form) != string(doc) {
 		t.Errorf("not canonical: %v", err)
@@ -160,6 +165,30 @@ func TestOtherSpellings(t *testing.T) {
 		}
 		if _, err := e.File(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestIs: what speaks about envelopes is none.
+func TestIs(t *testing.T) {
+	record, _ := files(t)
+	doc := string(enveloped(t, record))
+	h := jurattest.New(t)
+	p := evidence.Payload{AgentID: "a", RequestID: "r1", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "m-1", Prompt: jsontext.Value(`""`),
+		Response: jsontext.Value(`{"payload":"","payloadType":"application/vnd.in-toto+json","signatures":[]}`), Parameters: jsontext.Value(`{}`)}
+	about, err := h.Seal(t, p).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		doc  string
+		want bool
+	}{
+		{doc, true}, {doc[:len(doc)-40], true}, {string(record), false}, {string(about), false}, {"", false}, {"[]", false}, {"{}", false}, {"{", false},
+		{`{"payloadType":1}`, false}, {strings.Replace(doc, "in-toto", "cyclonedx", 1), false}, {"\x00" + doc, false},
+	} {
+		if got := dsse.Is([]byte(tt.doc)); got != tt.want {
+			t.Errorf("%.60q: %t", tt.doc, got)
 		}
 	}
 }

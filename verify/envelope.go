@@ -39,7 +39,7 @@ func (c *check) exporter(e *dsse.Envelope) {
 	if e == nil {
 		return
 	}
-	c.notes[Envelope] = "an operator's key that the trust file has signed the envelope; who said what is shown by the records alone"
+	c.notes[Envelope] = "the operator signed the envelope; who said what is shown by the records alone"
 	signed, named := 0, map[evidence.KeyID]bool{}
 	for i, s := range e.Signatures {
 		key := c.keyNamed(s.KeyID)
