@@ -25,6 +25,9 @@ func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) 
 	case dsse.Is(doc):
 		return fmt.Errorf("%s: it is already in an envelope", c.File)
 	}
+	if err := c.separate(); err != nil {
+		return err
+	}
 	statement, err := dsse.Statement(doc)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -45,6 +48,20 @@ func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) 
 		return err
 	}
 	return atomicfile.Replace(c.DSSE, file, 0o644)
+}
+
+// separate refuses to write the envelope over what it is made of.
+func (c *exportCmd) separate() error {
+	out, err := os.Stat(c.DSSE)
+	if err != nil {
+		return nil // there is nothing to write over
+	}
+	for _, file := range []string{c.File, c.Key} {
+		if in, err := os.Stat(file); err == nil && os.SameFile(in, out) {
+			return fmt.Errorf("--dsse %s: that is a file that the envelope is made of", c.DSSE)
+		}
+	}
+	return nil
 }
 
 // exporter returns what signs envelopes: the key in --key, or the installation's operator.
