@@ -44,8 +44,12 @@ type algorithm struct {
 	parameters cryptobyte.String // the element, nil when left out
 }
 
-func (d *decoder) algorithm(s *cryptobyte.String, what string) (a algorithm) {
-	contents := d.read(s, asn1.SEQUENCE, what)
+func (d *decoder) algorithm(s *cryptobyte.String, what string) algorithm {
+	return d.algorithmIn(d.read(s, asn1.SEQUENCE, what), what)
+}
+
+// algorithmIn reads the members of an AlgorithmIdentifier.
+func (d *decoder) algorithmIn(contents cryptobyte.String, what string) (a algorithm) {
 	a.oid = d.oid(&contents, what)
 	if d.more(contents) {
 		a.parameters = d.anyElement(&contents, what+" parameters")

@@ -201,7 +201,7 @@ func reject(err error) []byte {
 		reason failure
 		text   string
 	}{
-		{ErrAlgorithm, badAlg, "only SHA-256 is stamped"},
+		{ErrAlgorithm, badAlg, "only SHA-256, SHA-384 and SHA-512 are stamped"},
 		{ErrExtension, unacceptedExtension, "no request extension is known"},
 		{ErrPolicy, unacceptedPolicy, "the requested policy is not offered"},
 		{ErrMalformed, badDataFormat, "the request is not a TimeStampReq in DER"},

@@ -1,6 +1,7 @@
-// Package timestamp makes and verifies RFC 3161 time stamps: requests, responses,
-// tokens, the built-in authority, and a mock of it for tests. It does no input or
-// output: whoever asks an authority over the network brings the bytes here.
+// Package timestamp makes and verifies RFC 3161 time stamps and RFC 4998 evidence
+// records: requests, responses, tokens, hash trees, renewals, the built-in
+// authority, and a mock of it for tests. It does no input or output: whoever asks
+// an authority over the network brings the bytes here.
 //
 // The structures are read and written here, on x/crypto/cryptobyte, and not by a
 // general CMS library. Those at hand parse a token without authenticating it (no
@@ -26,7 +27,8 @@
 //     value; contentType is id-ct-TSTInfo;
 //   - TSTInfo version 1; genTime a GeneralizedTime with seconds, with Z, with a
 //     fraction only if it needs one and then without trailing zeros (nanoseconds
-//     at the finest); accuracy within its ranges; a SHA-256 imprint 32 bytes long.
+//     at the finest); accuracy within its ranges; a SHA-256 imprint 32 bytes long,
+//     one of SHA-384 48 and one of SHA-512 64.
 //
 // Its result, Unverified, is a claim by anybody. Only Verify makes a Token of it.
 //
@@ -36,7 +38,8 @@
 // that check fails. Every check is made on receipt and at every later time alike,
 // from what the reader brings in Options, never on the word of the token.
 //
-//  1. The imprint is SHA-256 and the one expected [ErrImprint]; the nonce, when
+//  1. The imprint is SHA-256 (for VerifyImprint: of the algorithm that the caller
+//     says) and the one expected [ErrImprint]; the nonce, when
 //     Options has one, is there and equal [ErrNonce]; the policy, when Options
 //     lists some, is listed [ErrPolicy]; no TSTInfo extension is critical
 //     [ErrExtension].
@@ -62,7 +65,8 @@
 //     stamping allowed all along it [ErrUntrusted]; crypto/x509 builds it, with
 //     the embedded and the given certificates as untrusted intermediates, and
 //     refuses critical extensions that it does not know. The machine's own roots
-//     are never used.
+//     are never used. With Options.Until, all its certificates were valid until
+//     then, too [ErrExpired].
 //
 // What Verify cannot know: whether the certificate was revoked, which needs a
 // source newer than the token, and whether the authority told the truth.
@@ -75,6 +79,22 @@
 // hint (RFC 3161, 2.4.2) and is not compared. An ECDSA signature has a second
 // valid form that anybody can compute. The bytes of a token are therefore no
 // identity: use its serial number, its time and its imprint.
+//
+// # Evidence records
+//
+// A Tree makes one token do for many groups of data objects; each then has an
+// EvidenceRecord (RFC 4998) that verifies alone, and can be renewed: by a further
+// token over the last one, before its certificate ends, or by a further chain with
+// another hash over the data objects and all chains so far, before the hash does.
+//
+// ParseEvidenceRecord takes strict DER of version 1 with SHA-256, 384 and 512, at
+// most MaxTokenSize bytes, 64 time stamps and 256 lists in a tree. What it does not
+// look into (cryptoInfos, encryptionInfo, attributes) is ErrUnsupported: such a
+// record may be sound. Where RFC 4998 leaves open what is hashed, this is taken:
+// what a hash-tree renewal hashes beside each data object is the DER of an
+// ArchiveTimeStampSequence of all chains before; the hash of the object comes first;
+// the first list of a tree has two hashes at least, as over a lone one readers
+// differ; and the first list of a chain has the group and nothing else, in any order.
 //
 // # The built-in authority
 //

@@ -42,6 +42,17 @@ var (
 	ErrNoCertificate = errors.New("signer's certificate not found")
 	// ErrMock: signed by the mock authority, whose keys everybody knows.
 	ErrMock = errors.New("issued by the mock authority, which proves nothing")
+	// ErrExpired: renewed only when a certificate in its path had run out.
+	ErrExpired = errors.New("certificates had run out when it was renewed")
+	// ErrOrder: a renewal that says an earlier time than what it renews. One of
+	// the two clocks is wrong.
+	ErrOrder = errors.New("renewed before it was issued")
+	// ErrUnsupported: an evidence record with parts that this package does not
+	// know and may not ignore, or of more steps than it looks at.
+	ErrUnsupported = errors.New("part of an evidence record not supported")
+	// ErrGroup: an evidence record covers something that is not among the data
+	// objects at hand. It may be sound.
+	ErrGroup = errors.New("evidence record covers something else, too")
 	// ErrValidity: the authority's clock is outside its certificate's validity,
 	// so that nobody could verify what it would issue.
 	ErrValidity = errors.New("clock is outside the certificate's validity")

@@ -112,7 +112,7 @@ func (p *tokenParts) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1Int64(tstInfoVersion)
 		addPolicy(b, p.policy)
-		addImprint(b, r.Imprint)
+		addImprint(b, r.stamped())
 		b.AddASN1BigInt(serial)
 		b.AddASN1(asn1.GeneralizedTime, func(b *cryptobyte.Builder) { b.AddBytes([]byte(formatGenTime(genTime))) })
 		if r.Nonce != nil {

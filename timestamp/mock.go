@@ -120,7 +120,7 @@ func newMock() (*Authority, error) {
 const mockSerialBytes = 8
 
 func mockSerial(r *Request) (*big.Int, error) {
-	input := r.Imprint[:]
+	input := r.stamped().Sum
 	if r.Nonce != nil {
 		input = append(input[:len(input):len(input)], r.Nonce.Bytes()...)
 	}

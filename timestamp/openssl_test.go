@@ -155,7 +155,8 @@ func TestOpenSSLAsks(t *testing.T) {
 		{"no nonce", []string{"-sha256", "-no_nonce", "-cert"}, ""},
 		{"policy", []string{"-sha256", "-tspolicy", builtInPolicy, "-cert"}, ""},
 		{"another policy", []string{"-sha256", "-tspolicy", "1.2.3.4"}, "unacceptedPolicy"},
-		{"SHA-512", []string{"-sha512", "-cert"}, "badAlg"},
+		{"SHA-384", []string{"-sha384", "-cert"}, ""},
+		{"SHA-512", []string{"-sha512", "-cert"}, ""},
 		{"SHA-1", []string{"-sha1", "-cert"}, "badAlg"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -179,10 +180,15 @@ func TestOpenSSLAsks(t *testing.T) {
 			}
 			s.must("ts", "-verify", "-queryfile", "query.tsq", "-in", "response.tsr", "-CAfile", "root.pem", "-untrusted", "tsa.pem", "-attime", at)
 			u := must[*Unverified](t)(Parse(must[[]byte](t)(ParseResponse(response))))
-			_, err := u.Verify(request.Imprint, Options{
+			options := Options{
 				Roots: []*x509.Certificate{testRoot(t)}, Intermediates: []*x509.Certificate{testCertificate(t)}, Nonce: request.Nonce,
-			})
+			}
+			_, err := u.VerifyImprint(request.stamped(), options)
 			checkError(t, err, nil)
+			if request.Wide.Hash != 0 { // the plain rule knows no other algorithm
+				_, err := u.Verify(request.Imprint, options)
+				checkError(t, err, ErrImprint)
+			}
 		})
 	}
 }

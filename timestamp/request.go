@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
@@ -16,9 +17,10 @@ const MaxRequestSize = 4 << 10
 
 const requestVersion = 1 // RFC 3161, 2.4.1
 
-// Request is an RFC 3161 TimeStampReq over a SHA-256 imprint.
+// Request is an RFC 3161 TimeStampReq.
 type Request struct {
 	Imprint [sha256.Size]byte // SHA-256 of what is to be stamped
+	Wide    Imprint           // in its place, the SHA-384 or SHA-512; zero: Imprint is what counts
 	Nonce   *big.Int          // nil: none, and an old answer can be passed off as a new one
 	Policy  x509.OID          // zero: the authority's default
 	CertReq bool              // whether the token is to contain the authority's certificate
@@ -29,7 +31,7 @@ func (r *Request) Marshal() ([]byte, error) {
 	var b cryptobyte.Builder
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1Int64(requestVersion)
-		addImprint(b, r.Imprint)
+		addImprint(b, r.stamped())
 		if !unset(r.Policy) {
 			addPolicy(b, r.Policy)
 		}
@@ -50,10 +52,18 @@ func (r *Request) Marshal() ([]byte, error) {
 	return der, nil
 }
 
+// stamped is the imprint that the request is about.
+func (r *Request) stamped() Imprint {
+	if r.Wide.Hash != 0 {
+		return r.Wide
+	}
+	return sha256Imprint(r.Imprint)
+}
+
 // ParseRequest reads a TimeStampReq in strict DER: what parses marshals back to
-// the same bytes, except that a NULL parameter of SHA-256 is dropped. An imprint
-// other than SHA-256 is ErrAlgorithm, any extension is ErrExtension, anything
-// else wrong is ErrMalformed.
+// the same bytes, except that a NULL parameter of SHA-2 is dropped. An imprint
+// other than SHA-256, 384 or 512 is ErrAlgorithm, any extension is ErrExtension,
+// anything else wrong is ErrMalformed.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
 	if err != nil {
@@ -89,40 +99,13 @@ func parseRequest(der []byte) (*Request, error) {
 	if extended {
 		return nil, ErrExtension
 	}
-	if imprint.sha256 == nil {
-		return nil, fmt.Errorf("%w: imprint is not SHA-256", ErrAlgorithm)
+	switch imprint.Hash {
+	case 0:
+		return nil, fmt.Errorf("%w: imprint", ErrAlgorithm)
+	case crypto.SHA256:
+		r.Imprint = [sha256.Size]byte(imprint.Sum)
+	default:
+		r.Wide = imprint
 	}
-	r.Imprint = *imprint.sha256
 	return r, nil
-}
-
-// messageImprint is what a request or a token stamps (RFC 3161, 2.4.1).
-type messageImprint struct {
-	sha256 *[sha256.Size]byte // nil when another algorithm was used
-}
-
-func (d *decoder) imprint(s *cryptobyte.String) (m messageImprint) {
-	contents := d.read(s, asn1.SEQUENCE, "message imprint")
-	algorithm := d.algorithm(&contents, "imprint algorithm")
-	at := contents
-	hash := d.octets(&contents, "hashed message")
-	d.end(contents, "message imprint")
-	if d.err != nil || algorithm.oid != oidSHA256 || !algorithm.plain() {
-		return m
-	}
-	// "The length of the hash value MUST match the length of the hash value for
-	// that algorithm" (RFC 3161, 2.4.1).
-	if len(hash) != sha256.Size {
-		d.fail(at, "hashed message is not as long as SHA-256")
-		return m
-	}
-	m.sha256 = (*[sha256.Size]byte)(hash)
-	return m
-}
-
-func addImprint(b *cryptobyte.Builder, imprint [sha256.Size]byte) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		addAlgorithm(b, oidSHA256)
-		b.AddASN1OctetString(imprint[:])
-	})
 }

@@ -58,7 +58,7 @@ func TestRequestsRefused(t *testing.T) {
 		{"no imprint", seq(version), ErrMalformed, "badDataFormat"},
 		{"short imprint", seq(version, imprintElement(seq(oid(oidSHA256)), testImprint[1:])), ErrMalformed, "badDataFormat"},
 		{"SHA-1", seq(version, imprintElement(seq(oid("\x2b\x0e\x03\x02\x1a"), null()), testImprint[:20])), ErrAlgorithm, "badAlg"},
-		{"SHA-512", seq(version, imprintElement(seq(oid(oidSHA512)), make([]byte, 64))), ErrAlgorithm, "badAlg"},
+		{"short SHA-512", seq(version, imprintElement(seq(oid(oidSHA512)), make([]byte, 32))), ErrMalformed, "badDataFormat"},
 		{"SHA-256 with odd parameters", seq(version, imprintElement(seq(oid(oidSHA256), integer(1)), testImprint[:])), ErrAlgorithm, "badAlg"},
 		{"certReq writes its default", seq(version, imprint, flag(0)), ErrMalformed, "badDataFormat"},
 		{"certReq is not DER", seq(version, imprint, flag(1)), ErrMalformed, "badDataFormat"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/big"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
@@ -15,6 +16,7 @@ import (
 var sentinels = []error{
 	ErrMalformed, ErrAlgorithm, ErrExtension, ErrImprint, ErrNonce, ErrPolicy, ErrSignature,
 	ErrUsage, ErrCertificateID, ErrUntrusted, ErrNoCertificate, ErrMock, ErrValidity,
+	ErrExpired, ErrOrder, ErrUnsupported, ErrGroup,
 }
 
 // checkError wants err to match want, and no other sentinel.
@@ -177,7 +179,8 @@ func TestTokenRules(t *testing.T) {
 		{"policy cut", func(f *draft) { f.policy = oid("\x2a\x83") }, ErrMalformed},
 		{"imprint parameters NULL", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA256), null()), testImprint[:]) }, nil},
 		{"imprint of other data", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA256)), make([]byte, 32)) }, ErrImprint},
-		{"imprint by SHA-512", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA512)), testImprint[:]) }, ErrImprint},
+		{"imprint by SHA-512", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA512)), make([]byte, 64)) }, ErrImprint},
+		{"imprint by SHA-512, too short", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA512)), testImprint[:]) }, ErrMalformed},
 		{"imprint too short", func(f *draft) { f.imprint = imprintElement(seq(oid(oidSHA256)), testImprint[:31]) }, ErrMalformed},
 		{"serial number missing", func(f *draft) { f.serial = nil }, ErrMalformed},
 		{"serial number not minimal", func(f *draft) { f.serial = tlv(asn1.INTEGER, []byte{0, 1}) }, ErrMalformed},
@@ -243,6 +246,8 @@ func TestOptionRules(t *testing.T) {
 		{"another nonce", Options{Roots: roots, Nonce: big.NewInt(43)}, ErrNonce},
 		{"policy", Options{Roots: roots, Policies: []x509.OID{policy("1.2.3"), policy("1.2.3.4")}}, nil},
 		{"another policy", Options{Roots: roots, Policies: []x509.OID{policy("1.2.3"), policy("1.2.3.4.5")}}, ErrPolicy},
+		{"renewed in the last second", Options{Roots: roots, Until: testNotAfter}, nil},
+		{"renewed too late", Options{Roots: roots, Until: testNotAfter.Add(time.Second)}, ErrExpired},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			_, err := verifyToken(newDraft(t).build(t), rule.opts)

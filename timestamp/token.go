@@ -2,6 +2,7 @@ package timestamp
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
@@ -78,8 +79,8 @@ func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 		SignerKeyID:  bytes.Clone(u.data.signer.keyID),
 		Certificates: slices.Clone(u.certificates),
 	}
-	if u.info.imprint.sha256 != nil {
-		info.Imprint = *u.info.imprint.sha256
+	if u.info.imprint.Hash == crypto.SHA256 {
+		info.Imprint = [sha256.Size]byte(u.info.imprint.Sum)
 	}
 	return info
 }

@@ -16,7 +16,7 @@ const tstInfoVersion = 1 // RFC 3161, 2.4.2
 // tstInfo is what an authority signs (RFC 3161, 2.4.2).
 type tstInfo struct {
 	policy   x509.OID
-	imprint  messageImprint
+	imprint  Imprint
 	serial   *big.Int
 	genTime  time.Time
 	accuracy time.Duration

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"time"
 )
 
 // Options say what the reader trusts and expects. They come from the reader,
@@ -18,13 +19,19 @@ type Options struct {
 	Intermediates   []*x509.Certificate // further certificates, not trusted; among them the authority's, when the token embeds none
 	Policies        []x509.OID          // accepted policies; empty: any
 	Nonce           *big.Int            // on receipt: the request's, which the token must repeat; nil: not checked
+	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not asked
 	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
 }
 
 // Verify checks the token fully, as the package documentation lists, and returns
-// what it states: that its authority saw imprint at its time. The error says
-// which check refused it.
+// what it states: that its authority saw imprint, a SHA-256, at its time. The
+// error says which check refused it.
 func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
+	return u.VerifyImprint(sha256Imprint(imprint), opts)
+}
+
+// VerifyImprint is Verify for an imprint that may be of another algorithm.
+func (u *Unverified) VerifyImprint(imprint Imprint, opts Options) (*Token, error) {
 	token, err := u.verify(imprint, opts)
 	if err != nil {
 		return nil, fmt.Errorf("verifying time stamp token: %w", err)
@@ -32,7 +39,7 @@ func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, er
 	return token, nil
 }
 
-func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
+func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	if err := u.checkInfo(imprint, opts); err != nil {
 		return nil, err
 	}
@@ -62,9 +69,9 @@ func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, er
 }
 
 // checkInfo holds what the token says against what the reader expects.
-func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
+func (u *Unverified) checkInfo(imprint Imprint, opts Options) error {
 	switch {
-	case u.info.imprint.sha256 == nil || *u.info.imprint.sha256 != imprint:
+	case !u.info.imprint.equal(imprint):
 		return ErrImprint
 	case opts.Nonce != nil && (u.info.nonce == nil || u.info.nonce.Cmp(opts.Nonce) != 0):
 		return ErrNonce
@@ -183,12 +190,21 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", ErrUntrusted, formatGenTime(u.info.genTime), err)
 	}
-	for _, chain := range chains {
-		if opts.UnsafeAllowMock || !slices.ContainsFunc(chain, isMock) {
-			return chain, nil
+	if !opts.UnsafeAllowMock {
+		chains = slices.DeleteFunc(chains, func(chain []*x509.Certificate) bool { return slices.ContainsFunc(chain, isMock) })
+		if len(chains) == 0 {
+			return nil, ErrMock
 		}
 	}
-	return nil, ErrMock
+	if i := slices.IndexFunc(chains, func(chain []*x509.Certificate) bool { return validAt(chain, opts.Until) }); i >= 0 {
+		return chains[i], nil
+	}
+	return nil, fmt.Errorf("%w: at %s", ErrExpired, formatGenTime(opts.Until.UTC()))
+}
+
+// validAt reports whether every certificate was still valid at a time after genTime.
+func validAt(chain []*x509.Certificate, until time.Time) bool {
+	return until.IsZero() || !slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return until.After(c.NotAfter) })
 }
 
 // oversized reports a key whose use would take long enough to be an attack: the

@@ -5,6 +5,7 @@ package tsa
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -106,9 +107,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Stamp obtains a token over an imprint. What it returns verifies by the configured roots, for this imprint, this
+// Stamp obtains a token over a SHA-256 imprint. What it returns verifies by the configured roots, for this imprint, this
 // request's nonce and the configured policy. Errors have ErrUnavailable or ErrAnswer in their chain, or the context's.
 func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []byte, err error) {
+	return c.StampImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
+}
+
+// StampImprint is Stamp for an imprint that may be of another algorithm.
+func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (token []byte, err error) {
 	pause := c.config.Pause
 	for attempt := 1; ; attempt++ {
 		var wait time.Duration
@@ -130,7 +136,7 @@ func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []
 }
 
 // attempt asks once. wait is how long the authority wants to be left alone.
-func (c *Client) attempt(ctx context.Context, imprint [sha256.Size]byte) (token []byte, wait time.Duration, err error) {
+func (c *Client) attempt(ctx context.Context, imprint timestamp.Imprint) (token []byte, wait time.Duration, err error) {
 	request, err := c.request(imprint)
 	if err != nil {
 		return nil, 0, err
@@ -151,12 +157,12 @@ func (c *Client) attempt(ctx context.Context, imprint [sha256.Size]byte) (token 
 
 const nonceBytes = 16
 
-func (c *Client) request(imprint [sha256.Size]byte) (*timestamp.Request, error) {
+func (c *Client) request(imprint timestamp.Imprint) (*timestamp.Request, error) {
 	var nonce [nonceBytes]byte
 	if _, err := io.ReadFull(c.config.Random, nonce[:]); err != nil {
 		return nil, fmt.Errorf("drawing nonce: %w", err)
 	}
-	return &timestamp.Request{Imprint: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.config.Policy, CertReq: true}, nil
+	return &timestamp.Request{Wide: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.config.Policy, CertReq: true}, nil
 }
 
 // check verifies the token as any later reader will, and that it answers this request.
@@ -169,7 +175,7 @@ func (c *Client) check(token []byte, request *timestamp.Request) error {
 	if !c.config.Policy.Equal(x509.OID{}) {
 		options.Policies = []x509.OID{c.config.Policy}
 	}
-	verified, err := unverified.Verify(request.Imprint, options)
+	verified, err := unverified.VerifyImprint(request.Wide, options)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}

@@ -2,6 +2,7 @@ package tsa
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -95,6 +96,46 @@ func TestStamp(t *testing.T) {
 	verified, err := u.Verify(imprint, timestamp.Options{Roots: []*x509.Certificate{root}})
 	if err != nil || verified.Nonce == nil || verified.Nonce.BitLen() < 64 {
 		t.Errorf("the token: %v, %+v", err, verified)
+	}
+}
+
+// TestStampWide: a wider imprint is asked for, stamped and held against the answer as strictly.
+func TestStampWide(t *testing.T) {
+	a, root := newAuthority(t, time.Now())
+	narrow := atomic.Bool{}
+	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		request, err := timestamp.ParseRequest(query(t, r))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if narrow.Load() { // the same bytes, as far as they go
+			request.Wide = timestamp.Imprint{Hash: crypto.SHA256, Sum: request.Wide.Sum[:32]}
+		}
+		again, err := request.Marshal()
+		if err != nil {
+			t.Error(err)
+		}
+		reply(w, a.Respond(again))
+	}), root)
+	wide := timestamp.Imprint{Hash: crypto.SHA512, Sum: make([]byte, 64)}
+	token, err := c.StampImprint(t.Context(), wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := timestamp.Parse(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.VerifyImprint(wide, timestamp.Options{Roots: []*x509.Certificate{root}}); err != nil {
+		t.Error(err)
+	}
+	narrow.Store(true)
+	if _, err := c.StampImprint(t.Context(), wide); !errors.Is(err, ErrAnswer) || !errors.Is(err, timestamp.ErrImprint) {
+		t.Errorf("a SHA-256 for a SHA-512: %v", err)
+	}
+	if _, err := c.StampImprint(t.Context(), timestamp.Imprint{Hash: crypto.SHA512, Sum: make([]byte, 32)}); err == nil {
+		t.Error("an imprint of the wrong length")
 	}
 }
 

@@ -1,0 +1,212 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// A Group is the data objects that one evidence record is about.
+type Group struct {
+	Required [][]byte // it covers each of these; at least two
+	Optional [][]byte // and any of these
+}
+
+// A Link is one time stamp of an evidence record, with the imprint that it must
+// have if the record is what it seems.
+type Link struct {
+	Token   *Unverified
+	Imprint Imprint
+}
+
+// Links recomputes the hashes of RFC 4998, 4.3 and 5.3 from the data objects, and
+// returns the record's time stamps, the oldest first, each with the imprint that
+// follows. Whether the tokens have these imprints, and are anything at all, is
+// for VerifyLinks. covered says which of the group's optional data objects the
+// record covers.
+//
+// In each chain the first list of the first archive time stamp must have exactly
+// the hashes of the same data objects: in the first chain of themselves, in later
+// ones of their hash and that of the chains before, one after the other.
+// ErrImprint: a data object is not covered. ErrGroup: something else is, too.
+func (e *EvidenceRecord) Links(g Group) (links []Link, covered []bool, err error) {
+	if len(g.Required) < 2 {
+		return nil, nil, errors.New("checking evidence record: a group has two data objects at least")
+	}
+	for i, chain := range e.chains {
+		before, err := e.before(i, chain.hash)
+		if err != nil {
+			return nil, nil, err
+		}
+		here, err := chain.covered(g, before)
+		if err != nil {
+			return nil, nil, fmt.Errorf("checking evidence record: chain %d: %w", i, err)
+		}
+		if i > 0 && !slices.Equal(here, covered) {
+			return nil, nil, fmt.Errorf("checking evidence record: chain %d: %w: other data objects than the first chain", i, ErrImprint)
+		}
+		covered = here
+		more, err := chain.links()
+		if err != nil {
+			return nil, nil, fmt.Errorf("checking evidence record: chain %d: %w", i, err)
+		}
+		links = append(links, more...)
+	}
+	return links, covered, nil
+}
+
+// before is the hash of the chains before the i-th, as an ArchiveTimeStampSequence;
+// nil if there are none.
+func (e *EvidenceRecord) before(i int, hash crypto.Hash) ([]byte, error) {
+	if i == 0 {
+		return nil, nil
+	}
+	sequence, err := marshalSequence(e.chains[:i])
+	if err != nil {
+		return nil, err
+	}
+	return sum(hash, sequence), nil
+}
+
+func marshalSequence(chains []archiveChain) ([]byte, error) {
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, c := range chains {
+			b.AddBytes(c.element)
+		}
+	})
+	return b.Bytes()
+}
+
+// objectHash is what stands in a tree for a data object.
+func objectHash(hash crypto.Hash, object, before []byte) []byte {
+	h := sum(hash, object)
+	if before == nil {
+		return h
+	}
+	return sum(hash, append(h, before...))
+}
+
+// covered holds the first list of a chain against the group.
+func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
+	if c.stamps[0].lists == nil {
+		return nil, fmt.Errorf("%w: a single data object is stamped, not a group", ErrImprint)
+	}
+	first := c.stamps[0].lists[0]
+	known := map[string]bool{}
+	for _, object := range g.Required {
+		hash := objectHash(c.hash, object, before)
+		if !first.has(hash) {
+			return nil, fmt.Errorf("%w: one of the data objects is not covered", ErrImprint)
+		}
+		known[string(hash)] = true
+	}
+	covered := make([]bool, len(g.Optional))
+	for i, object := range g.Optional {
+		hash := objectHash(c.hash, object, before)
+		if covered[i] = first.has(hash); covered[i] {
+			known[string(hash)] = true
+		}
+	}
+	if len(known) != len(first) {
+		return nil, ErrGroup
+	}
+	return covered, nil
+}
+
+// links computes the imprint of each time stamp of a chain. From the second on each
+// covers the token before (RFC 4998, 5.2: time-stamp renewal).
+func (c *archiveChain) links() (links []Link, err error) {
+	for j, stamp := range c.stamps {
+		root := []byte(nil)
+		if j > 0 {
+			root = sum(c.hash, c.stamps[j-1].stamp)
+		}
+		switch {
+		case stamp.lists == nil:
+		case root != nil && !stamp.lists[0].has(root):
+			return nil, fmt.Errorf("archive time stamp %d: %w: it does not cover the one before", j, ErrImprint)
+		default:
+			if root, err = reduce(c.hash, stamp.lists); err != nil {
+				return nil, fmt.Errorf("archive time stamp %d: %w", j, err)
+			}
+		}
+		links = append(links, Link{Token: stamp.token, Imprint: Imprint{Hash: c.hash, Sum: root}})
+	}
+	return links, nil
+}
+
+// reduce computes the root from a reduced hash tree (RFC 4998, 4.3, step 3).
+func reduce(hash crypto.Hash, lists []hashList) ([]byte, error) {
+	node := nodeHash(hash, lists[0])
+	for _, list := range lists[1:] {
+		if list.has(node) {
+			return nil, fmt.Errorf("%w: a hash stands in a list that is computed for it", ErrMalformed)
+		}
+		node = nodeHash(hash, append(slices.Clip(list), node))
+	}
+	return node, nil
+}
+
+// nodeHash hashes a list, sorted and joined.
+func nodeHash(hash crypto.Hash, list hashList) []byte {
+	sorted := slices.SortedFunc(slices.Values(list), bytes.Compare)
+	return sum(hash, bytes.Join(sorted, nil))
+}
+
+// VerifyLinks verifies the time stamps of an evidence record. The caller verifies
+// each token, by the trust that he has, for its imprint and until the time by
+// which the next one renewed it (zero for the last), as Options.Until has it. All
+// are asked about, so that one that is forged is found behind one that cannot be
+// checked; the error joins the errors of all.
+//
+// A renewal that says an earlier time than what it renews is ErrOrder.
+func VerifyLinks(links []Link, verify func(l Link, until time.Time) (*Token, error)) ([]*Token, error) {
+	tokens := make([]*Token, len(links))
+	var errs []error
+	for i := len(links) - 1; i >= 0; i-- {
+		var until time.Time
+		if i+1 < len(links) && tokens[i+1] != nil {
+			until = tokens[i+1].GenTime.Add(tokens[i+1].Accuracy)
+		}
+		token, err := verify(links[i], until)
+		if err == nil && i+1 < len(links) && links[i+1].Token.info.genTime.Before(token.GenTime) {
+			err = fmt.Errorf("%w: at %s, and issued at %s", ErrOrder,
+				formatGenTime(links[i+1].Token.info.genTime), formatGenTime(token.GenTime))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("its time stamp %d: %w", i, err))
+			continue
+		}
+		tokens[i] = token
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return tokens, nil
+}
+
+// Verify checks an evidence record over a group by one set of trust: every token
+// fully, and each as of the time when the next one renewed it. The first token's
+// time is the one by which the group existed.
+func (e *EvidenceRecord) Verify(g Group, opts Options) ([]*Token, error) {
+	links, _, err := e.Links(g)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := VerifyLinks(links, func(l Link, until time.Time) (*Token, error) {
+		opts := opts
+		opts.Until = until
+		return l.Token.VerifyImprint(l.Imprint, opts)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verifying evidence record: %w", err)
+	}
+	return tokens, nil
+}

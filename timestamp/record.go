@@ -1,0 +1,263 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"fmt"
+	"slices"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// What an evidence record may hold: half a century of yearly renewals, and a
+// binary tree higher than any.
+const (
+	maxArchiveTimeStamps = 64  // in one evidence record
+	maxHashLists         = 256 // in one reduced hash tree
+)
+
+const evidenceRecordVersion = 1 // RFC 4998, 3.1
+
+// EvidenceRecord is an RFC 4998 EvidenceRecord that was read and nothing more:
+// anybody can have made it. It is not changed after ParseEvidenceRecord and safe
+// for concurrent use.
+type EvidenceRecord struct {
+	chains []archiveChain
+}
+
+// archiveChain is an ArchiveTimeStampChain (RFC 4998, 5.1): time stamps of which
+// each renews the one before, all over the same hash algorithm.
+type archiveChain struct {
+	element cryptobyte.String // as it stands, to be hashed when a further chain is begun
+	hash    crypto.Hash
+	stamps  []archiveTimeStamp
+}
+
+// archiveTimeStamp is an ArchiveTimeStamp (RFC 4998, 4.1).
+type archiveTimeStamp struct {
+	element cryptobyte.String // as it stands
+	hash    crypto.Hash
+	lists   []hashList // the reduced hash tree, from the data objects up; nil: none
+	stamp   []byte     // the token's DER
+	token   *Unverified
+}
+
+// Tokens returns the record's time stamps, the oldest first.
+func (e *EvidenceRecord) Tokens() (tokens []*Unverified) {
+	for _, c := range e.chains {
+		for _, a := range c.stamps {
+			tokens = append(tokens, a.token)
+		}
+	}
+	return tokens
+}
+
+// Hash is the algorithm of the last chain: a Tree that renews the record's last
+// time stamp must have the same.
+func (e *EvidenceRecord) Hash() crypto.Hash { return e.last().hash }
+
+func (e *EvidenceRecord) last() *archiveTimeStamp {
+	chain := &e.chains[len(e.chains)-1]
+	return &chain.stamps[len(chain.stamps)-1]
+}
+
+// hashList is a PartialHashtree: hashes of one length, in any order, none twice.
+type hashList [][]byte
+
+func (l hashList) has(hash []byte) bool {
+	return slices.ContainsFunc(l, func(h []byte) bool { return bytes.Equal(h, hash) })
+}
+
+// ParseEvidenceRecord reads an EvidenceRecord in strict DER of at most MaxTokenSize
+// bytes, and the tokens in it as Parse does, without authenticating anything. What
+// it cannot judge is ErrUnsupported or ErrAlgorithm, anything wrong ErrMalformed.
+func ParseEvidenceRecord(der []byte) (*EvidenceRecord, error) {
+	e, err := parseEvidenceRecord(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing evidence record: %w", err)
+	}
+	return e, nil
+}
+
+func parseEvidenceRecord(der []byte) (*EvidenceRecord, error) {
+	d, s := decode(der, MaxTokenSize, "evidence record")
+	contents := d.read(&s, asn1.SEQUENCE, "evidence record")
+	d.end(s, "evidence record")
+
+	d.version(&contents, evidenceRecordVersion, "evidence record version")
+	named := d.digestList(&contents)
+	d.unsupported(&contents, context0Constructed, "cryptoInfos")
+	d.unsupported(&contents, context1Constructed, "encryptionInfo")
+	at := contents
+	e := d.archiveSequence(&contents)
+	d.end(contents, "evidence record members")
+	// "It contains all digest algorithms used" (RFC 4998, 3.1). Held to that, the
+	// list has no byte that nothing looks at.
+	if d.err == nil && !sameAlgorithms(named, e.algorithms()) {
+		d.fail(at, "digestAlgorithms are not those of the archive time stamps")
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return e, nil
+}
+
+// digestList reads digestAlgorithms: a SEQUENCE OF, in any order.
+func (d *decoder) digestList(s *cryptobyte.String) (list []crypto.Hash) {
+	contents := d.read(s, asn1.SEQUENCE, "digestAlgorithms")
+	for d.more(contents) && len(list) <= len(digestOIDs) {
+		list = append(list, d.digest(&contents, "digest algorithm"))
+	}
+	d.end(contents, "digestAlgorithms")
+	return list
+}
+
+// digest reads an AlgorithmIdentifier of a hash that may be relied on.
+func (d *decoder) digest(s *cryptobyte.String, what string) crypto.Hash {
+	return d.digestIn(d.algorithm(s, what))
+}
+
+func (d *decoder) digestIn(a algorithm) crypto.Hash {
+	if d.err != nil {
+		return 0
+	}
+	hash, err := a.digest()
+	if err != nil {
+		d.failWith(err)
+	}
+	return hash
+}
+
+// unsupported refuses a part whose meaning is not known here. The record may be
+// sound for a reader who knows more.
+func (d *decoder) unsupported(s *cryptobyte.String, tag asn1.Tag, what string) {
+	if d.err == nil && s.PeekASN1Tag(tag) {
+		d.failWith(fmt.Errorf("%w: %s", ErrUnsupported, what))
+	}
+}
+
+func (e *EvidenceRecord) algorithms() (list []crypto.Hash) {
+	for _, c := range e.chains {
+		if !slices.Contains(list, c.hash) {
+			list = append(list, c.hash)
+		}
+	}
+	return list
+}
+
+func sameAlgorithms(named, used []crypto.Hash) bool {
+	return len(named) == len(used) && !slices.ContainsFunc(used, func(h crypto.Hash) bool { return !slices.Contains(named, h) })
+}
+
+// archiveSequence reads ArchiveTimeStampSequence, the oldest chain first.
+func (d *decoder) archiveSequence(s *cryptobyte.String) *EvidenceRecord {
+	contents := d.read(s, asn1.SEQUENCE, "archive time stamp sequence")
+	e, stamps := &EvidenceRecord{}, 0
+	for d.more(contents) {
+		element := d.element(&contents, asn1.SEQUENCE, "archive time stamp chain")
+		chain := d.archiveChain(element, &stamps)
+		e.chains = append(e.chains, chain)
+	}
+	if d.err == nil && len(e.chains) == 0 {
+		d.fail(contents, "archive time stamp sequence without a chain")
+	}
+	return e
+}
+
+func (d *decoder) archiveChain(element cryptobyte.String, stamps *int) archiveChain {
+	chain := archiveChain{element: element}
+	contents := d.read(&element, asn1.SEQUENCE, "archive time stamp chain")
+	if d.err == nil && contents.Empty() {
+		d.fail(contents, "archive time stamp chain without a member")
+	}
+	for d.more(contents) {
+		if *stamps++; *stamps > maxArchiveTimeStamps {
+			d.failWith(fmt.Errorf("%w: more than %d archive time stamps", ErrUnsupported, maxArchiveTimeStamps))
+			return chain
+		}
+		at := contents
+		stamp := d.archiveTimeStamp(&contents)
+		if len(chain.stamps) == 0 {
+			chain.hash = stamp.hash
+		}
+		if d.err == nil && stamp.hash != chain.hash { // RFC 4998, 5.1
+			d.fail(at, "archive time stamp with another hash algorithm than its chain")
+		}
+		chain.stamps = append(chain.stamps, stamp)
+	}
+	return chain
+}
+
+// archiveTimeStamp reads
+//
+//	ArchiveTimeStamp ::= SEQUENCE {
+//	  digestAlgorithm [0] AlgorithmIdentifier OPTIONAL, attributes [1] Attributes OPTIONAL,
+//	  reducedHashtree [2] SEQUENCE OF PartialHashtree OPTIONAL, timeStamp ContentInfo }
+//
+// with implicit tags. Without digestAlgorithm the token's own counts.
+func (d *decoder) archiveTimeStamp(s *cryptobyte.String) (a archiveTimeStamp) {
+	a.element = d.element(s, asn1.SEQUENCE, "archive time stamp")
+	element := a.element
+	contents := d.read(&element, asn1.SEQUENCE, "archive time stamp")
+	named, present := d.optional(&contents, context0Constructed, "digestAlgorithm")
+	if present {
+		a.hash = d.digestIn(d.algorithmIn(named, "digestAlgorithm"))
+	}
+	d.unsupported(&contents, context1Constructed, "attributes of an archive time stamp")
+	tree, reduced := d.optional(&contents, context2Constructed, "reduced hash tree")
+	a.stamp = d.element(&contents, asn1.SEQUENCE, "time stamp")
+	d.end(contents, "archive time stamp")
+	if d.err != nil {
+		return a
+	}
+	token, err := Parse(a.stamp)
+	if err != nil {
+		d.failWith(err)
+		return a
+	}
+	a.token = token
+	if !present {
+		if a.hash = token.info.imprint.Hash; a.hash == 0 {
+			d.failWith(fmt.Errorf("%w: digest", ErrAlgorithm))
+		}
+	}
+	if reduced {
+		a.lists = d.reducedHashtree(tree, a.hash.Size())
+	}
+	return a
+}
+
+// reducedHashtree reads the lists. The first has two hashes at least: whether the
+// root over a lone one is its hash or itself, implementations disagree.
+func (d *decoder) reducedHashtree(s cryptobyte.String, size int) (lists []hashList) {
+	at := s
+	for d.more(s) {
+		if len(lists) == maxHashLists {
+			d.failWith(fmt.Errorf("%w: a reduced hash tree of more than %d lists", ErrUnsupported, maxHashLists))
+			return nil
+		}
+		lists = append(lists, d.hashList(d.read(&s, asn1.SEQUENCE, "partial hash tree"), size))
+	}
+	if d.err == nil && (len(lists) == 0 || len(lists[0]) < 2) {
+		d.fail(at, "reduced hash tree that does not begin with two hashes")
+	}
+	return lists
+}
+
+func (d *decoder) hashList(s cryptobyte.String, size int) (list hashList) {
+	at, seen := s, map[string]bool{}
+	for d.more(s) {
+		at := s
+		hash := d.octets(&s, "hash")
+		if d.err == nil && (len(hash) != size || seen[string(hash)]) {
+			d.fail(at, "hash is not as long as its algorithm makes it, or there twice")
+		}
+		seen[string(hash)] = true
+		list = append(list, hash)
+	}
+	if d.err == nil && len(list) == 0 {
+		d.fail(at, "partial hash tree without a hash")
+	}
+	return list
+}

@@ -1,0 +1,264 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// MaxTreeEntries is how many evidence records one tree may make.
+const MaxTreeEntries = 1 << 20
+
+// A Tree is a hash tree over groups of data objects (RFC 4998, 4.2): an authority
+// stamps its root, and every group then has an evidence record that verifies
+// alone. It also renews evidence records, each way of RFC 4998, 5.2. A Tree is for
+// one goroutine.
+//
+//	tree := NewTree(crypto.SHA256)
+//	i, err := tree.Add(object1, object2)      // and so on
+//	root, err := tree.Root()                  // to be stamped
+//	der, err := tree.EvidenceRecord(i, token) // for each
+type Tree struct {
+	hash    crypto.Hash
+	entries []treeEntry
+	leaves  map[string]int // where a leaf's hash stands at the bottom: what is renewed together is there once
+	levels  [][][]byte     // from the leaves to the root; made by Root
+}
+
+// treeEntry is what becomes one evidence record.
+type treeEntry struct {
+	leaf    int
+	first   hashList        // what the first list of its reduced hash tree has of its own
+	renewed *EvidenceRecord // nil: a new one
+	rehash  bool            // a new chain is begun
+}
+
+// NewTree begins a tree over SHA-256, SHA-384 or SHA-512.
+func NewTree(hash crypto.Hash) (*Tree, error) {
+	if _, known := digestOIDs[hash]; !known {
+		return nil, fmt.Errorf("beginning hash tree: %w: %v", ErrAlgorithm, hash)
+	}
+	return &Tree{hash: hash, leaves: map[string]int{}}, nil
+}
+
+// Add takes in a group of data objects, two at least, and returns its number. The
+// data are hashed at once and not kept.
+func (t *Tree) Add(objects ...[]byte) (int, error) {
+	return t.addGroup(objects, nil, nil)
+}
+
+// Renew takes in an evidence record whose last token is to be stamped anew, which
+// keeps it from expiring. Its hash algorithm must be the tree's.
+func (t *Tree) Renew(e *EvidenceRecord) (int, error) {
+	last := e.last()
+	if last.hash != t.hash {
+		return 0, fmt.Errorf("adding to hash tree: %w: the record's last chain is of %v, the tree of %v", ErrAlgorithm, last.hash, t.hash)
+	}
+	hash := sum(t.hash, last.stamp)
+	return t.add(hash, treeEntry{first: hashList{hash}, renewed: e})
+}
+
+// Rehash takes in an evidence record to which a chain with the tree's hash
+// algorithm is to be added, over its data objects and all that it has so far. The
+// data objects must be those that it covers.
+func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
+	if _, _, err := e.Links(Group{Required: objects}); err != nil {
+		return 0, err
+	}
+	before, err := e.before(len(e.chains), t.hash)
+	if err != nil {
+		return 0, err
+	}
+	return t.addGroup(objects, before, e)
+}
+
+func (t *Tree) addGroup(objects [][]byte, before []byte, e *EvidenceRecord) (int, error) {
+	entry := treeEntry{renewed: e, rehash: e != nil}
+	for _, object := range objects {
+		hash := objectHash(t.hash, object, before)
+		if entry.first.has(hash) {
+			return 0, errors.New("adding to hash tree: the same data object twice")
+		}
+		entry.first = append(entry.first, hash)
+	}
+	if len(entry.first) < 2 {
+		return 0, errors.New("adding to hash tree: a group has two data objects at least")
+	}
+	slices.SortFunc(entry.first, bytes.Compare)
+	return t.add(nodeHash(t.hash, entry.first), entry)
+}
+
+func (t *Tree) add(hash []byte, entry treeEntry) (int, error) {
+	if t.levels != nil || len(t.entries) == MaxTreeEntries {
+		return 0, fmt.Errorf("adding to hash tree: it is closed, or has %d entries", MaxTreeEntries)
+	}
+	leaf, there := t.leaves[string(hash)]
+	if !there {
+		leaf = len(t.leaves)
+		t.leaves[string(hash)] = leaf
+	}
+	entry.leaf = leaf
+	t.entries = append(t.entries, entry)
+	return len(t.entries) - 1, nil
+}
+
+// Root closes the tree and returns what an authority is to stamp.
+func (t *Tree) Root() (Imprint, error) {
+	if len(t.entries) == 0 {
+		return Imprint{}, errors.New("closing hash tree: it is empty")
+	}
+	if t.levels == nil {
+		leaves := make([][]byte, len(t.leaves))
+		for hash, i := range t.leaves {
+			leaves[i] = []byte(hash)
+		}
+		t.levels = [][][]byte{leaves}
+		for level := leaves; len(level) > 1; {
+			level = t.above(level)
+			t.levels = append(t.levels, level)
+		}
+	}
+	return Imprint{Hash: t.hash, Sum: t.levels[len(t.levels)-1][0]}, nil
+}
+
+// above joins neighbours. One that is left over goes up as it is.
+func (t *Tree) above(level [][]byte) [][]byte {
+	var up [][]byte
+	for pair := range slices.Chunk(level, 2) {
+		if len(pair) == 1 {
+			up = append(up, pair[0])
+			continue
+		}
+		up = append(up, nodeHash(t.hash, pair))
+	}
+	return up
+}
+
+// lists is the reduced hash tree of an entry: its own first, then on the way up what
+// each node is joined with.
+func (t *Tree) lists(entry treeEntry) (lists []hashList) {
+	if len(entry.first) > 1 {
+		lists = append(lists, entry.first)
+	}
+	at := entry.leaf
+	for _, level := range t.levels[:len(t.levels)-1] {
+		if beside := at ^ 1; beside < len(level) {
+			list := hashList{level[beside]}
+			if lists == nil { // a single hash stands in the same list as its neighbour
+				list = append(list, entry.first...)
+				slices.SortFunc(list, bytes.Compare)
+			}
+			lists = append(lists, list)
+		}
+		at /= 2
+	}
+	return lists
+}
+
+// EvidenceRecord writes the evidence record of an entry, with the token that an
+// authority gave for the root. Verifying the token is the caller's: here it is
+// only refused if it stamps something else, or says an earlier time than what it
+// renews.
+func (t *Tree) EvidenceRecord(i int, token []byte) ([]byte, error) {
+	der, err := t.evidenceRecord(t.entries[i], token)
+	if err != nil {
+		return nil, fmt.Errorf("writing evidence record: %w", err)
+	}
+	return der, nil
+}
+
+func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
+	root, err := t.Root()
+	if err != nil {
+		return nil, err
+	}
+	stamp, err := Parse(token)
+	switch {
+	case err != nil:
+		return nil, err
+	case !stamp.info.imprint.equal(root):
+		return nil, ErrImprint
+	case entry.renewed != nil && stamp.info.genTime.Before(entry.renewed.last().token.info.genTime):
+		return nil, ErrOrder
+	}
+	e := &EvidenceRecord{}
+	if entry.renewed != nil {
+		e.chains = slices.Clone(entry.renewed.chains)
+	}
+	element, err := marshalArchiveTimeStamp(t.hash, t.lists(entry), token)
+	if err != nil {
+		return nil, err
+	}
+	if entry.renewed == nil || entry.rehash {
+		e.chains = append(e.chains, archiveChain{hash: t.hash})
+	}
+	if err := e.chains[len(e.chains)-1].append(element); err != nil {
+		return nil, err
+	}
+	return e.marshal()
+}
+
+// append writes a further time stamp to the chain's end. Those before stay byte for
+// byte as they are.
+func (c *archiveChain) append(element []byte) error {
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, stamp := range c.stamps {
+			b.AddBytes(stamp.element)
+		}
+		b.AddBytes(element)
+	})
+	chain, err := b.Bytes()
+	c.element = chain
+	return err
+}
+
+func marshalArchiveTimeStamp(hash crypto.Hash, lists []hashList, token []byte) ([]byte, error) {
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) { addOID(b, digestOIDs[hash]) })
+		if len(lists) > 0 {
+			b.AddASN1(context2Constructed, func(b *cryptobyte.Builder) {
+				for _, list := range lists {
+					b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+						for _, h := range list {
+							b.AddASN1OctetString(h)
+						}
+					})
+				}
+			})
+		}
+		b.AddBytes(token)
+	})
+	return b.Bytes()
+}
+
+// marshal refuses what ParseEvidenceRecord would refuse, so that none is written
+// that cannot be read.
+func (e *EvidenceRecord) marshal() ([]byte, error) {
+	sequence, err := marshalSequence(e.chains)
+	if err != nil {
+		return nil, err
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1Int64(evidenceRecordVersion)
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			for _, hash := range e.algorithms() {
+				addAlgorithm(b, digestOIDs[hash])
+			}
+		})
+		b.AddBytes(sequence)
+	})
+	der, err := b.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	_, err = parseEvidenceRecord(der)
+	return der, err
+}
