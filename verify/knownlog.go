@@ -148,7 +148,8 @@ func entriesOf(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, 0, math.
 // Options.Entries, whether that log is the one that the reader knows, and has lost nothing of it.
 func Checkpoint(signed string, o Options) *Report {
 	c := newCheck(o, OneCheckpoint, nil)
-	c.order(signed)
+	c.openStamped(signed, nil)
+	c.order()
 	if c.log != nil {
 		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %d entries", c.log.Origin, c.log.Size)
 	}

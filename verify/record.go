@@ -14,7 +14,7 @@ import (
 )
 
 // records asks the questions that every record has to answer.
-func (c *check) records(checkpoint string) {
+func (c *check) records(checkpoint string, stamps []evidence.Timestamp) {
 	c.notes[Content] = "every signature is valid over the canonical payload"
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
@@ -23,6 +23,7 @@ func (c *check) records(checkpoint string) {
 			c.doubt(g, "empty", nil, "there is no record in the file")
 		}
 	}
+	c.openStamped(checkpoint, stamps)
 	for _, r := range c.all {
 		at := c.time(r)
 		c.before(r, at)
@@ -35,7 +36,7 @@ func (c *check) records(checkpoint string) {
 	}
 	c.noteVouched()
 	c.noteTimes()
-	c.order(checkpoint)
+	c.order()
 	c.knownLog()
 }
 
@@ -138,8 +139,8 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 }
 
 // order asks whether each record has its place in a log that the reader trusts.
-func (c *check) order(checkpoint string) {
-	tree, err := c.openCheckpoint(checkpoint)
+func (c *check) order() {
+	tree, err := c.checkpoint.tree, c.checkpoint.err
 	if err != nil {
 		status := NotProved
 		if errors.Is(err, errForged) {
@@ -148,14 +149,14 @@ func (c *check) order(checkpoint string) {
 		c.add(Order, status, "checkpoint", nil, "%v", err)
 		return
 	}
-	c.log = &tree
+	c.log = tree
 	c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", tree.Origin, tree.Size)
 	for _, r := range c.all {
 		if r.Log == nil {
 			c.doubt(Order, "inclusion", r, "it carries no proof of its place in a log")
 			continue
 		}
-		if err := included(r, tree); err != nil {
+		if err := included(r, *tree); err != nil {
 			c.refute(Order, "inclusion", r, "the log has no such record at index %d: %v", r.Log.Index, err)
 		}
 	}

@@ -20,11 +20,12 @@ var (
 var gone = []int{unspecified, affiliationChanged, superseded, cessationOfOperation}
 
 // stands asks whether a token may still be believed, of an authority of which the reader wants that asked. Nobody can date
-// a token back but who has the authority's key: then no time in it counts, however early.
-func (c *check) stands(a Authority, path []*x509.Certificate, at time.Time) error {
+// a token back but who has the authority's key: then no time in it counts, however early, unless the token is shown to be
+// older than that; and ownWord says that only the operator shows it.
+func (c *check) stands(a *Authority, path []*x509.Certificate, at time.Time, shown proof) (ownWord bool, err error) {
 	if !a.asked() {
 		c.unasked = true
-		return nil
+		return false, nil
 	}
 	var unknown error
 	for i, certificate := range path[:len(path)-1] {
@@ -34,10 +35,13 @@ func (c *check) stands(a Authority, path []*x509.Certificate, at time.Time) erro
 			unknown = fmt.Errorf("%w: %s: %w", errRevocation, a.Name, err)
 		case entry == nil:
 		case !slices.Contains(gone, entry.reason):
-			return fmt.Errorf("%w: the certificate of %q, for a reason for which nothing counts that it stamped", errRevoked, certificate.Subject)
+			if !shown.proved() || !shown.earliest.Time.Before(entry.since) {
+				return false, fmt.Errorf("%w: the certificate of %q, for a reason for which nothing counts that it stamped", errRevoked, certificate.Subject)
+			}
+			ownWord = ownWord || !shown.independentlyBefore(entry.since)
 		case !at.Before(entry.since):
-			return fmt.Errorf("%w: the certificate of %q, from %s on, and this is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
+			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and this is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
 		}
 	}
-	return unknown
+	return ownWord, unknown
 }

@@ -1,13 +1,11 @@
 package verify
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
 
 	"jurat/evidence"
-	"jurat/timestamp"
 )
 
 // A proof of when a record existed, as far as there is one.
@@ -42,21 +40,35 @@ func (p proof) of(r *evidence.Record) TimeOf {
 	return t
 }
 
-// time asks what authorities say of when the signatures existed.
+// time asks what authorities say of when the signatures existed. Evidence records come first, as they can show that a
+// token is older than the loss of the key that made it.
 func (c *check) time(r *evidence.Record) proof {
+	if c.checkpoint.forged {
+		return proof{}
+	}
 	var at proof
-	var doubts []error
-	for i, stamp := range r.Timestamps {
-		found, err := c.token(r, stamp)
-		switch {
-		case err == nil:
-			at.add(found)
-		case uncheckable(err):
-			doubts = append(doubts, fmt.Errorf("time stamp %d: %w", i, err))
-		default: // one forged token among good ones is still a forgery
-			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
-			return proof{}
+	doubts := make([]error, len(r.Timestamps))
+	shown := shownBy{}
+	for _, kind := range []evidence.TimestampKind{evidence.RFC4998, evidence.RFC3161} {
+		for i, stamp := range r.Timestamps {
+			if stamp.Kind != kind {
+				continue
+			}
+			proved, err := c.stamp(r, i, shown)
+			if err != nil && !uncheckable(err) { // one forged token among good ones is still a forgery
+				c.refute(Time, "token", r, "time stamp %d: %v", i, err)
+				return proof{}
+			}
+			if err != nil {
+				doubts[i] = fmt.Errorf("time stamp %d: %w", i, err)
+			}
+			for _, t := range proved {
+				at.add(t)
+			}
 		}
+	}
+	if err := c.byCheckpoint(r, &at); err != nil {
+		doubts = append(doubts, err)
 	}
 	if !at.proved() {
 		c.untimed(r, errors.Join(doubts...))
@@ -79,70 +91,11 @@ func (c *check) skew(r *evidence.Record, at time.Time) {
 }
 
 func (c *check) untimed(r *evidence.Record, doubts error) {
-	switch {
-	case doubts == nil:
+	if doubts == nil {
 		c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
-	case errors.Is(doubts, errRevoked):
-		c.doubt(Time, "revoked", r, "%v", doubts)
-	case errors.Is(doubts, errRevocation):
-		c.doubt(Time, "revocation", r, "%v", doubts)
-	case errors.Is(doubts, errFuture):
-		c.doubt(Time, "future", r, "%v", doubts)
-	default:
-		c.doubt(Time, "authority", r, "%v", doubts)
+		return
 	}
-}
-
-// errFuture: the authority's clock is wrong, or the moment that the reader gave.
-var errFuture = errors.New("its time is after the moment of checking")
-
-// uncheckable tells a token that a reader with other trust might accept from one that nobody should.
-func uncheckable(err error) bool {
-	return errors.Is(err, timestamp.ErrUntrusted) || errors.Is(err, timestamp.ErrNoCertificate) ||
-		errors.Is(err, timestamp.ErrPolicy) || errors.Is(err, timestamp.ErrMock) ||
-		errors.Is(err, timestamp.ErrAlgorithm) || errors.Is(err, timestamp.ErrExtension) || errors.Is(err, errFuture) ||
-		errors.Is(err, errRevoked) || errors.Is(err, errRevocation)
-}
-
-// token verifies one token against each authority of the trust file.
-func (c *check) token(r *evidence.Record, stamp evidence.Timestamp) (ProvedTime, error) {
-	unverified, err := timestamp.Parse(stamp.Token)
-	if err != nil {
-		return ProvedTime{}, err
-	}
-	if len(c.trust.Authorities) == 0 {
-		// Even without trust, a token that stamps something else is refuted.
-		_, err := unverified.Verify(r.Imprint(), timestamp.Options{Roots: []*x509.Certificate{}})
-		if err != nil && !uncheckable(err) {
-			return ProvedTime{}, err
-		}
-		return ProvedTime{}, fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
-	}
-	var failures []error
-	for _, a := range c.trust.Authorities {
-		token, err := unverified.Verify(r.Imprint(), timestamp.Options{
-			Roots: []*x509.Certificate{a.root}, Policies: a.policies, UnsafeAllowMock: c.options.UnsafeAllowMock})
-		if err == nil {
-			return c.by(a, token)
-		}
-		if !uncheckable(err) {
-			return ProvedTime{}, err
-		}
-		failures = append(failures, err)
-	}
-	return ProvedTime{}, failures[0]
-}
-
-// by is what an authority's token proves: that something existed at the latest when it says, and a little later.
-func (c *check) by(a Authority, token *timestamp.Token) (ProvedTime, error) {
-	at := token.GenTime.Add(token.Accuracy)
-	if !c.options.At.IsZero() && at.Sub(c.options.At) > maxSkew {
-		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
-	}
-	if err := c.stands(a, token.Chain, at); err != nil {
-		return ProvedTime{}, err
-	}
-	return ProvedTime{Time: at, Authority: a.Name, Clock: a.Clock}, nil
+	c.doubt(Time, doubtful(doubts), r, "%v", doubts)
 }
 
 // before answers whether the record existed before the moment that the reader asks about.

@@ -61,6 +61,10 @@ type Authority struct {
 	Policies    []string   `json:"policies,omitempty"`  // accepted policy OIDs in dotted form; empty: any
 	Revocation  Revocation `json:"revocation,omitzero"` // of its certificates; left out: not asked
 
+	// NotAfter ends the belief in whatever bears the authority's signature, such as when its key was stolen or its algorithms
+	// fell: after it, only what is shown to have existed before counts. Zero: no end.
+	NotAfter time.Time `json:"not_after,omitzero"`
+
 	root     *x509.Certificate
 	policies []x509.OID
 }

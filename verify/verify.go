@@ -90,11 +90,11 @@ func damagedBundle(file []byte, err error) *Report {
 // Record checks one record.
 func Record(r *evidence.Record, o Options) *Report {
 	c := newCheck(o, OneRecord, []*evidence.Record{r})
-	checkpoint := ""
+	var log evidence.LogProof
 	if r.Log != nil {
-		checkpoint = r.Log.Checkpoint
+		log = *r.Log
 	}
-	c.records(checkpoint)
+	c.records(log.Checkpoint, log.CheckpointTimestamps)
 	c.configuration()
 	if r.Payload.ActionType.InTrial() {
 		c.kind = Trial
@@ -113,7 +113,7 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 		kind = Trial
 	}
 	c := newCheck(o, kind, b.Records)
-	c.records(b.Checkpoint)
+	c.records(b.Checkpoint, b.CheckpointTimestamps)
 	c.configuration()
 	c.links()
 	c.reviews()
@@ -138,6 +138,8 @@ type check struct {
 	known  *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
 	whole  string               // what the log's entries show of the file to be whole; "": they do not
 	closed bool                 // a trial whose end is there
+
+	checkpoint stampedCheckpoint
 
 	findings []Finding
 	times    []TimeOf

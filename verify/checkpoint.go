@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// stampedCheckpoint is the checkpoint of what is checked, and what its time stamps prove: all that it covers existed by
+// then.
+type stampedCheckpoint struct {
+	tree   *evidence.Checkpoint // nil: none that a log of the reader's signed
+	err    error                // why there is none
+	times  []ProvedTime
+	doubts []error
+	forged bool
+}
+
+// openStamped opens the checkpoint and asks what its time stamps prove.
+func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
+	s := &c.checkpoint
+	if tree, err := c.openCheckpoint(checkpoint); err == nil {
+		s.tree = &tree
+	} else {
+		s.err = err
+	}
+	for i, stamp := range stamps {
+		t, err := c.token(stamp.Token, sha256.Sum256([]byte(checkpoint)), proof{})
+		switch {
+		case err == nil:
+			s.times = append(s.times, t)
+		case uncheckable(err):
+			s.doubts = append(s.doubts, fmt.Errorf("time stamp %d of the checkpoint: %w", i, err))
+		default:
+			c.refute(Time, "token", nil, "time stamp %d of the checkpoint: %v", i, err)
+			s.forged = true
+		}
+	}
+}
+
+// byCheckpoint adds what time stamps of the checkpoint prove of a record that it covers.
+func (c *check) byCheckpoint(r *evidence.Record, at *proof) error {
+	s := &c.checkpoint
+	switch {
+	case len(s.times)+len(s.doubts) == 0:
+		return nil
+	case s.tree == nil:
+		return fmt.Errorf("%w: what is stamped is a checkpoint, and %w", timestamp.ErrUntrusted, s.err)
+	case r.Log == nil || included(r, *s.tree) != nil:
+		return nil
+	}
+	for _, t := range s.times {
+		at.add(t)
+	}
+	return errors.Join(s.doubts...)
+}

@@ -1,0 +1,65 @@
+package verify
+
+import (
+	"bytes"
+	"time"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// shownBy says when each of a record's tokens is shown to have existed, by evidence records that cover it. The number is
+// the token's place in the record.
+type shownBy map[int]proof
+
+// evidenceRecord asks what an evidence record over a record proves. Each of its tokens stamps all that is older, so each
+// proves a time, if the whole sequence holds.
+func (c *check) evidenceRecord(r *evidence.Record, i int, shown shownBy) (proved []ProvedTime, err error) {
+	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
+	if err != nil {
+		return nil, err
+	}
+	group, places := groupOf(r)
+	links, covered, err := e.Links(group)
+	if err != nil {
+		return nil, err
+	}
+	forged, next := false, proof{}
+	_, err = timestamp.VerifyLinks(links, func(l timestamp.Link, until time.Time) (*timestamp.Token, error) {
+		t, token, err := c.attributed(l, until, next)
+		if next = (proof{}); err != nil {
+			forged = forged || !uncheckable(err)
+			return nil, err
+		}
+		next.add(t)
+		proved = append(proved, t)
+		return token, nil
+	})
+	switch {
+	case forged:
+		return nil, &forgedError{err}
+	case err != nil:
+		return nil, err
+	}
+	for j, place := range places {
+		at := shown[place]
+		for _, t := range proved {
+			if covered[j] {
+				at.add(t)
+			}
+		}
+		shown[place] = at
+	}
+	return proved, nil
+}
+
+// groupOf is what an evidence record of a record is over, and where the tokens among it stand in the record.
+func groupOf(r *evidence.Record) (g timestamp.Group, places []int) {
+	g.Required = [][]byte{bytes.Join(r.Signatures, nil), r.Canonical()}
+	for i, stamp := range r.Timestamps {
+		if stamp.Kind == evidence.RFC3161 {
+			g.Optional, places = append(g.Optional, stamp.Token), append(places, i)
+		}
+	}
+	return g, places
+}

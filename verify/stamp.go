@@ -1,0 +1,152 @@
+package verify
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+var (
+	// errFuture: the authority's clock is wrong, or the moment that the reader gave.
+	errFuture = errors.New("its time is after the moment of checking")
+	// errLost: whoever has the authority's key now can have made the token.
+	errLost = errors.New("its authority is no longer believed, and nothing believed shows that it is older than that")
+)
+
+// uncheckable tells a token that a reader with other trust, or at another moment, might accept from one that nobody should.
+func uncheckable(err error) bool {
+	var forged *forgedError
+	if errors.As(err, &forged) {
+		return false
+	}
+	for _, reason := range []error{timestamp.ErrUntrusted, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
+		timestamp.ErrAlgorithm, timestamp.ErrExtension, timestamp.ErrUnsupported, timestamp.ErrGroup, timestamp.ErrExpired,
+		timestamp.ErrOrder, errFuture, errLost, errRevoked, errRevocation} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgedError marks an error as that of a forgery, whatever else was found.
+type forgedError struct{ error }
+
+func (e *forgedError) Unwrap() error { return e.error }
+
+// doubtful is the rule by which time stamps that cannot be checked prove nothing: the first that applies to any of them.
+func doubtful(err error) string {
+	for _, rule := range []struct {
+		name string
+		errs []error
+	}{
+		{"revoked", []error{errRevoked}},
+		{"revocation", []error{errRevocation}},
+		{"future", []error{errFuture}},
+		{"renewal", []error{errLost, timestamp.ErrExpired, timestamp.ErrOrder}},
+		{"group", []error{timestamp.ErrGroup}},
+	} {
+		for _, reason := range rule.errs {
+			if errors.Is(err, reason) {
+				return rule.name
+			}
+		}
+	}
+	return "authority"
+}
+
+// stamp asks what the i-th time stamp of a record proves.
+func (c *check) stamp(r *evidence.Record, i int, shown shownBy) ([]ProvedTime, error) {
+	if r.Timestamps[i].Kind == evidence.RFC4998 {
+		return c.evidenceRecord(r, i, shown)
+	}
+	imprint := r.Imprint()
+	t, err := c.token(r.Timestamps[i].Token, imprint, shown[i])
+	if err != nil {
+		return nil, err
+	}
+	return []ProvedTime{t}, nil
+}
+
+// token verifies a plain token, over a SHA-256, which is shown to have existed at some time.
+func (c *check) token(der []byte, imprint [sha256.Size]byte, shown proof) (ProvedTime, error) {
+	unverified, err := timestamp.Parse(der)
+	if err != nil {
+		return ProvedTime{}, err
+	}
+	t, _, err := c.attributed(timestamp.Link{Token: unverified, Imprint: timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}}, time.Time{}, shown)
+	return t, err
+}
+
+// believes reports whether an authority's signature counts at the moment of checking, by itself. If there is an end to
+// that, and no moment is given, nobody knows.
+func (c *check) believes(a *Authority) bool {
+	return a.NotAfter.IsZero() || !c.options.At.IsZero() && !c.options.At.After(a.NotAfter)
+}
+
+// clockOf says whose clock a token of an authority rests on, if it is believed: by itself, or because it is shown to have
+// existed while it was. If that is the operator's word alone, so is all that follows: with a stolen key and a clock of
+// his own, the operator could have made the token at any time.
+func (c *check) clockOf(a *Authority, shown proof) (clock Clock, believed bool) {
+	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) }
+	switch {
+	case c.believes(a), inTime(shown.independent):
+		return a.Clock, true
+	case inTime(shown.earliest):
+		return OperatorClock, true
+	}
+	return "", false
+}
+
+// attributed holds a token against each authority of the trust file, until one is found that made it and is believed.
+func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (ProvedTime, *timestamp.Token, error) {
+	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, UnsafeAllowMock: c.options.UnsafeAllowMock}
+	if len(c.trust.Authorities) == 0 {
+		// Even without trust, a token that stamps something else is refuted.
+		_, err := l.Token.VerifyImprint(l.Imprint, options)
+		if err == nil || uncheckable(err) {
+			err = fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
+		}
+		return ProvedTime{}, nil, err
+	}
+	var first error
+	for i := range c.trust.Authorities {
+		a := &c.trust.Authorities[i]
+		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
+		token, err := l.Token.VerifyImprint(l.Imprint, options)
+		clock, believed := c.clockOf(a, shown)
+		if err == nil && !believed {
+			err = fmt.Errorf("%w: %s, %s", errLost, a.Name, utc(a.NotAfter))
+		}
+		if err == nil {
+			t, err := c.by(a, clock, token, shown)
+			return t, token, err
+		}
+		if !uncheckable(err) {
+			return ProvedTime{}, nil, err
+		}
+		if first == nil || errors.Is(err, errLost) || errors.Is(err, timestamp.ErrExpired) { // these say more than that it is another's
+			first = err
+		}
+	}
+	return ProvedTime{}, nil, first
+}
+
+// by is what an authority's token proves: that something existed at the latest when it says, and a little later.
+func (c *check) by(a *Authority, clock Clock, token *timestamp.Token, shown proof) (ProvedTime, error) {
+	at := token.GenTime.Add(token.Accuracy)
+	if !c.options.At.IsZero() && at.Sub(c.options.At) > maxSkew {
+		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
+	}
+	ownWord, err := c.stands(a, token.Chain, at, shown)
+	if ownWord {
+		clock = OperatorClock
+	}
+	return ProvedTime{Time: at, Authority: a.Name, Clock: clock}, err
+}
