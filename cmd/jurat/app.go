@@ -134,12 +134,17 @@ func report(io stdio, err error) int {
 
 // with does something on the installation in the data folder, which must be there already.
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
-	i, err := installation.Open(ctx, installation.Config{Dir: a.Data})
+	return a.withStampers(ctx, nil, do)
+}
+
+// withStampers does what with does, and has those stamp who are named.
+func (a *app) withStampers(ctx context.Context, tsa []string, do func(*installation.Installation) error) error {
+	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, TSA: tsa})
 	if errors.Is(err, installation.ErrNone) {
 		return hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
 	}
 	if err != nil {
-		return err
+		return known(err)
 	}
 	return closing(do(i), i.Close())
 }

@@ -14,6 +14,7 @@ type logCmd struct {
 	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
 	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
 	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
+	Anchor      logAnchorCmd      `cmd:"" help:"Have authorities outside stamp the log's checkpoint."`
 	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
 	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
 	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
@@ -36,10 +37,11 @@ func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 type logProveCmd struct {
 	Record string `arg:"" help:"The record's id."`
 	withholdFlag
+	latestFlag
 }
 
 // Help is shown by 'jurat log prove --help'.
-func (*logProveCmd) Help() string { return withholdHelp }
+func (*logProveCmd) Help() string { return withholdHelp + latestHelp }
 
 // Run prints a record with its proof.
 func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
@@ -52,7 +54,11 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		proved, err := i.Ledger.ProveOne(ctx, disclosed[0])
+		prove := i.Ledger.ProveOne
+		if c.Latest {
+			prove = i.Ledger.ProveOneLatest
+		}
+		proved, err := prove(ctx, disclosed[0])
 		if err != nil {
 			return err
 		}
@@ -63,10 +69,11 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 type logCaseCmd struct {
 	Chain string `arg:"" help:"The trial's id, or the chain_id of a chain."`
 	withholdFlag
+	latestFlag
 }
 
 // Help is shown by 'jurat log case --help'.
-func (*logCaseCmd) Help() string { return withholdHelp }
+func (*logCaseCmd) Help() string { return withholdHelp + latestHelp }
 
 // Run prints a bundle.
 func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
@@ -78,7 +85,11 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if records, err = c.disclose(i, records...); err != nil {
 			return err
 		}
-		bundle, err := i.Ledger.Prove(ctx, records...)
+		prove := i.Ledger.Prove
+		if c.Latest {
+			prove = i.Ledger.ProveLatest
+		}
+		bundle, err := prove(ctx, records...)
 		if err != nil {
 			return err
 		}

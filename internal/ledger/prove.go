@@ -12,27 +12,50 @@ import (
 )
 
 // Prove puts records into a bundle, in log order and each once, with all time stamps that the log has of them, and with
-// proofs of their places against one checkpoint. The records given are not changed.
+// proofs of their places against one checkpoint: the earliest stamped one that covers them all, with its stamps, or where
+// there is none the last that was signed. The records given are not changed.
 func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
-	bundle, err := l.prove(ctx, records)
+	return l.proveUnder(ctx, l.stamped, records)
+}
+
+// ProveLatest is Prove against the last checkpoint, whether it is stamped or not.
+func (l *Ledger) ProveLatest(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
+	return l.proveUnder(ctx, l.covering, records)
+}
+
+func (l *Ledger) proveUnder(ctx context.Context, choose chooser, records []*evidence.Record) (*evidence.Bundle, error) {
+	bundle, err := l.prove(ctx, choose, records)
 	if err != nil {
 		return nil, fmt.Errorf("proving records: %w", err)
 	}
 	return bundle, nil
 }
 
-// ProveOne returns a copy of one record that carries the proof of its place and the checkpoint itself.
+// ProveOne returns a copy of one record that carries the proof of its place and the checkpoint itself, as Prove chooses
+// it.
 func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
-	bundle, err := l.Prove(ctx, record)
+	return alone(l.Prove(ctx, record))
+}
+
+// ProveOneLatest is ProveOne against the last checkpoint.
+func (l *Ledger) ProveOneLatest(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
+	return alone(l.ProveLatest(ctx, record))
+}
+
+// alone takes the one record out of a bundle.
+func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
 	}
 	proved := bundle.Records[0]
-	proved.Log.Checkpoint = bundle.Checkpoint
+	proved.Log.Checkpoint, proved.Log.CheckpointTimestamps = bundle.Checkpoint, bundle.CheckpointTimestamps
 	return proved, nil
 }
 
-func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*evidence.Bundle, error) {
+// A chooser returns a checkpoint over at least size records.
+type chooser func(ctx context.Context, size int64) (*anchor, error)
+
+func (l *Ledger) prove(ctx context.Context, choose chooser, records []*evidence.Record) (*evidence.Bundle, error) {
 	proved, err := l.place(ctx, records)
 	if err != nil {
 		return nil, err
@@ -41,17 +64,17 @@ func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*eviden
 	if len(proved) > 0 {
 		size = proved[len(proved)-1].Log.Index + 1
 	}
-	signed, head, err := l.covering(ctx, size)
+	under, err := choose(ctx, size)
 	if err != nil {
 		return nil, err
 	}
 	hashes := cached(l.cfg.hashes(ctx))
 	for _, record := range proved {
-		if err := prove(record, head, hashes); err != nil {
+		if err := prove(record, under.head, hashes); err != nil {
 			return nil, err
 		}
 	}
-	return &evidence.Bundle{Records: proved, Checkpoint: signed}, nil
+	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, CheckpointTimestamps: under.stamps}, nil
 }
 
 // place copies records and puts the copies into log order.
@@ -71,19 +94,33 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 	return slices.CompactFunc(placed, same), nil
 }
 
-// covering returns a checkpoint over at least size records: the last one, if it will do.
-func (l *Ledger) covering(ctx context.Context, size int64) (signed string, head Head, err error) {
-	if signed, err = l.cfg.Store.Checkpoint(ctx); err != nil {
-		return "", Head{}, err
+// stamped is the earliest stamped checkpoint, or failing that the last one.
+func (l *Ledger) stamped(ctx context.Context, size int64) (*anchor, error) {
+	if size == 0 {
+		return l.covering(ctx, size)
 	}
-	if head, err = l.cfg.open(signed); err != nil || head.Size >= size {
-		return signed, head, err
+	earliest, err := l.earliest(ctx, size)
+	if err != nil || earliest != nil {
+		return earliest, err
+	}
+	return l.covering(ctx, size)
+}
+
+// covering is the last checkpoint, if it will do, and otherwise a new one.
+func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
+	signed, err := l.cfg.Store.Checkpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := l.cfg.open(signed)
+	if err != nil || head.Size >= size {
+		return &anchor{signed: signed, head: head}, err
 	}
 	if signed, err = l.Checkpoint(ctx); err != nil {
-		return "", Head{}, err
+		return nil, err
 	}
 	head, err = l.cfg.open(signed)
-	return signed, head, err
+	return &anchor{signed: signed, head: head}, err
 }
 
 // prove fills in the proof, and checks it as its reader will: what does not prove is not handed out.

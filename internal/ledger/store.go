@@ -39,6 +39,10 @@ type Store interface {
 	ByDigest(ctx context.Context, digest evidence.Digest) (Row, error)
 	// ByChain returns the rows of a chain in log order, or ErrNotFound when there are none.
 	ByChain(ctx context.Context, chainID string) ([]Row, error)
+	// InChain returns, in log order, the first n rows of a chain at the index from and later.
+	InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error)
+	// LastOfChain returns the last row of a chain, or ErrNotFound.
+	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
 	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
 

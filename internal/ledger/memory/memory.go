@@ -229,6 +229,32 @@ func (s *Store) ByChain(ctx context.Context, chainID string) (rows []ledger.Row,
 	return rows, err
 }
 
+// InChain implements ledger.Store.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (rows []ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		for _, i := range s.byChain[chainID] {
+			if i >= from && int64(len(rows)) < n {
+				rows = append(rows, clone(s.rows[i]))
+			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// LastOfChain implements ledger.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (row ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		chain := s.byChain[chainID]
+		if len(chain) == 0 {
+			return ledger.ErrNotFound
+		}
+		row = clone(s.rows[chain[len(chain)-1]])
+		return nil
+	})
+	return row, err
+}
+
 // Hashes implements ledger.Store.
 func (s *Store) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
 	err = s.read(ctx, func() error {

@@ -73,6 +73,16 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, erro
 	return rows, err
 }
 
+// InChain implements ledger.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
+}
+
+// LastOfChain implements ledger.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (ledger.Row, error) {
+	return first(s.rows(ctx, `r.idx = (SELECT idx FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1)`, chainID))
+}
+
 func first(rows []ledger.Row, err error) (ledger.Row, error) {
 	if err != nil {
 		return ledger.Row{}, err

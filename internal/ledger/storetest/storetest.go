@@ -173,6 +173,8 @@ func empty(t *testing.T, s ledger.Store) {
 	wantError(t, err, ledger.ErrNotFound)
 	_, err = s.ByChain(ctx, "odd")
 	wantError(t, err, ledger.ErrNotFound)
+	_, err = s.LastOfChain(ctx, "odd")
+	wantError(t, err, ledger.ErrNotFound)
 	_, err = s.Hashes(ctx, []int64{0})
 	wantError(t, err, ledger.ErrNotFound)
 }
@@ -204,11 +206,34 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 	wantError(t, err, ledger.ErrNotFound)
 	_, err = s.ByChain(ctx, "ODD")
 	wantError(t, err, ledger.ErrNotFound)
+	part, err := s.InChain(ctx, "odd", 2, 2)
+	wantError(t, err, nil)
+	want(t, part, []ledger.Row{rows[3], rows[5]})
+	part, err = s.InChain(ctx, "odd", 7, 100)
+	wantError(t, err, nil)
+	want(t, part, rows[7:8])
+	for _, none := range []func() ([]ledger.Row, error){
+		func() ([]ledger.Row, error) { return s.InChain(ctx, "odd", 8, 100) },
+		func() ([]ledger.Row, error) { return s.InChain(ctx, "odd", 0, 0) },
+		func() ([]ledger.Row, error) { return s.InChain(ctx, "even", 0, 100) },
+	} {
+		if part, err := none(); err != nil || len(part) != 0 {
+			t.Errorf("rows %v, %v; want none", part, err)
+		}
+	}
+	last, err := s.LastOfChain(ctx, "odd")
+	wantError(t, err, nil)
+	want(t, last, rows[7])
 	hashes, err := s.Hashes(ctx, []int64{tlog.StoredHashIndex(0, 6), tlog.StoredHashIndex(0, 2), tlog.StoredHashIndex(0, 6)})
 	wantError(t, err, nil)
 	want(t, hashes, []tlog.Hash{leaf(rows[6]), leaf(rows[2]), leaf(rows[6])})
 	_, err = s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)})
 	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, s.AddTimestamp(ctx, 3, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("second")}), nil)
+	part, err = s.InChain(ctx, "odd", 3, 2)
+	if err != nil || len(part) != 2 || part[1].Index != 5 || len(part[0].Timestamps) != 2 {
+		t.Errorf("InChain = %v, %v", part, err)
+	}
 }
 
 func largeBatch(t *testing.T, s ledger.Store) {
@@ -436,6 +461,8 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 		"AddTimestamp":  s.AddTimestamp(ctx, 0, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}),
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
 	}
+	_, errs["InChain"] = s.InChain(ctx, "odd", 0, 1)
+	_, errs["LastOfChain"] = s.LastOfChain(ctx, "odd")
 	_, errs["Waiting"] = s.Waiting(ctx, "one", 0, 1)
 	_, errs["Owing"] = s.Owing(ctx)
 	_, errs["Forget"] = s.Forget(ctx, "one")

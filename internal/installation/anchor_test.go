@@ -1,0 +1,112 @@
+package installation_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/jurattest"
+	"jurat/timestamp"
+)
+
+// anchored has every authority outside stamp the checkpoint, and says how many did, and how many have not.
+func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
+	t.Helper()
+	all, err := i.Anchor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		switch {
+		case a.Reason != nil:
+			missing++
+		case a.Act != nil:
+			stamped++
+		}
+	}
+	return stamped, missing
+}
+
+// TestAnchor: each authority stamps what is there once. One that gives no good token is asked again, and the other is not.
+func TestAnchor(t *testing.T) {
+	c, one := withOutside(t)
+	description, two := outside(t, "two")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
+		t.Fatal(err)
+	}
+	c.TSA = []string{installation.BuiltIn} // records
+	r := seal(t, open(t, c))
+	c.TSA = nil
+	i := open(t, c)
+	for _, mood := range []jurattest.Mood{jurattest.Fails, jurattest.Garbage, jurattest.Another, jurattest.WrongNonce, jurattest.Expired} {
+		be(t, two, mood)
+		want := 0
+		if mood == jurattest.Fails { // the first
+			want = 1
+		}
+		if stamped, missing := anchored(t, i); stamped != want || missing != 1 {
+			t.Errorf("%s: %d stamped and %d missing", mood, stamped, missing)
+		}
+	}
+	be(t, two, jurattest.Good)
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("when it is good: %d stamped and %d missing", stamped, missing)
+	}
+	size, err := i.Ledger.Size(t.Context())
+	if err != nil || size != 3 {
+		t.Errorf("%d records, %v; want one, and an act for each authority", size, err)
+	}
+	one.Asked()
+	two.Asked()
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 || one.Asked()+two.Asked() != 0 {
+		t.Errorf("again: %d stamped and %d missing", stamped, missing)
+	}
+
+	proved, err := i.Ledger.ProveOne(t.Context(), r)
+	if err != nil || len(proved.Log.CheckpointTimestamps) != 2 {
+		t.Fatalf("%v, %+v", err, proved)
+	}
+	for n, a := range []*jurattest.TSA{one, two} {
+		token, err := timestamp.Parse(proved.Log.CheckpointTimestamps[n].Token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := token.Verify(sha256.Sum256([]byte(proved.Log.Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}}); err != nil {
+			t.Errorf("stamp %d: %v", n, err)
+		}
+	}
+	chain, err := i.Ledger.Chain(t.Context(), evidence.CheckpointsChain)
+	if err != nil || len(chain) != 2 || chain[1].Payload.PreviousRecord != chain[0].Digest {
+		t.Errorf("the chain of stamped checkpoints: %v, %v", chain, err)
+	}
+	wantWhole(t, c)
+}
+
+func TestAnchorNeedsSomebodyOutside(t *testing.T) {
+	c, _ := made(t)
+	if _, err := open(t, c).Anchor(t.Context()); !errors.Is(err, installation.ErrNobodyOutside) {
+		t.Errorf("without any authority: %v", err)
+	}
+	c, _ = withOutside(t)
+	c.TSA = []string{installation.BuiltIn}
+	if _, err := open(t, c).Anchor(t.Context()); !errors.Is(err, installation.ErrNobodyOutside) {
+		t.Errorf("by the built-in authority: %v", err)
+	}
+}
+
+func TestAnchorGivenUp(t *testing.T) {
+	c, authority := withOutside(t)
+	i := open(t, c)
+	seal(t, i)
+	be(t, authority, jurattest.Hangs)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := i.Anchor(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	wantWhole(t, c)
+}
