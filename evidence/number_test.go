@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,12 +13,18 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-var doubles = flag.Int("doubles", 200_000, "how many random doubles to hold against the other canonicaliser")
+// manyDoubles is how many random doubles are held against the other canonicaliser; the long form of the test takes more.
+func manyDoubles() int {
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		return 10_000_000
+	}
+	return 200_000
+}
 
 // TestDoublesAgree writes random doubles of every magnitude and holds their form against another implementation.
 func TestDoublesAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range *doubles {
+	for range manyDoubles() {
 		f := math.Float64frombits(random.Uint64())
 		if math.IsNaN(f) || math.IsInf(f, 0) || f == 0 {
 			continue
