@@ -29,7 +29,7 @@
 //
 // For tests:
 //
-//	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors
+//	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
 //	internal/aeptest   evidence packages, honest and not
 //
 // Internal:

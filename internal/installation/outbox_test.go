@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -265,6 +266,20 @@ func TestRemovedWhileAwaited(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	wantWhole(t, c)
+}
+
+// TestFsckOfWhatWaits: that a record has no time stamp yet is no damage; that nobody's key has signed it is one.
+func TestFsckOfWhatWaits(t *testing.T) {
+	c, authority := withOutside(t)
+	be(t, authority, jurattest.Refuses)
+	only := c
+	only.TSA = []string{"outside"}
+	seal(t, open(t, only))
+	wantWhole(t, c)
+	if err := os.RemoveAll(filepath.Join(c.Dir, "keys", "agent")); err != nil {
+		t.Fatal(err)
+	}
+	finds(t, c, ledger.DamageCheck)
 }
 
 const childFolder, childTask = "JURAT_TEST_FOLDER", "JURAT_TEST_TASK"
