@@ -141,8 +141,16 @@ func BenchmarkBareMLDSA(b *testing.B) {
 
 // BenchmarkParseBundle reads 100 records of 2 KiB.
 func BenchmarkParseBundle(b *testing.B) {
-	bundle, r := &Bundle{}, benchRecord(b, testSigner(b, Ed25519))
-	for range 100 {
+	bundle, signer := &Bundle{}, testSigner(b, Ed25519)
+	draft, err := ParseDraft(benchPayload(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 100 {
+		r, err := draft.Seal(Sealing{Signers: []Signer{signer}, RecordID: fmt.Sprintf("%s%012d", testID[:24], i)})
+		if err != nil {
+			b.Fatal(err)
+		}
 		bundle.Records = append(bundle.Records, r)
 	}
 	file := marshalBundle(b, bundle)

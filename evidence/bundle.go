@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"io"
 )
 
 // BundleFormat is the version of the bundle format that this package writes and reads.
@@ -20,11 +19,11 @@ type Bundle struct {
 }
 
 // bundleForm is a bundle as it is written, its members in canonical order.
-type bundleForm[R jsontext.Value | *recordForm] struct {
-	Checkpoint           string      `json:"checkpoint,omitzero"`
-	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"`
-	Format               string      `json:"format"`
-	Records              []R         `json:"records"`
+type bundleForm struct {
+	Checkpoint           string        `json:"checkpoint,omitzero"`
+	CheckpointTimestamps []Timestamp   `json:"checkpoint_timestamps,omitempty"`
+	Format               string        `json:"format"`
+	Records              []*recordForm `json:"records"`
 }
 
 // RecordError says which record of a bundle cannot be opened.
@@ -57,12 +56,12 @@ func (b *Bundle) marshal() ([]byte, error) {
 	if err := checkCheckpointTimestamps(b.Checkpoint, b.CheckpointTimestamps); err != nil {
 		return nil, err
 	}
-	form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps, Format: BundleFormat}
+	form := bundleForm{Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps, Format: BundleFormat}
 	places := newPlaces()
 	for i, r := range b.Records {
 		record, err := r.form()
 		if err == nil {
-			err = places.take(r)
+			err = errors.Join(record.checkSize(), places.take(r))
 		}
 		if err != nil {
 			return nil, &RecordError{Index: i, RecordID: r.Payload.RecordID, Err: err}
@@ -70,6 +69,24 @@ func (b *Bundle) marshal() ([]byte, error) {
 		form.Records = append(form.Records, record)
 	}
 	return encode(form)
+}
+
+// checkSize refuses a record that BundleReader would not take. Only what may be too large is measured.
+func (f *recordForm) checkSize() error {
+	rough := len(f.Payload)
+	for _, d := range f.Disclosures {
+		rough += len(d.Value)
+	}
+	rough += MaxToken * len(f.Timestamps)
+	rough += maxCertificate * len(f.Certificates)
+	if rough < MaxRecord/4 {
+		return nil
+	}
+	doc, err := encode(f)
+	if err == nil && len(doc) > MaxRecord {
+		err = fmt.Errorf("longer than %d bytes", MaxRecord)
+	}
+	return err
 }
 
 // places holds the records of a bundle against each other while it is gone through.
@@ -105,38 +122,28 @@ func (p *places) take(r *Record) error {
 
 // ParseBundle reads a bundle file. It is strict: what parses marshals back to the same bytes.
 func ParseBundle(file []byte) (*Bundle, error) {
-	doc, ok := bytes.CutSuffix(file, []byte("\n"))
-	if !ok {
-		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "a bundle file ends with a line feed"}
-	}
-	var form bundleForm[jsontext.Value]
-	if err := decode(doc, &form); err != nil {
-		return nil, inRecord(doc, err)
-	}
-	if form.Format != BundleFormat {
-		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
-	}
-	b := &Bundle{Checkpoint: form.Checkpoint, CheckpointTimestamps: form.CheckpointTimestamps}
-	places := newPlaces()
-	for i, value := range form.Records {
-		if err := b.add(value, places); err != nil {
-			err = shift(err, doc, value, fmt.Sprintf("/records/%d", i))
-			return nil, &RecordError{Index: i, RecordID: recordIDIn(value), Err: err}
-		}
-	}
-	if err := sameBytes(b.marshal, doc); err != nil {
-		return nil, inRecord(doc, err)
-	}
-	return b, nil
-}
-
-func (b *Bundle) add(value jsontext.Value, places *places) error {
-	r, err := openForm(value)
+	reader, err := ReadBundle(bytes.NewReader(file))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.Records = append(b.Records, r)
-	return places.take(r)
+	b := &Bundle{Checkpoint: reader.Checkpoint, CheckpointTimestamps: reader.CheckpointTimestamps}
+	for {
+		raw, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := raw.Open()
+		if err == nil {
+			err = reader.Take(raw.Index, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.Records = append(b.Records, r)
+	}
 }
 
 // IsBundle reports whether a file is a bundle rather than a record, going by how it begins, or, if the beginning is

@@ -170,9 +170,9 @@ func TestBundleRefused(t *testing.T) {
 		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
 		"null record":      {`{"format":"jurat/bundle/v1","records":[null]}` + "\n", "record 0 of the bundle (unreadable id)"},
 		"unknown member":   {`{"format":"jurat/bundle/v1","more":1,"records":[]}` + "\n", "at /more"},
-		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
+		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "at /format"},
 		"a record file":    {string(marshalRecord(t, richRecord(t))), "unknown"},
-		"too deep":         {`{"format":"jurat/bundle/v1","records":[` + strings.Repeat("[", 1e6) + "\n", "depth"},
+		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e6) + strings.Repeat("]", 1e6) + "}]}\n", "depth"},
 	} {
 		if _, err := ParseBundle([]byte(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
@@ -196,7 +196,7 @@ func TestBundlePlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := testBundle(t)
 			test.damage(b)
-			form := bundleForm[*recordForm]{Checkpoint: b.Checkpoint, Format: BundleFormat}
+			form := bundleForm{Checkpoint: b.Checkpoint, Format: BundleFormat}
 			for _, r := range b.Records {
 				record, err := r.form()
 				if err != nil {

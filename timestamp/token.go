@@ -50,7 +50,9 @@ type Token struct {
 
 // Parse reads a TimeStampToken in strict DER, without authenticating it: the
 // result is good for Verify. All errors are ErrMalformed.
-func Parse(der []byte) (*Unverified, error) {
+func Parse(der []byte) (*Unverified, error) { return parse(der, x509.ParseCertificate) }
+
+func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Unverified, error) {
 	d, s := decode(der, MaxTokenSize, "time stamp token")
 	u := &Unverified{data: d.signedData(s)}
 	u.info = d.tstInfo(u.data.content)
@@ -60,8 +62,8 @@ func Parse(der []byte) (*Unverified, error) {
 	for _, element := range u.data.certificates {
 		// One that cannot be read cannot be used. Nothing vouches for the set,
 		// so that it is no reason to refuse a token whose path is found without.
-		if certificate, err := x509.ParseCertificate(element); err == nil {
-			u.certificates = append(u.certificates, certificate)
+		if c, err := certificate(element); err == nil {
+			u.certificates = append(u.certificates, c)
 		}
 	}
 	return u, nil

@@ -20,6 +20,7 @@ type Options struct {
 	Policies        []x509.OID          // accepted policies; empty: any
 	Nonce           *big.Int            // on receipt: the request's, which the token must repeat; nil: not checked
 	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not asked
+	Memory          *Memory             // spares work over many tokens; nil: every path is looked for
 	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
 }
 
@@ -53,7 +54,7 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	if err := u.checkSignature(signer); err != nil {
 		return nil, err
 	}
-	chain, err := u.findPath(signer, opts)
+	chain, err := u.rememberedPath(signer, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +163,15 @@ func checkUsage(c *x509.Certificate) error {
 		}
 	}
 	return nil
+}
+
+// rememberedPath does not look for the same path twice.
+func (u *Unverified) rememberedPath(signer *x509.Certificate, opts Options) ([]*x509.Certificate, error) {
+	if opts.Memory == nil {
+		return u.findPath(signer, opts)
+	}
+	key := question(u.info.genTime, opts.Until, opts.UnsafeAllowMock, signer, opts.Roots, u.certificates, opts.Intermediates)
+	return opts.Memory.path(key, func() ([]*x509.Certificate, error) { return u.findPath(signer, opts) })
 }
 
 // findPath builds the path to the reader's roots as of the token's time: an

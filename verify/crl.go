@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"sync"
 	"time"
 )
 
@@ -59,7 +60,9 @@ type crl struct {
 	entries  map[string]entry // by serialKey
 	expired  time.Time        // certificates that expired from then on are still named in it; zero: it does not say
 	unusable error            // why it answers nothing; nil: it does
-	signed   map[string]error // whether an issuer, by its certificate, signed it; filled as it is asked
+
+	mu     sync.Mutex       // guards signed
+	signed map[string]error // whether an issuer, by its certificate, signed it; filled as it is asked
 }
 
 // An entry is what a list says of a certificate that it names.
@@ -177,11 +180,7 @@ func serialKey(n *big.Int) string {
 
 // usable says why a list cannot tell what an issuer has revoked by a moment.
 func (l *crl) usable(issuer *x509.Certificate, at time.Time) error {
-	signed, asked := l.signed[string(issuer.Raw)]
-	if !asked {
-		signed = signedBy(l.list, issuer)
-		l.signed[string(issuer.Raw)] = signed
-	}
+	signed := l.signedBy(issuer)
 	named := fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate))
 	switch {
 	case signed != nil:
@@ -196,6 +195,18 @@ func (l *crl) usable(issuer *x509.Certificate, at time.Time) error {
 		return fmt.Errorf("%s is stale: a newer one was due by %s, and the moment of checking is %s", named, utc(l.list.NextUpdate), utc(at))
 	}
 	return nil
+}
+
+// signedBy asks once for each issuer.
+func (l *crl) signedBy(issuer *x509.Certificate) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	signed, asked := l.signed[string(issuer.Raw)]
+	if !asked {
+		signed = signedBy(l.list, issuer)
+		l.signed[string(issuer.Raw)] = signed
+	}
+	return signed
 }
 
 // signedBy checks a list's signature. crypto/x509 still takes SHA-1 there.

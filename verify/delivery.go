@@ -126,7 +126,7 @@ func (c *check) lastDecision(id string, before *evidence.Record) *evidence.Recor
 
 // asApproved compares what was delivered with what the last review let pass.
 func (c *check) asApproved(r, review *evidence.Record) {
-	equal, known := response(r).same(c.output(review))
+	equal, known := c.said[r].response.same(c.output(review))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "what it delivers or what review %s approved is withheld or not in the file, so they cannot be compared", recordName(review))

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"runtime"
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -21,4 +22,41 @@ func RootOf(t testing.TB, doc []byte) tlog.Hash {
 		t.Fatal(err)
 	}
 	return tree.root()
+}
+
+// KeptOf is how many bytes a check keeps of a bundle's records when each was examined.
+func KeptOf(b *evidence.Bundle, o Options) uint64 {
+	file, err := b.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	reader, err := evidence.ReadBundle(bytes.NewReader(file))
+	if err != nil {
+		panic(err)
+	}
+	before := alive()
+	c := newCheck(o, ManyRecords)
+	c.begin(reader.Checkpoint, nil)
+	for range b.Records {
+		raw, err := reader.Next()
+		if err != nil {
+			panic(err)
+		}
+		r, err := raw.Open()
+		if err != nil {
+			panic(err)
+		}
+		c.take(c.examine(r))
+	}
+	kept := alive() - before
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(file)
+	return kept
+}
+
+func alive() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -19,7 +19,7 @@ func packageFile(file []byte, o Options) *Report {
 	if err != nil {
 		return damaged(Package, "", err)
 	}
-	c := newCheck(o, Package, nil)
+	c := newCheck(o, Package)
 	c.pack(p)
 	r := c.report()
 	r.Records = 1

@@ -13,33 +13,6 @@ import (
 	"jurat/evidence"
 )
 
-// records asks the questions that every record has to answer.
-func (c *check) records(checkpoint string, stamps []evidence.Timestamp) {
-	c.notes[Content] = "every signature is valid over the canonical payload"
-	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
-	c.notes[NonRepudiation] = "the actors keep their keys themselves"
-	if len(c.all) == 0 {
-		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Order} {
-			c.doubt(g, "empty", nil, "there is no record in the file")
-		}
-	}
-	c.openStamped(checkpoint, stamps)
-	for _, r := range c.all {
-		at := c.time(r)
-		c.before(r, at)
-		for i := range r.Payload.Signers {
-			c.signature(r, i, at)
-		}
-		if err := r.CheckDisclosures(); err != nil {
-			c.refute(Content, "disclosure", r, "%v", err)
-		}
-	}
-	c.noteVouched()
-	c.noteTimes()
-	c.order()
-	c.knownLog()
-}
-
 // signature asks who signed, and whether the payload is what was signed.
 func (c *check) signature(r *evidence.Record, i int, at proof) {
 	p, signer := &r.Payload, r.Payload.Signers[i]
@@ -138,27 +111,22 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	}
 }
 
-// order asks whether each record has its place in a log that the reader trusts.
-func (c *check) order() {
-	tree, err := c.checkpoint.tree, c.checkpoint.err
-	if err != nil {
-		status := NotProved
-		if errors.Is(err, errForged) {
-			status = Refuted
-		}
-		c.add(Order, status, "checkpoint", nil, "%v", err)
-		return
-	}
-	c.log = tree
-	c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", tree.Origin, tree.Size)
-	for _, r := range c.all {
-		if r.Log == nil {
-			c.doubt(Order, "inclusion", r, "it carries no proof of its place in a log")
-			continue
-		}
-		if err := included(r, *tree); err != nil {
+// place asks whether a record has its place in a log that the reader trusts.
+func (c *check) place(r *evidence.Record) {
+	switch {
+	case c.log == nil:
+	case r.Log == nil:
+		c.doubt(Order, "inclusion", r, "it carries no proof of its place in a log")
+	default:
+		if err := included(r, *c.log); err != nil {
 			c.refute(Order, "inclusion", r, "the log has no such record at index %d: %v", r.Log.Index, err)
 		}
+	}
+}
+
+func (c *check) noteOrder() {
+	if c.log != nil {
+		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", c.log.Origin, c.log.Size)
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *check) decision(r, original *evidence.Record) {
 	if original == nil {
 		return
 	}
-	equal, known := modified(r).same(c.output(original))
+	equal, known := c.said[r].modified.same(c.output(original))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "its response or that of record %s is withheld, so they cannot be compared", recordName(original))
@@ -92,21 +92,21 @@ func (c *check) decision(r, original *evidence.Record) {
 }
 
 // output is what a record gave out: its response, or, of a review, what it let pass.
-func (c *check) output(r *evidence.Record) said {
+func (c *check) output(r *evidence.Record) spokenText {
 	if r.Payload.ActionType != evidence.HumanReview {
-		return response(r)
+		return c.said[r].response
 	}
 	switch r.Payload.ApprovalStatus {
 	case evidence.ApprovedWithModifications:
-		return modified(r)
+		return c.said[r].modified
 	case evidence.Approved:
 		original := c.graph.byID[r.Payload.OriginalResponseID]
 		if original == nil || c.graph.place[original] >= c.graph.place[r] { // ids alone can go in a circle
-			return said{withheld: true}
+			return spokenText{withheld: true}
 		}
 		return c.output(original)
 	}
-	return said{} // a rejection lets nothing pass
+	return spokenText{} // a rejection lets nothing pass
 }
 
 // ownOutput: nobody reviews their own output, under whichever name or key.

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,7 +40,27 @@ func modified(r *evidence.Record) said {
 	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
 }
 
+// spoken is what a record gave out, to be compared.
+type spoken struct{ response, modified spokenText }
+
+// A spokenText is a said whose value is known by its digest, which is all that comparing takes.
+type spokenText struct {
+	digest   evidence.Digest // of the canonical value; zero: absent or withheld
+	withheld bool
+}
+
+func spokenIn(r *evidence.Record) spoken {
+	return spoken{response: response(r).digested(), modified: modified(r).digested()}
+}
+
+func (s said) digested() spokenText {
+	if s.value == nil {
+		return spokenText{withheld: s.withheld}
+	}
+	return spokenText{digest: evidence.DigestOf(s.value)}
+}
+
 // same compares by canonical value. What is withheld equals nothing and differs from nothing.
-func (s said) same(other said) (equal, known bool) {
-	return bytes.Equal(s.value, other.value), !s.withheld && !other.withheld
+func (s spokenText) same(other spokenText) (equal, known bool) {
+	return s.digest == other.digest, !s.withheld && !other.withheld
 }

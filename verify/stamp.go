@@ -76,7 +76,7 @@ func (c *check) stamp(r *evidence.Record, i int, shown shownBy) ([]ProvedTime, e
 
 // token verifies a plain token, over a SHA-256, which is shown to have existed at some time.
 func (c *check) token(der []byte, imprint [sha256.Size]byte, shown proof) (ProvedTime, error) {
-	unverified, err := timestamp.Parse(der)
+	unverified, err := c.memory.Parse(der)
 	if err != nil {
 		return ProvedTime{}, err
 	}
@@ -106,7 +106,7 @@ func (c *check) clockOf(a *Authority, shown proof) (clock Clock, believed bool) 
 
 // attributed holds a token against each authority of the trust file, until one is found that made it and is believed.
 func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (ProvedTime, *timestamp.Token, error) {
-	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, UnsafeAllowMock: c.options.UnsafeAllowMock}
+	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.memory, UnsafeAllowMock: c.options.UnsafeAllowMock}
 	if len(c.trust.Authorities) == 0 {
 		// Even without trust, a token that stamps something else is refuted.
 		_, err := l.Token.VerifyImprint(l.Imprint, options)

@@ -108,7 +108,6 @@ func (c *check) before(r *evidence.Record, at proof) {
 	case !at.earliest.Time.Before(moment):
 		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at.earliest.Time), utc(moment))
 	}
-	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(moment))
 }
 
 // noteTimes says whose clock the proof of time rests on.

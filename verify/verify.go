@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -9,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"jurat/aep"
 	"jurat/dsse"
 	"jurat/evidence"
+	"jurat/timestamp"
 )
 
 // Options is what a reader brings to a verification.
@@ -26,6 +25,10 @@ type Options struct {
 	Consistency *evidence.Consistency // between that checkpoint and the file's; nil: none
 	Entries     io.ReaderAt           // all entries that Checkpoint covers (without one: the file's own); nil: none
 
+	// Each is called with every record of a file as it was opened, in the order of the file and by one goroutine at a time,
+	// for who wants to see more of it than the report says. It may be called although the file turns out not to open.
+	Each func(*evidence.Record)
+
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
 	UnsafeAllowMock bool
 
@@ -35,66 +38,16 @@ type Options struct {
 // ErrNotOurs says that a file is of no kind that is checked here, nor a damaged one.
 var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
 
-// File checks a record file or a bundle file, also in an envelope, a checkpoint or an evidence package. A file that is
-// recognisably one of them but cannot be opened gets a report in which its content is refuted; the error is for files that
-// are something else.
-func File(file []byte, o Options) (*Report, error) {
-	switch {
-	case aep.Is(file):
-		return packageFile(file, o), nil
-	case dsse.Is(file):
-		return envelope(file, o)
-	case isCheckpoint(file):
-		return Checkpoint(string(file), o), nil
-	}
-	if !isOurs(file) {
-		return nil, ErrNotOurs
-	}
-	if evidence.IsBundle(file) {
-		b, err := evidence.ParseBundle(file)
-		if err != nil {
-			return damagedBundle(file, err), nil
-		}
-		return Bundle(b, o), nil
-	}
-	r, err := evidence.Open(file)
-	if err == nil {
-		return Record(r, o), nil
-	}
-	return damaged(OneRecord, "", err), nil
-}
-
-// isOurs recognises a record or bundle file, also a damaged one: it has what only those have together.
-func isOurs(file []byte) bool {
-	marks := 0
-	for _, mark := range []string{`"schema":"` + evidence.Schema + `"`, `"format":"` + evidence.BundleFormat + `"`, `"signatures":[`, `"timestamps":[`, `"records":[`} {
-		if bytes.Contains(file, []byte(mark)) {
-			marks++
-		}
-	}
-	return marks >= 2
-}
-
-func damagedBundle(file []byte, err error) *Report {
-	kind := ManyRecords
-	if bytes.Contains(file, []byte(evidence.Submission)) || bytes.Contains(file, []byte(evidence.TrialClosing)) {
-		kind = Trial
-	}
-	var in *evidence.RecordError
-	if errors.As(err, &in) {
-		return damaged(kind, in.RecordID, fmt.Errorf("at place %d of the bundle: %w", in.Index+1, in.Err))
-	}
-	return damaged(kind, "", err)
-}
-
 // Record checks one record.
 func Record(r *evidence.Record, o Options) *Report {
-	c := newCheck(o, OneRecord, []*evidence.Record{r})
+	c := newCheck(o, OneRecord)
 	var log evidence.LogProof
 	if r.Log != nil {
 		log = *r.Log
 	}
-	c.records(log.Checkpoint, log.CheckpointTimestamps)
+	c.begin(log.Checkpoint, log.CheckpointTimestamps)
+	c.take(c.examine(r))
+	c.end()
 	c.configuration()
 	if r.Payload.ActionType.InTrial() {
 		c.kind = Trial
@@ -108,17 +61,36 @@ func Record(r *evidence.Record, o Options) *Report {
 // Bundle checks records that were cut from one log, the chains and reviews among them, and the trial that they are, if
 // they are one.
 func Bundle(b *evidence.Bundle, o Options) *Report {
-	kind := ManyRecords
-	if slices.ContainsFunc(b.Records, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() }) {
-		kind = Trial
+	c := newCheck(o, ManyRecords)
+	c.begin(b.Checkpoint, b.CheckpointTimestamps)
+	i := -1
+	next := func() (*evidence.Record, error) {
+		if i++; i == len(b.Records) {
+			return nil, io.EOF
+		}
+		return b.Records[i], nil
 	}
-	c := newCheck(o, kind, b.Records)
-	c.records(b.Checkpoint, b.CheckpointTimestamps)
+	take := func(e examined) error {
+		c.take(e)
+		return nil
+	}
+	if err := inOrder(next, io.EOF, c.examine, take); err != nil {
+		panic(err) // neither of them has one
+	}
+	return c.bundle()
+}
+
+// bundle asks what the records, each examined, say together.
+func (c *check) bundle() *Report {
+	if slices.ContainsFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() }) {
+		c.kind = Trial
+	}
+	c.end()
 	c.configuration()
 	c.links()
 	c.reviews()
 	c.chain()
-	if kind == Trial {
+	if c.kind == Trial {
 		c.trial()
 	}
 	c.noteLog()
@@ -130,7 +102,10 @@ type check struct {
 	options  Options
 	trust    *Trust // never nil; empty when the reader gave none
 	kind     Kind
-	all      []*evidence.Record
+	memory   *timestamp.Memory
+	all      []*evidence.Record // slim
+	said     map[*evidence.Record]spoken
+	names    map[string]string // that were read, each once
 	graph    *graph
 	byDigest map[evidence.Digest]*evidence.Record // the graph's
 
@@ -142,6 +117,7 @@ type check struct {
 	checkpoint stampedCheckpoint
 
 	findings []Finding
+	placed   []Finding // what is found of the order while records are examined one by one
 	times    []TimeOf
 	crls     []*crl
 	unasked  bool                 // whether a time is by an authority whose revocation was not asked
@@ -149,13 +125,13 @@ type check struct {
 	notes    map[Guarantee]string // what to say of a guarantee that is proved
 }
 
-func newCheck(o Options, kind Kind, records []*evidence.Record) *check {
-	c := &check{options: o, trust: o.Trust, kind: kind, all: records, graph: newGraph(records),
-		notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
+func newCheck(o Options, kind Kind) *check {
+	c := &check{options: o, trust: o.Trust, kind: kind, memory: timestamp.NewMemory(), said: map[*evidence.Record]spoken{},
+		names: map[string]string{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
 	for _, list := range o.CRLs {
 		c.crls = append(c.crls, newCRL(list))
 	}
-	c.byDigest = c.graph.byDigest
+	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	if c.trust == nil {
 		c.trust = new(Trust)
 	}

@@ -63,35 +63,57 @@ func (f *withholdFlag) disclose(i *installation.Installation, records ...*eviden
 	return disclosed, nil
 }
 
-// apart says which texts are not part of what was signed, and which of them the file does not have. Whether those that it
-// has are right, the report says under content.
-func (p *page) apart(indent string, records []*evidence.Record) {
-	var disclosed, withheld []string
-	for _, r := range records {
-		for _, pointer := range r.Payload.SealedApart {
-			name := pointer
-			if len(records) > 1 {
-				name += " of record " + r.Payload.RecordID
-			}
-			if slices.ContainsFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer }) {
-				disclosed = append(disclosed, name)
-			} else {
-				withheld = append(withheld, name)
-			}
+// apartTexts are the texts of a file's records that are not part of what was signed.
+type apartTexts struct{ disclosed, withheld fewTexts }
+
+// fewTexts are the first of many, by record and pointer, as there may be more than fit into the memory.
+type fewTexts struct {
+	first [][2]string
+	count int
+}
+
+func (f *fewTexts) add(record, pointer string) {
+	if f.count++; f.count <= mostTexts {
+		f.first = append(f.first, [2]string{record, pointer})
+	}
+}
+
+const mostTexts = 12
+
+// see takes in one record.
+func (a *apartTexts) see(r *evidence.Record) {
+	for _, pointer := range r.Payload.SealedApart {
+		if slices.ContainsFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer }) {
+			a.disclosed.add(r.Payload.RecordID, pointer)
+		} else {
+			a.withheld.add(r.Payload.RecordID, pointer)
 		}
 	}
-	p.few(indent, "Sealed apart and disclosed in the file: ", disclosed)
-	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", withheld)
+}
+
+// apart says which texts are not part of what was signed, and which of them the file does not have. Whether those that it
+// has are right, the report says under content.
+func (p *page) apart(indent string, a *apartTexts, ofMany bool) {
+	p.few(indent, "Sealed apart and disclosed in the file: ", a.disclosed, ofMany)
+	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", a.withheld, ofMany)
 }
 
 // few prints the first of a list, and how many more there are.
-func (p *page) few(indent, what string, names []string) {
-	const most = 12
-	switch {
-	case len(names) > most:
-		p.text(indent, fmt.Sprintf("%s%s, and %d more.", what, strings.Join(names[:most], ", "), len(names)-most))
-	case len(names) > 0:
-		p.text(indent, what+strings.Join(names, ", ")+".")
+func (p *page) few(indent, what string, f fewTexts, ofMany bool) {
+	var names []string
+	for _, text := range f.first {
+		name := text[1]
+		if ofMany {
+			name += " of record " + text[0]
+		}
+		names = append(names, name)
+	}
+	more := ""
+	if f.count > len(f.first) {
+		more = fmt.Sprintf(", and %d more", f.count-len(f.first))
+	}
+	if f.count > 0 {
+		p.text(indent, what+strings.Join(names, ", ")+more+".")
 	}
 }
 

@@ -66,7 +66,11 @@ func (c *explainCmd) Run(io stdio) error {
 		p.text("", paragraph)
 		p.line("")
 	}
-	p.apart("", records)
+	apart := new(apartTexts)
+	for _, r := range records {
+		apart.see(r)
+	}
+	p.apart("", apart, len(records) > 1)
 	p.timeline(records, r)
 	return p.err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +52,7 @@ the file:
 }
 
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
-func (c *verifyCmd) Run(io stdio) error {
+func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	o, err := c.options()
 	if err != nil {
 		return err
@@ -67,7 +69,10 @@ func (c *verifyCmd) Run(io stdio) error {
 	}
 	worst := exitCode(0)
 	for _, file := range c.Files {
-		code, err := c.one(io, file, o)
+		code, err := c.one(ctx, io, file, o)
+		if ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
+		}
 		if err != nil {
 			code = exitCode(report(io, err))
 		}
@@ -89,16 +94,19 @@ func severity(code exitCode) int {
 	return map[exitCode]int{0: 0, exitUndecided: 1, exitCannot: 2, exitBad: 3}[code]
 }
 
-func (c *verifyCmd) one(io stdio, file string, o verify.Options) (exitCode, error) {
-	doc, err := os.ReadFile(file)
+func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (exitCode, error) {
+	file, err := os.Open(name)
 	if err != nil {
 		return 0, err
 	}
-	r, err := verify.File(doc, o)
+	defer file.Close()
+	apart := new(apartTexts)
+	o.Each = apart.see
+	r, err := verify.Read(watch(ctx, io, file), o)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", file, err)
+		return 0, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := c.print(io, file, doc, r); err != nil {
+	if err := c.print(io, name, r, apart); err != nil {
 		return 0, err
 	}
 	switch r.Outcome {
@@ -110,7 +118,7 @@ func (c *verifyCmd) one(io stdio, file string, o verify.Options) (exitCode, erro
 	return exitUndecided, nil
 }
 
-func (c *verifyCmd) print(io stdio, file string, doc []byte, r *verify.Report) error {
+func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {
 	if c.JSON {
 		doc, err := r.Marshal()
 		if err != nil {
@@ -128,8 +136,8 @@ func (c *verifyCmd) print(io stdio, file string, doc []byte, r *verify.Report) e
 		p.finding("  ", f, alike(r, f))
 		p.others(r, f)
 	}
-	if records, err := openRecords(doc); err == nil { // otherwise the report has said so
-		p.apart("  ", records)
+	if r.Records > 0 { // otherwise it did not open
+		p.apart("  ", apart, r.Records > 1)
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))

@@ -1,0 +1,87 @@
+package timestamp
+
+import (
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// TestMemory: what is remembered answers no other question than the one that was asked.
+func TestMemory(t *testing.T) {
+	key, root := testKey("tsa"), testRoot(t)
+	certificate := must[*x509.Certificate](t)(NewCertificate(CertificateConfig{
+		Key: key, Serial: big.NewInt(3), NotBefore: testNotBefore, NotAfter: testTime.Add(time.Hour)}, root, testKey("root")))
+	authority := must[*Authority](t)(NewAuthority(AuthorityConfig{Key: key, Certificate: certificate, Now: func() time.Time { return testTime }}))
+	issue := func() []byte { return must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: true})) }
+	early := issue()
+
+	m := NewMemory()
+	verify := func(token []byte, o Options) error {
+		o.Memory = m
+		u, err := m.Parse(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := u.Verify(testImprint, o)
+		o.Memory = nil
+		plain := must[*Unverified](t)(Parse(token))
+		want, wantErr := plain.Verify(testImprint, o)
+		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+			t.Fatalf("with a memory %v, without %v", err, wantErr)
+		}
+		if err == nil && !slices.EqualFunc(got.Chain, want.Chain, (*x509.Certificate).Equal) {
+			t.Fatal("another path with a memory")
+		}
+		return err
+	}
+	trusted := Options{Roots: []*x509.Certificate{root}}
+	for range 2 {
+		if err := verify(early, trusted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.paths) != 1 || len(m.certificates) != 1 {
+		t.Errorf("%d paths, %d certificates", len(m.paths), len(m.certificates))
+	}
+	if err := verify(early, Options{}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("without roots: %v", err)
+	}
+	// The same token, renewed while the certificate was valid, and after that.
+	renewed := Options{Roots: []*x509.Certificate{root}, Until: testTime.Add(time.Minute)}
+	if err := verify(early, renewed); err != nil {
+		t.Errorf("renewed in time: %v", err)
+	}
+	renewed.Until = testTime.Add(2 * time.Hour)
+	if err := verify(early, renewed); !errors.Is(err, ErrExpired) {
+		t.Errorf("renewed too late: %v", err)
+	}
+	// The same certificate, when it had expired.
+	f := draftBy(certificate, key)
+	f.genTime = tlv(asn1.GeneralizedTime, []byte(formatGenTime(testTime.Add(2*time.Hour))))
+	late := f.build(t)
+	if err := verify(late, trusted); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("after it had expired: %v", err)
+	}
+	if err := verify(early, trusted); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemoryIsBounded: whoever puts new certificates into each token fills no memory.
+func TestMemoryIsBounded(t *testing.T) {
+	m := NewMemory()
+	for i := range 2 * memorable {
+		path, err := m.path([32]byte{byte(i), byte(i >> 8), 1}, func() ([]*x509.Certificate, error) { return []*x509.Certificate{{}}, nil })
+		if err != nil || len(path) != 1 {
+			t.Fatal(path, err)
+		}
+	}
+	if len(m.paths) > memorable {
+		t.Errorf("%d paths", len(m.paths))
+	}
+}

@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// An examined record was looked at alone, with its whole payload. What the rules over several records need of it is kept, and
+// is small: a bundle can be larger than the memory.
+type examined struct {
+	whole  *evidence.Record // as it was opened
+	record *evidence.Record // slim
+	said   spoken
+	found  []Finding
+	placed []Finding // under order, which is told after everything else that was found
+	times  []TimeOf
+
+	unasked bool            // as in check
+	vouched map[string]bool // as in check
+}
+
+// examine asks the questions that a record has to answer alone. It changes nothing of the check, so that many records can be
+// examined at once.
+func (c *check) examine(r *evidence.Record) examined {
+	alone := &check{options: c.options, trust: c.trust, log: c.log, checkpoint: c.checkpoint, memory: c.memory, crls: c.crls, vouched: map[string]bool{}}
+	at := alone.time(r)
+	alone.before(r, at)
+	for i := range r.Payload.Signers {
+		alone.signature(r, i, at)
+	}
+	if err := r.CheckDisclosures(); err != nil {
+		alone.refute(Content, "disclosure", r, "%v", err)
+	}
+	e := examined{whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
+		unasked: alone.unasked, vouched: alone.vouched}
+	alone.findings = nil
+	alone.place(r)
+	e.placed = alone.findings
+	return e
+}
+
+// take keeps what was found of the next record.
+func (c *check) take(e examined) {
+	if c.options.Each != nil {
+		c.options.Each(e.whole)
+	}
+	c.intern(e.record)
+	c.all = append(c.all, e.record)
+	c.said[e.record] = e.said
+	c.findings = append(c.findings, e.found...)
+	c.placed = append(c.placed, e.placed...)
+	c.times = append(c.times, e.times...)
+	c.unasked = c.unasked || e.unasked
+	maps.Copy(c.vouched, e.vouched)
+}
+
+// slim is what other records' rules may ask of a record: who, when, which, what it follows. Texts are left behind, and a trial's
+// acts keep theirs, as the trial is conducted again from them.
+func slim(r *evidence.Record) *evidence.Record {
+	s := &evidence.Record{Payload: r.Payload, Digest: r.Digest}
+	if r.Log != nil {
+		s.Log = &evidence.LogProof{LogCounts: r.Log.LogCounts, Checkpoint: r.Log.Checkpoint, Index: r.Log.Index}
+	}
+	p := &s.Payload
+	p.Schema = evidence.Schema
+	if p.ActionType.InTrial() {
+		return s
+	}
+	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil
+	for _, value := range []*jsontext.Value{&p.Parameters, &p.ModifiedResponse} {
+		if len(*value) > 0 {
+			*value = there
+		}
+	}
+	return s
+}
+
+// there stands for a value of which only that it is there is asked.
+var there = jsontext.Value("null")
+
+// intern keeps each name once, however many records have it.
+func (c *check) intern(r *evidence.Record) {
+	p := &r.Payload
+	for _, name := range []*string{&p.AgentID, &p.ReviewerID, &p.ChainID, &p.PreviousAgent, &p.NextAgent, &p.Model, &p.ModelVersion,
+		(*string)(&p.ActionType)} {
+		if known, ok := c.names[*name]; ok {
+			*name = known
+		} else {
+			c.names[*name] = *name
+		}
+	}
+}
+
+// begin opens the checkpoint, which stands before the records, and asks what its time stamps prove.
+func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
+	c.openStamped(checkpoint, stamps)
+	if c.log = c.checkpoint.tree; c.log != nil {
+		return
+	}
+	status := NotProved
+	if errors.Is(c.checkpoint.err, errForged) {
+		status = Refuted
+	}
+	c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: c.checkpoint.err.Error()}}
+}
+
+// end sums up what the records say alone, and puts them together.
+func (c *check) end() {
+	c.notes[Content] = "every signature is valid over the canonical payload"
+	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
+	c.notes[NonRepudiation] = "the actors keep their keys themselves"
+	if len(c.all) == 0 {
+		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Order} {
+			c.doubt(g, "empty", nil, "there is no record in the file")
+		}
+	}
+	c.noteVouched()
+	c.noteTimes()
+	c.findings = append(c.findings, c.placed...)
+	c.noteOrder()
+	c.graph = newGraph(c.all)
+	c.byDigest = c.graph.byDigest
+	c.knownLog()
+}

@@ -1,0 +1,61 @@
+package verify
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestInOrder: results come in the order of the things, few are held at a time, and every end ends all of it.
+func TestInOrder(t *testing.T) {
+	bad := errors.New("bad")
+	const n = 200
+	for _, tt := range []struct {
+		name           string
+		nextAt, takeAt int // where an error is
+		want           error
+		taken          int
+	}{
+		{"to the end", -1, -1, nil, n},
+		{"next fails", 50, -1, bad, 50},
+		{"next fails at once", 0, -1, bad, 0},
+		{"take fails", -1, 50, bad, 50},
+		{"take fails first", 120, 50, bad, 50},
+	} {
+		var held, most atomic.Int64
+		given, taken := 0, 0
+		err := inOrder(func() (int, error) {
+			if given == n {
+				return 0, io.EOF
+			}
+			if given == tt.nextAt {
+				return 0, bad
+			}
+			given++
+			most.Store(max(most.Load(), held.Add(1)))
+			return given - 1, nil
+		}, io.EOF, func(i int) int {
+			time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
+			return i * i
+		}, func(square int) error {
+			if taken == tt.takeAt {
+				return bad
+			}
+			held.Add(-1)
+			if square != taken*taken {
+				t.Fatalf("%s: %d is taken as number %d", tt.name, square, taken)
+			}
+			taken++
+			return nil
+		})
+		if !errors.Is(err, tt.want) || taken != tt.taken {
+			t.Errorf("%s: %v, %d taken", tt.name, err, taken)
+		}
+		if most.Load() >= n/2 {
+			t.Errorf("%s: %d were held at once", tt.name, most.Load())
+		}
+	}
+}

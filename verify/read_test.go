@@ -1,0 +1,142 @@
+package verify_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// reportOf verifies the same bytes in every way that there is: whole, in small pieces, on one core and on several, and, if it
+// opens, as the bundle that it is. All ways must say the same.
+func reportOf(t *testing.T, file []byte, o verify.Options) *verify.Report {
+	t.Helper()
+	want, wantErr := verify.File(file, o)
+	for name, from := range map[string]io.Reader{"in pieces": iotest.HalfReader(bytes.NewReader(file)), "with an end": iotest.DataErrReader(bytes.NewReader(file))} {
+		got, err := verify.Read(from, o)
+		if !errors.Is(err, wantErr) || !cmp.Equal(got, want) {
+			t.Fatalf("%s: %v, %s", name, err, cmp.Diff(want, got))
+		}
+	}
+	before := runtime.GOMAXPROCS(1)
+	got, err := verify.File(file, o)
+	runtime.GOMAXPROCS(before)
+	if !errors.Is(err, wantErr) || !cmp.Equal(got, want) {
+		t.Fatalf("on one core: %v, %s", err, cmp.Diff(want, got))
+	}
+	b, err := evidence.ParseBundle(file)
+	opens := wantErr == nil && !slices.ContainsFunc(want.Details, func(f verify.Finding) bool { return f.Rule == "form" }) && want.Of(verify.Content).Rule != "form"
+	if beginsAsBundle := bytes.HasPrefix(file, []byte(`{"checkpoint":`)) || bytes.HasPrefix(file, []byte(`{"format":"jur`)); beginsAsBundle && (err == nil) != opens {
+		t.Fatalf("it parses: %v; it is reported as %+v, %v", err, want, wantErr)
+	}
+	if err == nil {
+		if diff := cmp.Diff(want, verify.Bundle(b, o), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("as a bundle: %s", diff)
+		}
+	}
+	return want
+}
+
+// TestAllWaysAgree verifies genuine, forged and damaged files in every way.
+func TestAllWaysAgree(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.FinalJudge)
+	p := output("a")
+	p.Response = jsontext.Value(`"\"quoted\\\" and } ] {"`)
+	stray := h.Seal(t, p, "/prompt")
+	trial, err := h.Bundle(t, done.Records...).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, err := h.Bundle(t, append(slices.Clone(done.Records), stray)...).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := h.Options(t)
+	for _, file := range [][]byte{trial, many, []byte(`{"format":"jurat/bundle/v1","records":[]}` + "\n"), []byte(`{"format":"jurat/bundle/v1","records":[]}`), nil, []byte("{")} {
+		if len(file) > 1000 {
+			if r := reportOf(t, file, o); r.Records == 0 {
+				t.Fatalf("%+v", r)
+			}
+			for i := 7; i < len(file); i += len(file)/30 + 1 {
+				for _, change := range []byte{1, '"' ^ file[i], '}' ^ file[i], ',' ^ file[i]} {
+					mutant := bytes.Clone(file)
+					mutant[i] ^= change
+					reportOf(t, mutant, o)
+				}
+				reportOf(t, file[:i], o)
+				reportOf(t, slices.Concat(file[:i], []byte(" "), file[i:]), o)
+			}
+		}
+		reportOf(t, file, o)
+	}
+}
+
+// TestReadFails: a file that cannot be read to its end is none that was verified, and none that is refuted.
+func TestReadFails(t *testing.T) {
+	h := jurattest.New(t)
+	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("the disk is on fire")
+	for _, at := range []int{0, 1, 100, len(file) / 2, len(file) - 1, len(file)} {
+		r, err := verify.Read(io.MultiReader(bytes.NewReader(file[:at]), iotest.ErrReader(broken)), h.Options(t))
+		if !errors.Is(err, broken) || r != nil {
+			t.Errorf("after %d bytes: %v, %+v", at, err, r)
+		}
+	}
+}
+
+// TestEachRecord: who asks sees every record whole, in the order of the file.
+func TestEachRecord(t *testing.T) {
+	h := jurattest.New(t)
+	b := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...)
+	file, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []*evidence.Record
+	o := h.Options(t)
+	o.Each = func(r *evidence.Record) { seen = append(seen, r) }
+	check(t, file, o)
+	if len(seen) != len(b.Records) {
+		t.Fatalf("%d of %d records", len(seen), len(b.Records))
+	}
+	for i, r := range seen {
+		if r.Digest != b.Records[i].Digest || !bytes.Equal(r.Canonical(), b.Records[i].Canonical()) || len(r.Timestamps) == 0 {
+			t.Errorf("record %d: %+v", i, r)
+		}
+	}
+}
+
+// TestSlimness: what verification keeps of a bundle does not grow with its texts.
+func TestSlimness(t *testing.T) {
+	heap := func(size int) uint64 {
+		h := jurattest.New(t)
+		var records []*evidence.Record
+		for range 200 {
+			p := output("a")
+			p.Response = jsontext.Value(`"` + string(bytes.Repeat([]byte("x"), size)) + `"`)
+			records = append(records, h.Seal(t, p))
+		}
+		b := h.Bundle(t, records...)
+		return verify.KeptOf(b, h.Options(t))
+	}
+	small, large := heap(1<<10), heap(64<<10)
+	if most := small + 200*512; large > most { // a text has 64 KiB
+		t.Errorf("of 200 records with texts of 1 KiB %d bytes are kept, with texts of 64 KiB %d", small, large)
+	}
+}
