@@ -77,12 +77,41 @@ type Sealing struct {
 // Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: the
 // imprint to stamp is Record.Imprint.
 func (d *Draft) Seal(s Sealing) (*Record, error) {
+	infos := make([]SignerInfo, len(s.Signers))
+	for i, signer := range s.Signers {
+		infos[i] = signer.Info()
+	}
+	r, err := d.complete(infos, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sign(s.Signers); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Prepare completes the draft for signers that sign elsewhere, in this order, and returns the canonical payload that they
+// have to sign. Of s it takes no signers, and seals nothing apart: what would open it could not be returned.
+func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
+	if len(s.Signers) > 0 || len(s.Apart) > 0 {
+		return nil, errors.New("preparing payload: signers that sign here, or members to seal apart")
+	}
+	r, err := d.complete(signers, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.canonical, nil
+}
+
+// complete makes the record that only lacks its signatures.
+func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 	m := maps.Clone(d.members)
 	disclosures, err := d.sealApart(m, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(m, d, s); err != nil {
+	if err := fill(m, d, signers, s); err != nil {
 		return nil, err
 	}
 	// What is signed is read once more, by the rules that a verifier will read it by.
@@ -97,11 +126,7 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 	if err := checkSize(canonical); err != nil {
 		return nil, err
 	}
-	r := &Record{Payload: *payload, Digest: DigestOf(canonical), Disclosures: disclosures, canonical: canonical}
-	if err := r.sign(s.Signers); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return &Record{Payload: *payload, Digest: DigestOf(canonical), Disclosures: disclosures, canonical: canonical}, nil
 }
 
 func randomOr(r io.Reader) io.Reader {
@@ -112,13 +137,9 @@ func randomOr(r io.Reader) io.Reader {
 }
 
 // fill adds the members that the sealer is responsible for. One that the actor gave is kept, and must be right.
-func fill(m members, d *Draft, s Sealing) error {
-	if len(s.Signers) == 0 {
+func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
+	if len(infos) == 0 {
 		return errors.New("sealing: no signer")
-	}
-	infos := make([]SignerInfo, len(s.Signers))
-	for i, signer := range s.Signers {
-		infos[i] = signer.Info()
 	}
 	if d.Signers != nil && !slices.Equal(d.Signers, infos) {
 		return &FieldError{Field: "signers", Reason: "names other keys than those that sign here; leave it out"}

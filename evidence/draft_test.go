@@ -1,6 +1,10 @@
 package evidence
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"testing"
@@ -114,4 +118,65 @@ func TestTooManySigners(t *testing.T) {
 	m["signers"] = marshal(infos)
 	_, err = ParsePayload(m.canonical())
 	wantField(t, err, "signers")
+}
+
+// TestPrepare: what is prepared for a signer that signs elsewhere is what would be sealed here.
+func TestPrepare(t *testing.T) {
+	signer := testSigner(t, Ed25519)
+	draft, err := ParseDraft([]byte(testPayload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := Sealing{RecordID: testID}
+	prepared, err := draft.Prepare([]SignerInfo{signer.Info()}, how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	how.Signers = []Signer{signer}
+	r, err := draft.Seal(how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(prepared) != string(r.Canonical()) {
+		t.Errorf("prepared %s, sealed %s", prepared, r.Canonical())
+	}
+	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, how); err == nil {
+		t.Error("prepared for who signs here")
+	}
+	if _, err := draft.Prepare(nil, Sealing{RecordID: how.RecordID}); err == nil {
+		t.Error("prepared for nobody")
+	}
+	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID, Apart: []string{"/prompt"}}); err == nil {
+		t.Error("sealed apart what nobody can open")
+	}
+}
+
+// TestNormalSignature: of ECDSA's two forms one, and of others what was given.
+func TestNormalSignature(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256(nil)
+	for range 16 {
+		given, err := ecdsa.SignASN1(rand.Reader, private, digest[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		normal, err := NormalSignature(ES256, given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := strictECDSA(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
+			t.Errorf("%x became %x: %v", given, normal, err)
+		}
+	}
+	if _, err := NormalSignature(ES256, []byte{1}); err == nil {
+		t.Error("no DER")
+	}
+	for _, algorithm := range []Algorithm{RS256, Ed25519, MLDSA65} {
+		if got, err := NormalSignature(algorithm, []byte{1}); err != nil || len(got) != 1 {
+			t.Errorf("%s: %x, %v", algorithm, got, err)
+		}
+	}
 }

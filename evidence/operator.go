@@ -55,19 +55,26 @@ const (
 	KeyRevoked    KeyChange = "revoked"    // others may sign with it
 )
 
+// Who can sign with a key, as a KeyEventBody and a trust file say it.
+const (
+	CustodyOwner    = "owner"    // the actor alone
+	CustodyOperator = "operator" // whoever runs the installation
+)
+
 // KeyEventBody is the response of a key_event.
 type KeyEventBody struct {
-	Algorithm Algorithm `json:"alg"`
-	By        string    `json:"by"`
-	Custody   string    `json:"custody"`
-	Event     KeyChange `json:"event"`
-	From      string    `json:"from"` // RFC 3339
-	KeyID     KeyID     `json:"key_id"`
-	Name      string    `json:"name"`
-	PublicKey []byte    `json:"public_key,omitempty"` // DER SubjectPublicKeyInfo; of a new key
-	Reason    string    `json:"reason"`
-	Replaces  KeyID     `json:"replaces,omitzero"` // of a rotation
-	Role      Role      `json:"role"`
+	Algorithm    Algorithm `json:"alg"`
+	By           string    `json:"by"`
+	Certificates [][]byte  `json:"certificates,omitempty"` // DER: the key's, then those above it; of a new key
+	Custody      string    `json:"custody"`
+	Event        KeyChange `json:"event"`
+	From         string    `json:"from"` // RFC 3339
+	KeyID        KeyID     `json:"key_id"`
+	Name         string    `json:"name"`
+	PublicKey    []byte    `json:"public_key,omitempty"` // DER SubjectPublicKeyInfo; of a new key
+	Reason       string    `json:"reason"`
+	Replaces     KeyID     `json:"replaces,omitzero"` // of a rotation
+	Role         Role      `json:"role"`
 }
 
 // ErasureBody is the response of an erasure.

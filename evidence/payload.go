@@ -100,6 +100,9 @@ func (p *Payload) Time() time.Time {
 // maxTime is the length of a time in nanoseconds, which is as fine as times are compared.
 const maxTime = len("2026-01-31T16:15:00.123456789Z")
 
+// ParseTime reads a time as payloads carry it: RFC 3339 in UTC, written with Z.
+func ParseTime(text string) (time.Time, error) { return parseTime(text) }
+
 // parseTime reads an RFC 3339 time in UTC, written with Z.
 func parseTime(text string) (time.Time, error) {
 	if !strings.HasSuffix(text, "Z") {

@@ -136,14 +136,23 @@ func strictECDSA(signature []byte) error {
 	return nil
 }
 
+// NormalSignature returns the one form of a signature that records have. It differs from what was given only for ECDSA:
+// programs that know nothing of this format make (r, n-s) as often as (r, s), and each follows from the other.
+func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
+	if algorithm != ES256 {
+		return signature, nil
+	}
+	return lowS(signature)
+}
+
 // lowS returns the one of the two equivalent signatures whose S is at most half the group order.
 func lowS(signature []byte) ([]byte, error) {
 	r, s, err := parseECDSA(signature)
 	if err != nil {
 		return nil, err
 	}
-	if s.Cmp(halfOrder) > 0 {
-		s.Sub(elliptic.P256().Params().N, s)
+	if n := elliptic.P256().Params().N; s.Cmp(halfOrder) > 0 && s.Cmp(n) < 0 { // beyond it is no signature
+		s.Sub(n, s)
 	}
 	return marshalECDSA(r, s)
 }
