@@ -27,6 +27,10 @@
 //	dsse        an envelope for other tools, DSSE around an in-toto statement about records
 //	verify      a trust file and records in, a report out
 //
+// Public, for those who hold their keys themselves:
+//
+//	client      completes and signs a payload where the key is, and checks what came back
+//
 // For tests:
 //
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
@@ -35,6 +39,7 @@
 // Internal:
 //
 //	atomicfile    files that are there whole or not at all
+//	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
 //	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it, in files of mode 0600
 //	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are

@@ -28,6 +28,7 @@ type app struct {
 
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
+	Sign    signCmd    `cmd:"" help:"Sign a payload with a key that you hold yourself, to have it sealed elsewhere."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or into a DSSE envelope."`

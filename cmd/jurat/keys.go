@@ -4,18 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
 )
 
 type keysCmd struct {
-	List keysListCmd `cmd:"" default:"withargs" help:"List every key of this installation."`
-	New  keysNewCmd  `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
+	List     keysListCmd     `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
+	New      keysNewCmd      `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
+	Register keysRegisterCmd `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
+	Rotate   keysRotateCmd   `cmd:"" help:"Put a new key in the place of an actor's present one."`
+	Retire   keysRetireCmd   `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
+	Revoke   keysRevokeCmd   `cmd:"" help:"End a key that others may have signed with."`
+	History  keysHistoryCmd  `cmd:"" help:"Print what the log says was done to keys, by whom and why."`
 }
 
 type keysListCmd struct {
@@ -29,41 +38,64 @@ type keyLine struct {
 	Algorithm evidence.Algorithm `json:"alg"`
 	KeyID     evidence.KeyID     `json:"key_id"`
 	Created   string             `json:"created"`
+	Custody   string             `json:"custody"`
+	State     string             `json:"state"`
 }
 
-func lineOf(k *keyring.Key) keyLine {
-	return keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID, Created: k.Created.Format("2006-01-02T15:04:05Z")}
+const keyTime = "2006-01-02T15:04:05Z"
+
+// keyLines lists the keys that the log speaks of, and those in files of which it says nothing.
+func keyLines(history *keyhistory.History, files []*keyring.Key, now time.Time) []keyLine {
+	lines := []keyLine{}
+	for _, k := range history.Keys() {
+		lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
+			Created: k.From.UTC().Format(keyTime), Custody: k.Custody, State: k.State(now)})
+	}
+	for _, k := range files {
+		if history.Key(k.KeyID) == nil {
+			lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
+				Created: k.Created.UTC().Format(keyTime), Custody: evidence.CustodyOperator, State: "active"})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b keyLine) int {
+		if order := strings.Compare(string(a.Role)+"\x00"+a.Name, string(b.Role)+"\x00"+b.Name); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Created, b.Created)
+	})
+	return lines
 }
 
 // Run lists keys.
 func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		keys, err := i.Keys.Keys()
+		history, err := i.Ledger.Keys(ctx)
 		if err != nil {
 			return err
 		}
-		lines := []keyLine{}
-		for _, k := range keys {
-			lines = append(lines, lineOf(k))
+		files, err := i.Keys.Keys()
+		if err != nil {
+			return err
 		}
-		return printKeys(io, c.JSON, lines)
+		lines := keyLines(history, files, time.Now())
+		if c.JSON {
+			return io.printJSON(lines)
+		}
+		p := newPage(io.out)
+		for _, k := range lines {
+			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, inert(k.Name))
+		}
+		return p.err
 	})
 }
 
-func printKeys(io stdio, asJSON bool, lines []keyLine) error {
-	if asJSON {
-		doc, err := json.Marshal(lines, jsontext.Multiline(true), jsontext.WithIndent("  "))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(io.out, "%s\n", doc)
+func (io stdio) printJSON(what any) error {
+	doc, err := json.Marshal(what, jsontext.Multiline(true), jsontext.WithIndent("  "))
+	if err != nil {
 		return err
 	}
-	p := newPage(io.out)
-	for _, k := range lines {
-		p.line("%-10s %-9s %s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, inert(k.Name))
-	}
-	return p.err
+	_, err = fmt.Fprintf(io.out, "%s\n", doc)
+	return err
 }
 
 type keysNewCmd struct {
@@ -77,12 +109,57 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
 		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
 		if errors.Is(err, keyring.ErrExists) {
-			return hint(err, "'jurat keys list' shows it")
+			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
 		}
 		if err != nil {
-			return err
+			return keyHint(err)
 		}
 		_, err = fmt.Fprintln(io.out, key.KeyID)
 		return err
+	})
+}
+
+type keysHistoryCmd struct {
+	JSON bool `name:"json" help:"Print the events as JSON."`
+}
+
+// eventLine is a key event as it is printed.
+type eventLine struct {
+	Record    string                `json:"record_id"`
+	Timestamp string                `json:"timestamp"`
+	Event     evidence.KeyEventBody `json:"event"`
+}
+
+// Help is shown by 'jurat keys history --help'.
+func (*keysHistoryCmd) Help() string {
+	return `Every event is a sealed record of the operator's in the chain operator-keys. As one file that anybody can verify:
+
+    jurat log case operator-keys > keys.jurat`
+}
+
+// Run prints the chain.
+func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		events, err := i.KeyEvents(ctx)
+		if err != nil {
+			return err
+		}
+		lines := []eventLine{}
+		for _, e := range events {
+			lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
+		}
+		if c.JSON {
+			return io.printJSON(lines)
+		}
+		p := newPage(io.out)
+		for _, l := range lines {
+			e := l.Event
+			p.line("%s  %s %s %s %s %s", l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, inert(e.Name))
+			if !e.Replaces.IsZero() {
+				p.line("    in the place of %s", e.Replaces)
+			}
+			p.text("    ", inert(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason)))
+		}
+		return p.err
 	})
 }

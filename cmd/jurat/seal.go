@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"jurat/evidence"
@@ -9,7 +10,8 @@ import (
 )
 
 type sealCmd struct {
-	File string `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
+	File       string   `arg:"" optional:"" default:"-" help:"A payload in JSON, or a record that its owner has signed; - is standard input."`
+	Signatures []string `name:"signature" placeholder:"FILE" help:"The owner's signature over FILE, which is canonical. Repeat it for a second one."`
 	keyFlags
 	stampFlags
 	Apart []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
@@ -37,7 +39,14 @@ An authority that does not answer holds up nothing for long: the record is seale
 which 'jurat log stamp' asks for again.
 
 A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
-so that the review is bound to what the record says.`
+so that the review is bound to what the record says.
+
+Where an actor holds its key itself ('jurat keys register'), nobody signs for it here. What it has signed is taken in
+instead, if the key is registered as that actor's and the signature is right: a record as 'jurat sign --key' prints it, or
+the canonical payload of 'jurat sign --prepare' with the signature beside it.
+
+    jurat seal signed.json > record.json
+    jurat seal payload.json --signature sig.bin > record.json`
 }
 
 // Run seals one payload.
@@ -45,6 +54,12 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	doc, err := readInput(io.in, c.File)
 	if err != nil {
 		return err
+	}
+	if len(c.Signatures) > 0 || isSigned(doc) {
+		if len(c.Apart) > 0 {
+			return errors.New("--apart: what its owner has signed stays as it is; the owner seals apart before signing")
+		}
+		return c.accept(ctx, a, io, doc)
 	}
 	draft, err := evidence.ParseDraft(doc)
 	if err != nil {
@@ -65,25 +80,38 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
 		if err != nil {
-			return err
+			return keyHint(err)
 		}
-		draft, bound, err := i.Ledger.Bind(ctx, draft)
+		draft, err := bind(ctx, io, i, draft)
 		if err != nil {
-			return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
-		}
-		if !bound {
-			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
-				draft.ActionType, draft.OriginalResponseID)
+			return err
 		}
 		sealed, err := i.Ledger.Seal(ctx, draft, signers, apart)
 		if err != nil {
-			return err
+			return keyHint(err)
 		}
-		catchUp(ctx, io, i)
-		proved, err := i.Ledger.ProveOne(ctx, sealed)
-		if err != nil {
-			return err
-		}
-		return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", sealed.Payload.RecordID, sealed.Payload.RecordID)
+		return printSealed(ctx, io, i, sealed)
 	})
+}
+
+// bind makes a review name what it is about by digest, and says so where it cannot.
+func bind(ctx context.Context, io stdio, i *installation.Installation, draft *evidence.Draft) (*evidence.Draft, error) {
+	draft, bound, err := i.Ledger.Bind(ctx, draft)
+	if err != nil {
+		return nil, hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
+	}
+	if !bound {
+		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
+			draft.ActionType, draft.OriginalResponseID)
+	}
+	return draft, nil
+}
+
+func printSealed(ctx context.Context, io stdio, i *installation.Installation, sealed *evidence.Record) error {
+	catchUp(ctx, io, i)
+	proved, err := i.Ledger.ProveOne(ctx, sealed)
+	if err != nil {
+		return err
+	}
+	return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", sealed.Payload.RecordID, sealed.Payload.RecordID)
 }

@@ -61,3 +61,11 @@ func syncFolder(folder string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// Rename gives a file another name in the same folder, durably.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}

@@ -6,7 +6,7 @@ import (
 	"jurat/evidence"
 )
 
-// After has a test told of each step of an erasure when it is done.
+// After has a test told of each step of an erasure or of a change to keys when it is done.
 func (i *Installation) After(told func(step string)) {
 	i.after, i.vault.After = told, told
 }

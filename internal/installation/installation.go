@@ -53,7 +53,7 @@ type Installation struct {
 	log       logKey
 	vault     *vault.Vault
 	now       func() time.Time
-	after     func(step string) // told of each step of an erasure when it is done; tests crash there
+	after     func(step string) // told of each step of an erasure or of a change to keys when it is done; tests crash there
 }
 
 const (
@@ -167,6 +167,10 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		parts := []string{i.path(databaseFile), i.path(logKeyFile), i.path(checkpointFile)}
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", strings.Join(parts, ", "), err), config.Store.Close())
 	}
+	// What a crash has left undone after the log was told of it is done now.
+	if err := i.Keys.Tidy(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
+	}
 	if err := i.finishErasures(ctx); err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
@@ -180,7 +184,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	i = &Installation{Dir: c.Dir, vault: vault.New(c.Dir), now: clock(c), after: func(string) {}}
 	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
 		return nil, config, err
 	}
 	if i.authority, err = openAuthority(filepath.Join(c.Dir, clockFolder), clock(c)); err != nil {
@@ -235,7 +239,8 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, config.Store.Close()) }()
-	trust, err := i.Trust()
+	keys, damaged := readHistory(ctx, config.Store)
+	trust, err := i.trust(keys)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -243,10 +248,11 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	check := checkRecord(trust)
+	check := checkRecord(forever(trust))
 	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		return errors.Join(apart.record(r), check(r, waits))
 	}})
+	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
@@ -307,48 +313,4 @@ func (i *Installation) Close() error { return i.Ledger.Close() }
 // CaseFile is where the case file of a trial goes unless the caller says otherwise.
 func (i *Installation) CaseFile(trialID string) string {
 	return filepath.Join(i.Dir, casesFolder, trialID+".jurat")
-}
-
-// Trust returns the trust file of this installation: every key, the authority and the log, all in the operator's hands.
-func (i *Installation) Trust() (*verify.Trust, error) {
-	keys, err := i.Keys.Keys()
-	if err != nil {
-		return nil, err
-	}
-	t := &verify.Trust{Format: verify.TrustFormat, Keys: trustedKeys(keys), Logs: []string{i.log.public},
-		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...)}
-	doc, err := t.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return verify.ParseTrust(doc) // what is given out is what would be accepted
-}
-
-// settling is how long after an actor got its second key records are still accepted that only the first has signed: those
-// that were under way, and those that another clock has stamped.
-const settling = time.Minute
-
-// trustedKeys says whose keys they are, and which sign only together. The second key of an actor never signs alone.
-func trustedKeys(keys []*keyring.Key) []verify.Key {
-	type actor struct {
-		role evidence.Role
-		name string
-	}
-	first := map[actor]int{} // the place of an actor's first key, which is listed before its second
-	var trusted []verify.Key
-	for i, k := range keys {
-		trusted = append(trusted, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID,
-			PublicKey: k.PublicKey, Custody: verify.ByOperator, NotBefore: k.Created})
-		at, second := first[actor{k.Role, k.Name}]
-		if !second {
-			first[actor{k.Role, k.Name}] = i
-			continue
-		}
-		trusted[i].With = []evidence.KeyID{keys[at].KeyID}
-		trusted[at].With = []evidence.KeyID{k.KeyID}
-		if keys[at].With != k.KeyID {
-			trusted[at].WithFrom = k.Created.Add(settling)
-		}
-	}
-	return trusted
 }

@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, child(dir, os.Getenv(childTask)))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(rotatorFolder); dir != "" {
+		fmt.Fprintln(os.Stderr, rotateAndDie(dir))
+		os.Exit(1)
+	}
 	if dir := os.Getenv(sealerFolder); dir != "" {
 		fmt.Fprintln(os.Stderr, sealOn(dir))
 		os.Exit(1)
@@ -107,11 +111,4 @@ func TestKilled(t *testing.T) {
 		}
 		wantDisclosed(t, i, r, "/prompt")
 	}
-}
-
-func must(s string, err error) string {
-	if err != nil {
-		panic(err)
-	}
-	return s
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
 	"jurat/verify"
 )
@@ -30,7 +31,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := trustedKeys(keys)
+	trusted := trustedKeys(keys, keyhistory.New())
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))
 	}
@@ -45,7 +46,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 		key, with string
 		from      time.Time
 	}{
-		{"later Ed25519", "later ML-DSA-65", at.Add(settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
+		{"later Ed25519", "later ML-DSA-65", at.Add(keyhistory.Settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
 		{"first ES256", "first ML-DSA-65", time.Time{}}, {"first ML-DSA-65", "first ES256", time.Time{}},
 	} {
 		k := of[tt.key]

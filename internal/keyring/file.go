@@ -24,6 +24,7 @@ import (
 const (
 	extension = ".key"
 	secondKey = ".second"     // before the extension: no name of an actor puts a point there
+	nextKey   = ".next-"      // before the algorithm, of a key that is to take the place of another
 	pemType   = "PRIVATE KEY" // RFC 5958
 )
 
@@ -51,6 +52,18 @@ func (r *Ring) file(at place) string {
 	}
 	return filepath.Join(r.config.Dir, string(at.role), base+extension)
 }
+
+// nextFile names the file of a key until the log says that it takes the place of another.
+func (r *Ring) nextFile(at place, algorithm evidence.Algorithm) string {
+	return strings.TrimSuffix(r.file(at), extension) + nextKey + string(algorithm) + extension
+}
+
+// rotatedFile names the file of a key that took the place of another.
+func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
+	return strings.TrimSuffix(r.file(at), extension) + "." + hex.EncodeToString(id[:8]) + extension
+}
+
+func isNext(file string) bool { return strings.Contains(filepath.Base(file), nextKey) }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
 func writeKey(file string, head header, private crypto.Signer) error {

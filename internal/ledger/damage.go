@@ -33,6 +33,7 @@ const (
 	DamageWaiting      DamageKind = "waiting_for_nothing"
 	DamageSettled      DamageKind = "stamped_and_waiting"
 	DamageLateStamp    DamageKind = "late_stamp_missing"
+	DamageKeyEvents    DamageKind = "key_events"
 	DamageStore        DamageKind = "store"
 
 	DamageApartLost    DamageKind = "apart_lost"
@@ -70,6 +71,7 @@ var meanings = map[DamageKind]string{
 	DamageWaiting:      "a time stamp is awaited for a record that is not there",
 	DamageSettled:      "a time stamp is still awaited that an act says was added",
 	DamageLateStamp:    "a time stamp that an act says was added is not there",
+	DamageKeyEvents:    "what the log says of keys contradicts itself, or cannot be read",
 	DamageStore:        "the database complains",
 
 	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",

@@ -41,6 +41,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/internal/keyhistory"
 )
 
 var (
@@ -134,6 +135,8 @@ type Ledger struct {
 	refuse error // why this ledger takes no records at all; nil: it does
 
 	known atomic.Pointer[Head] // the latest head that the log is known to have had: it must contain this for ever
+
+	keys atomic.Pointer[keyhistory.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
 	writing lock  // while it is held, nobody else in this process appends
 	tree    *tree // guarded by writing: the tree after the last append; nil: to be read from the store

@@ -77,8 +77,12 @@ func (l *Ledger) prove(ctx context.Context, choose chooser, records []*evidence.
 	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, CheckpointTimestamps: under.stamps}, nil
 }
 
-// place copies records and puts the copies into log order.
+// place copies records and puts the copies into log order, with the certificates that are registered for their signers.
 func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
+	keys, err := l.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
 	placed := make([]*evidence.Record, len(records))
 	for i, record := range records {
 		row, err := l.row(ctx, record)
@@ -88,6 +92,7 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 		placed[i] = new(*record)
 		placed[i].Timestamps = row.Timestamps // there may be more by now
 		placed[i].Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
+		placed[i].Certificates = keys.Certificates(&record.Payload)
 	}
 	slices.SortFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
 	same := func(a, b *evidence.Record) bool { return a.Log.Index == b.Log.Index }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/keyhistory"
 )
 
 // settleTime is how long a ledger looks for a record of which the store did not say whether it is stored.
@@ -115,25 +116,50 @@ func reasons(missing []Missing) error {
 }
 
 // append gives a sealed record the next place in the log, together with what also adds to its batch, in one
-// transaction.
+// transaction, if its signers may sign.
 func (l *Ledger) append(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
+	return l.appendAfter(ctx, nil, []*evidence.Record{record}, also)
+}
+
+// appendAfter appends records if a chain ends where the caller has seen its end; errMoved says that it does not any more.
+func (l *Ledger) appendAfter(ctx context.Context, end *chainEnd, records []*evidence.Record, also func(*Batch)) error {
 	if err := l.writing.acquire(ctx); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
 	defer l.writing.release()
+	for {
+		keys, err := l.knownKeys(ctx)
+		if err != nil {
+			return err
+		}
+		err = l.appendBy(ctx, keys, end, records, also)
+		if !errors.Is(err, errKeysMoved) {
+			return err
+		}
+		l.keys.Store(nil) // another process has changed keys: look again
+	}
+}
 
+func (l *Ledger) appendBy(ctx context.Context, keys *keyhistory.History, end *chainEnd, records []*evidence.Record, also func(*Batch)) error {
 	var next *tree
 	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
 		tree, err := l.follow(head, log)
 		if err != nil {
 			return Batch{}, err
 		}
-		row := rowOf(record, head.Size)
-		if err := count(&row, log); err != nil {
+		if err := l.admit(log, keys, end, records); err != nil {
 			return Batch{}, err
 		}
-		batch := Batch{Rows: []Row{row}}
-		next, batch.Hashes, err = tree.grow([]tlog.Hash{leafOf(record, row.Counts)})
+		var batch Batch
+		leaves := make([]tlog.Hash, len(records))
+		for i, record := range records {
+			row := rowOf(record, head.Size+int64(i))
+			if err := count(&row, batch.Rows, log); err != nil {
+				return Batch{}, err
+			}
+			batch.Rows, leaves[i] = append(batch.Rows, row), leafOf(record, row.Counts)
+		}
+		next, batch.Hashes, err = tree.grow(leaves)
 		if err != nil {
 			return Batch{}, err
 		}
@@ -141,9 +167,12 @@ func (l *Ledger) append(ctx context.Context, record *evidence.Record, also func(
 		also(&batch)
 		return batch, nil
 	})
+	if errors.Is(err, errKeysMoved) || errors.Is(err, errMoved) {
+		return err // nothing was stored
+	}
 	if err != nil {
 		l.tree = nil // whatever it is now, the store says
-		return l.whatBecameOf(ctx, record, fmt.Errorf("appending: %w", err))
+		return l.whatBecameOf(ctx, records[0], fmt.Errorf("appending: %w", err))
 	}
 	l.tree = next
 	l.learn(next.head)
@@ -165,7 +194,8 @@ func (l *Ledger) follow(head Head, hashes tlog.HashReader) (*tree, error) {
 // whatBecameOf finds out what became of a record whose append failed: a store can fail after it has stored. The record
 // answers for all that its batch was to store, as that is stored together or not at all.
 func (l *Ledger) whatBecameOf(ctx context.Context, record *evidence.Record, cause error) error {
-	for _, certain := range []error{ErrDuplicate, ErrConflict, ErrBehind, ErrForked, ErrClosed} {
+	for _, certain := range []error{ErrDuplicate, ErrConflict, ErrBehind, ErrForked, ErrClosed, keyhistory.ErrEnded, keyhistory.ErrForeign,
+		keyhistory.ErrIncomplete, keyhistory.ErrEvent} {
 		if errors.Is(cause, certain) {
 			return cause
 		}
@@ -202,8 +232,8 @@ func submitted(p *evidence.Payload) evidence.Digest {
 	return p.Case
 }
 
-// count says of a new row which one it is of its chain and of its case.
-func count(row *Row, log Committed) error {
+// count says of a new row which one it is of its chain and of its case, after those in the log and those before it here.
+func count(row *Row, before []Row, log Committed) error {
 	if row.ChainID != "" {
 		n, err := log.ChainCount(row.ChainID)
 		if err != nil {
@@ -217,6 +247,14 @@ func count(row *Row, log Committed) error {
 			return fmt.Errorf("counting case %v: %w", row.Case, err)
 		}
 		row.Counts.CaseSeq = n + 1
+	}
+	for _, other := range before {
+		if row.ChainID != "" && other.ChainID == row.ChainID {
+			row.Counts.ChainSeq++
+		}
+		if !row.Case.IsZero() && other.Case == row.Case {
+			row.Counts.CaseSeq++
+		}
 	}
 	return nil
 }

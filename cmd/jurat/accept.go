@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"jurat/client"
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/keyhistory"
+	"jurat/internal/keyring"
+	"jurat/internal/ledger"
+)
+
+// isSigned tells a record from a payload: a record file begins with one of these, and a payload has no such member.
+func isSigned(doc []byte) bool {
+	return bytes.HasPrefix(doc, []byte(`{"digest":`)) || bytes.HasPrefix(doc, []byte(`{"certificates":`))
+}
+
+// accept takes in what its owner has signed.
+func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
+	signed, err := c.signed(doc)
+	if err != nil {
+		return hint(fmt.Errorf("refusing record: %w", err), "'jurat sign' makes what is taken in here; nothing was recorded")
+	}
+	if role := signed.Payload.Role(); !keyhistory.MayOwn(role) {
+		return fmt.Errorf("refusing record: field action_type: %s is an act of a %s, whose key is the operator's", signed.Payload.ActionType, role)
+	}
+	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
+		if err := bound(ctx, io, i, signed); err != nil {
+			return err
+		}
+		sealed, err := i.Ledger.Accept(ctx, signed)
+		var duplicate *ledger.DuplicateError
+		if errors.As(err, &duplicate) {
+			return hint(err, "'jurat log prove %s' prints the one in the log; what is new needs a record_id of its own", duplicate.RecordID)
+		}
+		if err != nil {
+			return keyHint(err)
+		}
+		return printSealed(ctx, io, i, sealed)
+	})
+}
+
+// signed reads a record file, or puts together a payload and signatures from files of their own.
+func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
+	if len(c.Signatures) == 0 {
+		return evidence.Open(doc)
+	}
+	var signatures [][]byte
+	for _, file := range c.Signatures {
+		signature, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		signatures = append(signatures, signature)
+	}
+	return client.Assemble(doc, signatures...)
+}
+
+// bound says where a review that is signed already names nothing by digest, which nobody but its owner can change, and
+// refuses it where it names something else than it says.
+func bound(ctx context.Context, io stdio, i *installation.Installation, r *evidence.Record) error {
+	draft, err := evidence.NewDraft(r.Payload)
+	if err != nil {
+		return err
+	}
+	as, err := bind(ctx, io, i, draft)
+	if err == nil && len(as.Saw) > len(r.Payload.Saw) {
+		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s\n",
+			r.Payload.ActionType, r.Payload.OriginalResponseID, as.Saw[0])
+	}
+	return err
+}
+
+// keyHint says what can be done where a key stands in the way.
+func keyHint(err error) error {
+	const prepared = "sign it with 'jurat sign --key FILE' where the key is, and seal what that prints"
+	switch {
+	case errors.Is(err, keyring.ErrOwner):
+		return hint(err, prepared)
+	case errors.Is(err, keyring.ErrNoKey):
+		return hint(err, "'jurat keys rotate ROLE NAME' makes another; 'jurat keys list' shows what became of the old one")
+	case errors.Is(err, keyhistory.ErrEnded), errors.Is(err, keyhistory.ErrIncomplete), errors.Is(err, keyhistory.ErrForeign):
+		return hint(err, "'jurat keys list' shows whose keys sign, and which together; nothing was recorded")
+	case errors.Is(err, keyring.ErrLost):
+		return hint(err, "restore it from a backup of the data folder, or make another with 'jurat keys rotate ROLE NAME'")
+	}
+	return err
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"jurat/client"
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/keyhistory"
+	"jurat/internal/keyring"
+)
+
+// whyFlags are what everybody has to say who does something to a key.
+type whyFlags struct {
+	Reason string `required:"" help:"Why. It goes into the log."`
+	By     string `help:"Who decided it. It goes into the log. Default: the name of the account."`
+}
+
+func (f *whyFlags) why() (installation.Why, error) {
+	if f.By != "" {
+		return installation.Why{Reason: f.Reason, By: f.By}, nil
+	}
+	account, err := user.Current()
+	if err != nil {
+		return installation.Why{}, hint(fmt.Errorf("finding out who you are: %w", err), "--by NAME says it")
+	}
+	return installation.Why{Reason: f.Reason, By: account.Username}, nil
+}
+
+// publicFlags name an owner's keys.
+type publicFlags struct {
+	Public      []string `placeholder:"FILE" help:"The public key in PEM. Repeat it for an ML-DSA-65 key that signs with it."`
+	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. Handed out with records; nobody believes them for that."`
+}
+
+// read reads the keys, and gives each the certificates that begin with its own.
+func (f *publicFlags) read() ([]installation.OwnerKey, error) {
+	var keys []installation.OwnerKey
+	for _, file := range f.Public {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		public, err := client.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		der, err := evidence.MarshalPublicKey(public)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		keys = append(keys, installation.OwnerKey{Public: der})
+	}
+	certificates, err := readCertificates(f.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return keys, installation.AddCertificates(keys, certificates)
+}
+
+func readCertificates(files []string) ([][]byte, error) {
+	var list [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		found := len(list)
+		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+			if block.Type != "CERTIFICATE" {
+				return nil, fmt.Errorf("%s: want certificates in PEM, found %q", file, block.Type)
+			}
+			list = append(list, block.Bytes)
+		}
+		if len(list) == found {
+			return nil, fmt.Errorf("%s: want certificates in PEM, found none", file)
+		}
+	}
+	return list, nil
+}
+
+type keysRegisterCmd struct {
+	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
+	Name string        `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	publicFlags
+	NotAfter *time.Time `help:"The key signs nothing from this time on (RFC 3339)."`
+	whyFlags
+}
+
+// Help is shown by 'jurat keys register --help'.
+func (*keysRegisterCmd) Help() string {
+	return `From then on nobody signs for this actor here: what it has signed itself is taken in by 'jurat seal', and non-repudiation is
+proved by this installation's trust file. The private key never comes here.
+
+    openssl ecparam -genkey -name prime256v1 -noout | openssl pkcs8 -topk8 -nocrypt -out private.pem
+    openssl pkey -in private.pem -pubout -out public.pem
+    jurat keys register agent logistics-agent-v1 --public public.pem --reason "the owner's own key"
+
+An actor whose key is made and held here gets its owner's with 'jurat keys rotate --public'. Registering a key again gives it
+other certificates.`
+}
+
+// Run registers a key.
+func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if len(c.Public) == 0 {
+		return errors.New("want --public FILE")
+	}
+	keys, err := c.read()
+	if err != nil {
+		return err
+	}
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	notAfter := time.Time{}
+	if c.NotAfter != nil {
+		notAfter = *c.NotAfter
+	}
+	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+		if err := i.RegisterKeys(ctx, c.Role, c.Name, keys, notAfter, why); err != nil {
+			return changeHint(err)
+		}
+		return printIDs(io, keys)
+	})
+}
+
+func printIDs(io stdio, keys []installation.OwnerKey) error {
+	for _, k := range keys {
+		if _, err := fmt.Fprintln(io.out, evidence.DigestOf(k.Public)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type keysRotateCmd struct {
+	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk or operator." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Name string             `arg:"" help:"The actor's name."`
+	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before." default:"" enum:",ES256,RS256,Ed25519"`
+	publicFlags
+	whyFlags
+}
+
+// Help is shown by 'jurat keys rotate --help'.
+func (*keysRotateCmd) Help() string {
+	return `Makes a new key, which signs from now on, and destroys the private half of the old one: it is not needed to verify what it
+signed, and could serve nobody but a thief. Two keys that sign only together are replaced together.
+
+With --public the new key is one that the actor holds itself, whoever held the old one. There is no way back.
+
+What the old key signed stands; give those who verify a new trust file.`
+}
+
+// Run rotates the keys of an actor.
+func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && c.Alg != "" {
+		return errors.New("--certificate goes with --public, and --alg does not")
+	}
+	keys, err := c.read()
+	if err != nil {
+		return err
+	}
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if len(keys) > 0 {
+			err = i.RotateOwned(ctx, c.Role, c.Name, keys, why)
+		} else {
+			err = i.Rotate(ctx, c.Role, c.Name, c.Alg, why)
+		}
+		if err != nil {
+			return changeHint(err)
+		}
+		history, err := i.Ledger.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		for _, k := range history.Active(c.Role, c.Name, time.Now()) {
+			if _, err := fmt.Fprintln(io.out, k.KeyID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type keysRetireCmd struct {
+	Key evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
+	whyFlags
+}
+
+// Help is shown by 'jurat keys retire --help'.
+func (*keysRetireCmd) Help() string {
+	return `For a key that is out of use and was never in other hands. Where two keys sign only together, both end. The actor signs again
+when 'jurat keys rotate' or 'jurat keys register' has given it another key.`
+}
+
+// Run retires a key.
+func (c *keysRetireCmd) Run(ctx context.Context, a *app) error {
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Retire(ctx, c.Key, why)) })
+}
+
+type keysRevokeCmd struct {
+	Key  evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
+	From *time.Time     `help:"When others may first have had it (RFC 3339). Default: now."`
+	whyFlags
+}
+
+// Help is shown by 'jurat keys revoke --help'.
+func (*keysRevokeCmd) Help() string {
+	return `For a key that is, or may be, in other hands. What it signed before that stands where an authority's time shows that it was
+before; nothing that it signs is taken in any more. Where two keys sign only together, both end.`
+}
+
+// Run revokes a key.
+func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	from := time.Time{}
+	if c.From != nil {
+		from = *c.From
+	}
+	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Revoke(ctx, c.Key, from, why)) })
+}
+
+// changeHint says what can be done where something stands in the way of a change to a key.
+func changeHint(err error) error {
+	switch {
+	case errors.Is(err, installation.ErrHeld):
+		return hint(err, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place")
+	case errors.Is(err, installation.ErrPair):
+		return hint(err, "give both keys in one 'jurat keys rotate', with --public FILE twice")
+	case errors.Is(err, keyring.ErrOwner):
+		return hint(err, "--public FILE names the owner's next key")
+	case errors.Is(err, installation.ErrNoSuchKey):
+		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' and 'jurat keys register' give an actor its first")
+	case errors.Is(err, keyhistory.ErrEvent):
+		return hint(err, "'jurat keys history' shows what was done to it; nothing was changed")
+	}
+	return err
+}

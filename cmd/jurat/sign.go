@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"jurat/client"
+)
+
+type signCmd struct {
+	File    string   `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
+	Key     []string `placeholder:"FILE" help:"Your private key: PKCS #8 in PEM. A second one makes the second signature."`
+	Prepare bool     `help:"Only print the bytes that are to be signed, for the keys that --public names."`
+	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
+}
+
+// Help is shown by 'jurat sign --help'.
+func (*signCmd) Help() string {
+	return `For those who hold their keys themselves. It needs no installation and no network, and records nothing.
+
+Completes a payload (record_id, schema, signers), signs it with your key, and prints a record that has no time stamp yet.
+Hand it to whoever runs the installation, who must have registered the key ('jurat keys register'):
+
+    jurat sign --key private.pem payload.json > signed.json
+    jurat seal signed.json > record.json
+
+By hand, with the key wherever openssl finds it: --prepare prints exactly the bytes that are signed, without a line feed.
+
+    jurat sign --prepare --public public.pem draft.json > payload.json
+    openssl dgst -sha256 -sign private.pem -out sig.bin payload.json               # RSA, P-256
+    openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin  # Ed25519
+    jurat seal payload.json --signature sig.bin > record.json`
+}
+
+// Run signs, or prepares to.
+func (c *signCmd) Run(io stdio) error {
+	switch {
+	case c.Prepare && (len(c.Public) == 0 || len(c.Key) > 0):
+		return errors.New("--prepare takes the public keys with --public FILE, and no --key")
+	case !c.Prepare && (len(c.Key) == 0 || len(c.Public) > 0):
+		return hint(errors.New("want --key FILE"), "or --prepare --public FILE, to sign with something else")
+	}
+	doc, err := readInput(io.in, c.File)
+	if err != nil {
+		return err
+	}
+	if c.Prepare {
+		return c.prepare(io, doc)
+	}
+	signers, err := readKeys(c.Key, client.ParseKey)
+	if err != nil {
+		return err
+	}
+	signed, err := client.Sign(doc, signers...)
+	if err != nil {
+		return hint(err, "'docs/format.md' lists the fields")
+	}
+	return io.print(signed)
+}
+
+func (c *signCmd) prepare(io stdio, doc []byte) error {
+	keys, err := readKeys(c.Public, client.ParsePublicKey)
+	if err != nil {
+		return err
+	}
+	canonical, err := client.Prepare(doc, keys...)
+	if err != nil {
+		return hint(err, "'docs/format.md' lists the fields")
+	}
+	_, err = io.out.Write(canonical)
+	return err
+}
+
+func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
+	var keys []K
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		key, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}

@@ -1,0 +1,195 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+	"jurat/internal/keyring"
+)
+
+// RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
+// nobody here signs for it.
+func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name string, keys []OwnerKey, why Why) error {
+	events, err := owned(role, name, keys)
+	if err != nil {
+		return fmt.Errorf("rotating key: %w", err)
+	}
+	_, err = i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+		before, old, err := i.present(h, role, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(events) < len(old) && old[0].Custody == evidence.CustodyOwner {
+			return nil, ErrPair
+		}
+		return i.rotate(before, old, events)
+	})
+	if err != nil {
+		return fmt.Errorf("rotating key: %w", err)
+	}
+	return nil
+}
+
+// Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
+// old private halves. algorithm is that of the first key; "": as before.
+func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
+	_, err := i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+		before, old, err := i.present(h, role, name)
+		if err != nil {
+			return nil, err
+		}
+		var events []evidence.KeyEventBody
+		for _, k := range old {
+			if k.Custody == evidence.CustodyOwner {
+				return nil, keyring.ErrOwner
+			}
+			next := k.Algorithm
+			if algorithm != "" && !next.PostQuantum() {
+				next = algorithm
+			}
+			key, err := i.Keys.Next(role, name, next)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, evidence.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
+				Custody: evidence.CustodyOperator, PublicKey: key.PublicKey})
+		}
+		return i.rotate(before, old, events)
+	})
+	if err != nil {
+		return fmt.Errorf("rotating key: %w", err)
+	}
+	return nil
+}
+
+// present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
+// second before the first. before is what the log must be told first: of those among them of which it knows nothing.
+func (i *Installation) present(h *keyhistory.History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
+	keys := h.Active(role, name, i.now())
+	if len(keys) == 0 {
+		keys = h.Latest(role, name)
+	}
+	for _, k := range keys {
+		old = append(old, bodyOf(k))
+	}
+	if before, err = i.unrecorded(role, name); err != nil {
+		return nil, nil, err
+	}
+	if old = append(old, before...); len(old) == 0 {
+		return nil, nil, fmt.Errorf("%w: %s %q has none", ErrNoSuchKey, role, name)
+	}
+	slices.SortStableFunc(old, func(a, b evidence.KeyEventBody) int {
+		return map[bool]int{true: 0, false: 1}[a.Algorithm.PostQuantum()] - map[bool]int{true: 0, false: 1}[b.Algorithm.PostQuantum()]
+	})
+	return before, old, nil
+}
+
+// unrecorded makes the events that tell the log of the keys that an actor got when it first signed.
+func (i *Installation) unrecorded(role evidence.Role, name string) ([]evidence.KeyEventBody, error) {
+	keys, err := i.Keys.Unrecorded(role, name)
+	var events []evidence.KeyEventBody
+	for _, k := range keys {
+		events = append(events, evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
+			Event: evidence.KeyRegistered, From: written(k.Created), Custody: evidence.CustodyOperator, PublicKey: k.PublicKey})
+	}
+	return events, err
+}
+
+// rotate makes the events that put each new key in the place of the old one of its kind.
+func (i *Installation) rotate(before, old, events []evidence.KeyEventBody) ([]evidence.KeyEventBody, error) {
+	from, list := i.since(old...), slices.Clone(before)
+	for _, e := range events {
+		n := slices.IndexFunc(old, func(k evidence.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
+		if n < 0 {
+			return nil, fmt.Errorf("%w: %s %q has none that one of %s can replace; register it afterwards", ErrNoSuchKey, e.Role, e.Name, e.Algorithm)
+		}
+		e.Event, e.From, e.Replaces = evidence.KeyRotated, written(from), old[n].KeyID
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// Retire ends a key: it signs no more. What it signed stands.
+func (i *Installation) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
+	return i.endKey(ctx, id, evidence.KeyRetired, time.Time{}, why)
+}
+
+// Revoke ends a key that others may have signed with, from a time on: zero: now.
+func (i *Installation) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
+	return i.endKey(ctx, id, evidence.KeyRevoked, from, why)
+}
+
+func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evidence.KeyChange, from time.Time, why Why) error {
+	_, err := i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+		role, name, err := i.whose(h, id)
+		if err != nil {
+			return nil, err
+		}
+		before, known, err := i.present(h, role, name)
+		if err != nil {
+			return nil, err
+		}
+		if k := h.Key(id); k != nil {
+			known = []evidence.KeyEventBody{bodyOf(k)}
+		}
+		n := slices.IndexFunc(known, func(e evidence.KeyEventBody) bool { return e.KeyID == id })
+		if n < 0 {
+			return nil, fmt.Errorf("%w: %s", ErrNoSuchKey, id)
+		}
+		body := known[n]
+		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(i.now())) {
+			return nil, errors.New("it signs the operator's acts, this one too: rotate it first")
+		}
+		end := i.since(body)
+		if !from.IsZero() {
+			end = from
+		}
+		body.Event, body.From, body.PublicKey = event, written(end), nil
+		return append(before, body), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", map[evidence.KeyChange]string{evidence.KeyRetired: "retiring key", evidence.KeyRevoked: "revoking key"}[event], err)
+	}
+	return nil
+}
+
+// whose says which actor a key belongs to.
+func (i *Installation) whose(h *keyhistory.History, id evidence.KeyID) (evidence.Role, string, error) {
+	if k := h.Key(id); k != nil {
+		return k.Role, k.Name, nil
+	}
+	files, err := i.Keys.Keys()
+	if err != nil {
+		return "", "", err
+	}
+	for _, k := range files {
+		if k.KeyID == id {
+			return k.Role, k.Name, nil
+		}
+	}
+	return "", "", fmt.Errorf("%w: %s", ErrNoSuchKey, id)
+}
+
+// bodyOf is what an event says of a key that the log knows.
+func bodyOf(k *keyhistory.Key) evidence.KeyEventBody {
+	return evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
+}
+
+// since is the present second, or the latest of the times at which these keys became their actor's, if the clock was set
+// back since: a key cannot end before it began.
+func (i *Installation) since(keys ...evidence.KeyEventBody) time.Time {
+	at := i.now().UTC().Truncate(time.Second)
+	for _, k := range keys {
+		if from, err := evidence.ParseTime(k.From); err == nil && from.After(at) {
+			at = from
+		}
+	}
+	return at
+}
+
+func written(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,488 @@
+package installation_test
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/client"
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/keyhistory"
+	"jurat/internal/keyring"
+	"jurat/verify"
+)
+
+var because = installation.Why{Reason: "because", By: "somebody"}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// ownKey makes a key that the installation does not have: a first one, or a second one.
+func ownKey(t *testing.T, second bool) (evidence.Signer, installation.OwnerKey) {
+	t.Helper()
+	var private crypto.Signer
+	if second {
+		var seed [32]byte
+		rand.Read(seed[:])
+		private = evidence.NewMLDSA65(&seed)
+	} else {
+		private = must(generate())
+	}
+	return must(evidence.NewSigner(private, nil)), installation.OwnerKey{Public: must(evidence.MarshalPublicKey(private.Public()))}
+}
+
+func generate() (crypto.Signer, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	return private, err
+}
+
+func fresh(t *testing.T) *installation.Installation {
+	t.Helper()
+	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { i.Close() })
+	return i
+}
+
+const payload = `{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p",
+	"response":"r","parameters":{}}`
+
+// accept has the installation take in what an owner signs.
+func accept(t *testing.T, i *installation.Installation, signers ...evidence.Signer) (*evidence.Record, error) {
+	t.Helper()
+	r, err := i.Ledger.Accept(t.Context(), must(client.Sign([]byte(payload), signers...)))
+	if err != nil {
+		return nil, err
+	}
+	return i.Ledger.ProveOne(t.Context(), r)
+}
+
+func wantStatus(t *testing.T, i *installation.Installation, what string, r *evidence.Record, want map[verify.Guarantee]verify.Status) {
+	t.Helper()
+	report := verify.Record(r, verify.Options{Trust: must(i.Trust())})
+	for g, status := range want {
+		if f := report.Of(g); f.Status != status {
+			t.Errorf("%s: %s is %s, want %s: %s", what, g, f.Status, status, f.Reason)
+		}
+	}
+}
+
+var (
+	allProved = map[verify.Guarantee]verify.Status{verify.Content: verify.Proved, verify.Authentication: verify.Proved,
+		verify.NonRepudiation: verify.Proved, verify.Time: verify.Proved, verify.Order: verify.Proved}
+	byOperator = map[verify.Guarantee]verify.Status{verify.Authentication: verify.Proved, verify.NonRepudiation: verify.NotProved,
+		verify.Time: verify.Proved, verify.Order: verify.Proved}
+)
+
+// TestOwnersKey: the owner signs and nobody else, and that is what a reader is shown.
+func TestOwnersKey(t *testing.T) {
+	i := fresh(t)
+	signer, key := ownKey(t, false)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	r, err := accept(t, i, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, i, "the owner's record", r, allProved)
+	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrOwner) {
+		t.Errorf("signers: %v", err)
+	}
+	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keyring.ErrOwner) {
+		t.Errorf("a second key of the operator's: %v", err)
+	}
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keyring.ErrOwner) {
+		t.Errorf("rotated by the operator: %v", err)
+	}
+	_, next := ownKey(t, false)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("another one registered: %v", err)
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleReviewer, "p", []installation.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("one key of two actors: %v", err)
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleJuror, "j", []installation.OwnerKey{next}, time.Time{}, because); err == nil {
+		t.Error("a juror's key is registered")
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "b", []installation.OwnerKey{next}, time.Time{}, installation.Why{By: "w"}); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("without a reason: %v", err)
+	}
+}
+
+// TestFromOperatorToOwner: registering is no way to have two holders; rotating is the way from one to the other.
+func TestFromOperatorToOwner(t *testing.T) {
+	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
+		t.Run(name, func(t *testing.T) {
+			i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer i.Close()
+			before := must(sealRequest(t, i, "r"))
+			before = must(i.Ledger.ProveOne(t.Context(), before))
+			signer, key := ownKey(t, false)
+			keys := []installation.OwnerKey{key}
+			if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", keys, time.Time{}, because); !errors.Is(err, installation.ErrHeld) {
+				t.Errorf("registered beside the operator's: %v", err)
+			}
+			if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", keys, because); err != nil {
+				t.Fatal(err)
+			}
+			r, err := accept(t, i, signer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, i, "the owner's record", r, allProved)
+			wantStatus(t, i, "the operator's record", before, byOperator)
+			if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrOwner) {
+				t.Errorf("signers: %v", err)
+			}
+			for _, k := range must(i.Keys.Keys()) {
+				if k.Role == evidence.RoleAgent {
+					t.Errorf("the private key is still in %s", k.File)
+				}
+			}
+		})
+	}
+}
+
+// TestRotation: what was signed before and after stands, and the old key signs nothing more.
+func TestRotation(t *testing.T) {
+	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
+		t.Run(name, func(t *testing.T) {
+			c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq}
+			i, _, err := installation.OpenOrCreate(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer i.Close()
+			old := must(i.Keys.Signers(evidence.RoleAgent, "a"))
+			first := must(sealRequest(t, i, "r"))
+			for range 2 {
+				if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, because); err != nil {
+					t.Fatal(err)
+				}
+			}
+			second := must(sealRequest(t, i, "r"))
+			if second.Payload.Signers[0].Algorithm != evidence.Ed25519 || len(second.Payload.Signers) != len(old) {
+				t.Errorf("signed with %v", second.Payload.Signers)
+			}
+			for what, r := range map[string]*evidence.Record{"before": first, "after": second} {
+				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
+			}
+			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old, nil); !errors.Is(err, keyhistory.ErrEnded) {
+				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
+			}
+			trust := must(i.Trust())
+			for _, s := range first.Payload.Signers {
+				if k := trust.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
+					t.Errorf("the trust file says of the old key %+v", k)
+				}
+			}
+			for _, s := range second.Payload.Signers {
+				if k := trust.Key(s.KeyID); !k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
+					t.Errorf("the trust file says of the new key %+v", k)
+				}
+			}
+			damages, _, err := installation.Fsck(t.Context(), c, nil)
+			if err != nil || len(damages) > 0 {
+				t.Errorf("fsck: %v, %v", damages, err)
+			}
+		})
+	}
+}
+
+// TestSecondKeyAfterRotation: a second key that the operator makes for an actor of whom the log speaks makes the same demand
+// as any other, until and after it is rotated.
+func TestSecondKeyAfterRotation(t *testing.T) {
+	i := fresh(t)
+	must(sealRequest(t, i, "r"))
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	alone := must(sealRequest(t, i, "r"))
+	second := must(i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65))
+	both := must(sealRequest(t, i, "r"))
+	demand := func(what string) {
+		t.Helper()
+		trust := must(i.Trust())
+		first := trust.Key(alone.Payload.Signers[0].KeyID)
+		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keyhistory.Settling)) {
+			t.Errorf("%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
+		}
+		if k := trust.Key(second.KeyID); len(k.With) != 1 || k.With[0] != first.KeyID || !k.WithFrom.IsZero() {
+			t.Errorf("%s: the second key signs with %v from %v", what, k.With, k.WithFrom)
+		}
+		for _, r := range []*evidence.Record{alone, both} {
+			wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
+		}
+	}
+	demand("before")
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	demand("after")
+	last := must(sealRequest(t, i, "r"))
+	for _, s := range last.Payload.Signers {
+		if k := must(i.Trust()).Key(s.KeyID); len(k.With) != 1 || !k.WithFrom.IsZero() {
+			t.Errorf("the new key: %+v", k)
+		}
+	}
+}
+
+// TestPairOfAnOwner: two keys are registered and replaced together.
+func TestPairOfAnOwner(t *testing.T) {
+	i := fresh(t)
+	first, firstKey := ownKey(t, false)
+	second, secondKey := ownKey(t, true)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{secondKey}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, installation.ErrPair) {
+		t.Errorf("a first key to a second one that has signed alone: %v", err)
+	}
+	if err := i.Retire(t.Context(), second.Info().KeyID, because); err != nil {
+		t.Fatal(err)
+	}
+	second, secondKey = ownKey(t, true)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{firstKey, secondKey}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	r, err := accept(t, i, first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, i, "both", r, allProved)
+	if _, err := accept(t, i, first); !errors.Is(err, keyhistory.ErrIncomplete) {
+		t.Errorf("the first alone: %v", err)
+	}
+	nextFirst, nextFirstKey := ownKey(t, false)
+	nextSecond, nextSecondKey := ownKey(t, true)
+	if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextFirstKey}, because); !errors.Is(err, installation.ErrPair) {
+		t.Errorf("one of two: %v", err)
+	}
+	if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextFirstKey, nextSecondKey}, because); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept(t, i, first, second); !errors.Is(err, keyhistory.ErrEnded) {
+		t.Errorf("the old ones: %v", err)
+	}
+	again, err := accept(t, i, nextFirst, nextSecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, record := range map[string]*evidence.Record{"old": r, "new": again} {
+		wantStatus(t, i, what, record, allProved)
+	}
+}
+
+// TestEndOfAKey: after its end an actor signs with nothing until it is given another key.
+func TestEndOfAKey(t *testing.T) {
+	i := fresh(t)
+	r := must(sealRequest(t, i, "r"))
+	id := r.Payload.Signers[0].KeyID
+	if err := i.Retire(t.Context(), id, because); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrNoKey) {
+		t.Errorf("signers: %v", err)
+	}
+	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keyring.ErrNoKey) {
+		t.Errorf("a first key again: %v", err)
+	}
+	if err := i.Retire(t.Context(), id, because); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("retired twice: %v", err)
+	}
+	if err := i.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, installation.ErrNoSuchKey) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", because); !errors.Is(err, installation.ErrNoSuchKey) {
+		t.Errorf("an actor without a key: %v", err)
+	}
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	must(sealRequest(t, i, "r"))
+	operator := must(i.Keys.Signers(evidence.RoleOperator, "operator"))[0].Info().KeyID
+	if err := i.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
+		t.Errorf("the operator's own key: %v", err)
+	}
+	if err := i.Rotate(t.Context(), evidence.RoleOperator, "operator", "", because); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
+		t.Errorf("the operator's old key: %v", err)
+	}
+}
+
+// TestKnownEnd: a key that is registered for a time signs until then.
+func TestKnownEnd(t *testing.T) {
+	now := time.Now()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return now }}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	signer, key := ownKey(t, false)
+	end := now.Add(time.Hour).UTC().Truncate(time.Second)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
+		t.Error("a key whose time is over is registered")
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, end, because); err != nil {
+		t.Fatal(err)
+	}
+	if k := must(i.Trust()).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
+		t.Errorf("not after %v, want %v", k.NotAfter, end)
+	}
+	r, err := accept(t, i, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, i, "before", r, allProved)
+	now = end
+	if _, err := accept(t, i, signer); !errors.Is(err, keyhistory.ErrEnded) {
+		t.Errorf("after its end: %v", err)
+	}
+	next, nextKey := ownKey(t, false)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextKey}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept(t, i, next); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCertificates: what is registered with a key goes with the records, and is believed by nobody for that.
+func TestCertificates(t *testing.T) {
+	i := fresh(t)
+	private := must(generate())
+	signer := must(evidence.NewSigner(private, nil))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	other := must(generate())
+	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
+	keys := []installation.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
+	if err := installation.AddCertificates(keys, [][]byte{root, own}); err == nil {
+		t.Error("a root before the key's own certificate")
+	}
+	if err := installation.AddCertificates(keys, [][]byte{own, root}); err != nil {
+		t.Fatal(err)
+	}
+	wrong := []installation.OwnerKey{{Public: keys[0].Public, Certificates: [][]byte{root}}}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
+		t.Error("another key's certificate is registered")
+	}
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", keys, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	r, err := accept(t, i, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Certificates) != 2 || string(r.Certificates[0]) != string(own) {
+		t.Errorf("%d certificates", len(r.Certificates))
+	}
+	wantStatus(t, i, "with certificates", r, allProved)
+	if again := must(evidence.Open(must(r.Marshal()))); len(again.Certificates) != 2 {
+		t.Error("they are not in the file")
+	}
+}
+
+// TestKeyEventsOfAnotherProcess: whoever has a key at hand learns that it was replaced.
+func TestKeyEventsOfAnotherProcess(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	first := must(sealRequest(t, i, "r"))
+	elsewhere := must(installation.Open(t.Context(), c))
+	defer elsewhere.Close()
+	if err := elsewhere.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	second := must(sealRequest(t, i, "r")) // by the one that had the old key at hand
+	if second.Payload.Signers[0] == first.Payload.Signers[0] {
+		t.Error("signed with a key that another process has replaced")
+	}
+}
+
+// TestRevoked: what was signed before a key was stolen stands where an independent clock shows that it was before. The
+// operator's own does not show it, and what came after never stands.
+func TestRevoked(t *testing.T) {
+	ahead := -time.Hour // of the operator's clock
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return time.Now().Add(ahead) }}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	i := must(installation.Open(t.Context(), c))
+	signer, key := ownKey(t, false)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ahead = 0
+	description, _ := outside(t, "outside")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
+		t.Fatal(err)
+	}
+	i = must(installation.Open(t.Context(), c))
+	defer i.Close()
+	r, err := accept(t, i, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, i, "before", r, allProved)
+	ahead = time.Hour
+	revoke := func(from time.Time) *verify.Trust {
+		t.Helper()
+		if err := i.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
+			t.Fatal(err)
+		}
+		return must(i.Trust())
+	}
+	doubted := func(what string, trust *verify.Trust) {
+		t.Helper()
+		report := verify.Record(r, verify.Options{Trust: trust})
+		for _, g := range []verify.Guarantee{verify.Authentication, verify.NonRepudiation} {
+			if f := report.Of(g); f.Status != verify.NotProved || f.Rule != "revoked" {
+				t.Errorf("%s: %s is %s by %q: %s", what, g, f.Status, f.Rule, f.Reason)
+			}
+		}
+	}
+	trust := revoke(time.Time{})
+	wantStatus(t, i, "before it was stolen, by an independent clock", r, allProved)
+	own := *trust
+	own.Authorities = trust.Authorities[:1]
+	doubted("by the operator's clock", &own)
+	if _, err := accept(t, i, signer); !errors.Is(err, keyhistory.ErrEnded) {
+		t.Errorf("signed by the thief: %v", err)
+	}
+	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
+	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("revoked from a later time: %v", err)
+	}
+	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("revoked from before it was the owner's: %v", err)
+	}
+}

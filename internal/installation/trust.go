@@ -1,0 +1,159 @@
+package installation
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+	"jurat/internal/keyring"
+	"jurat/internal/ledger"
+	"jurat/verify"
+)
+
+// Trust returns the trust file of this installation: every key that ever signed, its authorities and its log.
+func (i *Installation) Trust() (*verify.Trust, error) {
+	history, err := i.history()
+	if err != nil {
+		return nil, err
+	}
+	return i.trust(history)
+}
+
+// history is what the log says of keys. Everything that is asked here is in the local database.
+func (i *Installation) history() (*keyhistory.History, error) {
+	if i.Ledger == nil { // while the log is examined and not open
+		return keyhistory.New(), nil
+	}
+	return i.Ledger.Keys(context.Background())
+}
+
+// readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
+// files are what is left.
+func readHistory(ctx context.Context, store ledger.Store) (*keyhistory.History, []ledger.Damage) {
+	history, err := ledger.ReadKeys(ctx, store)
+	if err != nil {
+		return keyhistory.New(), []ledger.Damage{{Kind: ledger.DamageKeyEvents, Index: -1, Detail: err.Error()}}
+	}
+	return history, nil
+}
+
+func (i *Installation) trust(history *keyhistory.History) (*verify.Trust, error) {
+	keys, err := i.Keys.Keys()
+	if err != nil {
+		return nil, err
+	}
+	t := &verify.Trust{Format: verify.TrustFormat, Keys: trustedKeys(keys, history), Logs: []string{i.log.public},
+		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...)}
+	doc, err := t.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return verify.ParseTrust(doc) // what is given out is what would be accepted
+}
+
+// forever returns a trust file in which no key ends. What a key signed while it was its actor's is as whole as it was; what
+// it is worth after its end is not the log's question.
+func forever(t *verify.Trust) *verify.Trust {
+	for n := range t.Keys {
+		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}
+	}
+	return t
+}
+
+// trustedKeys says whose keys they are, from when to when, and which sign only together: those that the log speaks of, as
+// it says, and the others as their files say.
+func trustedKeys(files []*keyring.Key, history *keyhistory.History) []verify.Key {
+	var trusted []verify.Key
+	for _, k := range history.Keys() {
+		trusted = append(trusted, recordedKey(k))
+	}
+	for _, k := range files {
+		if history.Key(k.KeyID) == nil {
+			trusted = append(trusted, unrecordedKey(k, history))
+		}
+	}
+	for _, k := range files {
+		if history.Key(k.KeyID) == nil {
+			pair(trusted, k, history)
+		}
+	}
+	slices.SortStableFunc(trusted, compareKeys)
+	return trusted
+}
+
+func recordedKey(k *keyhistory.Key) verify.Key {
+	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
+		Custody: verify.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
+		Revoked: k.Revoked, WithFrom: k.WithFrom}
+	if k.Sudden {
+		t.NotAfter = k.Until.Add(keyhistory.Settling) // what was under way counts
+	}
+	if !k.With.IsZero() {
+		t.With = []evidence.KeyID{k.With}
+	}
+	return t
+}
+
+// unrecordedKey is a key that was made when its actor first signed, and of which the log says nothing. Where it says that
+// the actor has another, as two programs met the actor at the same moment, this one has no time beyond that.
+func unrecordedKey(k *keyring.Key, history *keyhistory.History) verify.Key {
+	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
+		Custody: verify.ByOperator, NotBefore: k.Created}
+	for _, other := range history.Keys() {
+		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
+			t.NotAfter = later(k.Created, other.From.Add(keyhistory.Settling))
+			break
+		}
+	}
+	return t
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pair finds the other key that an actor's unrecorded one signs together with: the second never signs alone, and the first
+// may have, until the second was made, unless it was made to sign with it.
+func pair(trusted []verify.Key, k *keyring.Key, history *keyhistory.History) {
+	find := func(second bool) *verify.Key {
+		i := slices.IndexFunc(trusted, func(t verify.Key) bool {
+			known := history.Key(t.KeyID)
+			return t.Role == k.Role && t.Name == k.Name && t.Algorithm.PostQuantum() == second && t.With == nil &&
+				(known == nil && t.NotAfter.IsZero() || known != nil && !known.Ended(k.Created))
+		})
+		if i < 0 {
+			return nil
+		}
+		return &trusted[i]
+	}
+	first, second := find(false), find(true)
+	if first == nil || second == nil {
+		return
+	}
+	first.With, second.With = []evidence.KeyID{second.KeyID}, []evidence.KeyID{first.KeyID}
+	if !k.Algorithm.PostQuantum() && k.With != second.KeyID || k.Algorithm.PostQuantum() && history.Key(first.KeyID) != nil {
+		first.WithFrom = second.NotBefore.Add(keyhistory.Settling)
+	}
+}
+
+// compareKeys orders keys by role and name, first keys before second ones, older ones before newer ones.
+func compareKeys(a, b verify.Key) int {
+	second := func(k verify.Key) int {
+		if k.Algorithm.PostQuantum() {
+			return 1
+		}
+		return 0
+	}
+	for _, order := range []int{strings.Compare(string(a.Role), string(b.Role)), strings.Compare(a.Name, b.Name), second(a) - second(b)} {
+		if order != 0 {
+			return order
+		}
+	}
+	return a.NotBefore.Compare(b.NotBefore)
+}

@@ -1,0 +1,231 @@
+package keyhistory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+)
+
+// Apply takes in the next act of the chain. After an error the history must not be used any more.
+func (h *History) Apply(r *evidence.Record) error {
+	if err := h.apply(r); err != nil {
+		return fmt.Errorf("%w: record %s: %w", ErrEvent, r.Payload.RecordID, err)
+	}
+	return nil
+}
+
+func (h *History) apply(r *evidence.Record) error {
+	p := &r.Payload
+	if p.ActionType != evidence.KeyEvent || p.ChainID != evidence.KeysChain {
+		return fmt.Errorf("%s in chain %q is no event of a key in chain %q", p.ActionType, p.ChainID, evidence.KeysChain)
+	}
+	previous := evidence.Digest{}
+	if h.last != nil {
+		previous = h.last.Digest
+	}
+	if p.PreviousRecord != previous || p.ChainPosition != h.count+1 {
+		return fmt.Errorf("previous_record and chain_position do not say that it is event %d, after the one before", h.count+1)
+	}
+	b, err := evidence.ReadOperatorBody[evidence.KeyEventBody](p)
+	if err != nil {
+		return err
+	}
+	from, err := evidence.ParseTime(b.From)
+	if err != nil {
+		return fmt.Errorf("from: %w", err)
+	}
+	if b.Reason == "" || b.By == "" {
+		return errors.New("reason or by is empty")
+	}
+	switch b.Event {
+	case evidence.KeyRegistered:
+		err = h.register(b, from)
+	case evidence.KeyRotated:
+		err = h.rotate(b, from)
+	case evidence.KeyRetired, evidence.KeyRevoked:
+		err = h.finish(b, from, p.Time())
+	default:
+		err = fmt.Errorf("event %q is unknown", b.Event)
+	}
+	h.count, h.last = h.count+1, r
+	return err
+}
+
+// register takes in a key. One that the actor has already is named again only to give it other certificates.
+func (h *History) register(b *evidence.KeyEventBody, from time.Time) error {
+	if err := checkCertificates(b.Certificates); err != nil {
+		return err
+	}
+	if known := h.byID[b.KeyID]; known != nil && len(b.Certificates) > 0 {
+		if err := known.is(b); err != nil {
+			return err
+		}
+		if known.Ended(from) || !bytes.Equal(known.PublicKey, b.PublicKey) || !b.Replaces.IsZero() {
+			return errors.New("the key has ended, or its public half is another, or it replaces one")
+		}
+		known.Certificates = b.Certificates
+		return nil
+	}
+	if k := h.Current(b.Role, b.Name, b.Algorithm); k != nil && !k.Ended(from) {
+		return fmt.Errorf("%s %q has the key %s already: it can be rotated", b.Role, b.Name, k.KeyID)
+	}
+	return h.add(b, from)
+}
+
+// rotate puts a key in the place of the one before it, which ends, with the one that it signs together with.
+func (h *History) rotate(b *evidence.KeyEventBody, from time.Time) error {
+	old := h.byID[b.Replaces]
+	if old == nil || old != h.Current(b.Role, b.Name, b.Algorithm) {
+		return fmt.Errorf("the key %s is not the one that %s %q has", b.Replaces, b.Role, b.Name)
+	}
+	if old.Custody == evidence.CustodyOwner && b.Custody != evidence.CustodyOwner {
+		return errors.New("the operator cannot take the place of an owner")
+	}
+	if err := checkCertificates(b.Certificates); err != nil {
+		return err
+	}
+	if from.Before(old.From) {
+		return errors.New("the new key's time begins before that of the old one")
+	}
+	h.endBoth(old, from, true)
+	old.replaced = true
+	return h.add(b, from)
+}
+
+// finish retires or revokes a key.
+func (h *History) finish(b *evidence.KeyEventBody, from, at time.Time) error {
+	k := h.byID[b.KeyID]
+	if k == nil {
+		return fmt.Errorf("the key %s is unknown", b.KeyID)
+	}
+	if err := k.is(b); err != nil {
+		return err
+	}
+	if b.PublicKey != nil || b.Certificates != nil || !b.Replaces.IsZero() {
+		return errors.New("public_key, certificates and replaces are for new keys")
+	}
+	if from.Before(k.From) {
+		return fmt.Errorf("the key is the actor's only from %s on", k.From.Format(time.RFC3339))
+	}
+	if b.Event == evidence.KeyRetired {
+		if k.Ended(from) {
+			return errors.New("the key has ended already")
+		}
+		h.endBoth(k, from, !from.After(at))
+		return nil
+	}
+	if !k.Revoked.IsZero() && !from.Before(k.Revoked) {
+		return fmt.Errorf("the key is revoked from %s on already", k.Revoked.Format(time.RFC3339))
+	}
+	if from.After(at) {
+		return errors.New("a key is revoked from now or from earlier on, and not from a later time")
+	}
+	k.Revoked = from
+	h.endBoth(k, at, true) // the other one was not revoked: what both have signed before stands or falls with this one
+	return nil
+}
+
+// endBoth ends a key, and the one that it signs together with.
+func (h *History) endBoth(k *Key, at time.Time, sudden bool) {
+	k.end(at, sudden)
+	if other := h.byID[k.With]; other != nil {
+		other.end(at, sudden)
+	}
+}
+
+// is checks that an event speaks of this key.
+func (k *Key) is(b *evidence.KeyEventBody) error {
+	if b.Name != k.Name || b.Role != k.Role || b.Algorithm != k.Algorithm || b.Custody != k.Custody {
+		return fmt.Errorf("the key %s is the %s key of %s %q, held by the %s", k.KeyID, k.Algorithm, k.Role, k.Name, k.Custody)
+	}
+	return nil
+}
+
+// add takes in a new key.
+func (h *History) add(b *evidence.KeyEventBody, from time.Time) error {
+	if h.byID[b.KeyID] != nil {
+		return fmt.Errorf("the key %s is known already", b.KeyID)
+	}
+	if err := check(b); err != nil {
+		return err
+	}
+	k := &Key{Name: b.Name, Role: b.Role, Algorithm: b.Algorithm, KeyID: b.KeyID, PublicKey: b.PublicKey, Certificates: b.Certificates,
+		Custody: b.Custody, From: from}
+	who := actor{b.Role, b.Name}
+	has := h.actors[who]
+	*has.at(b.Algorithm) = k
+	h.actors[who], h.byID[k.KeyID], h.keys = has, k, append(h.keys, k)
+	h.pair(has, k)
+	return nil
+}
+
+// pair makes a new key sign together with the other one that its actor has.
+func (h *History) pair(has hands, k *Key) {
+	if has.first == nil || has.second == nil {
+		return
+	}
+	first, second := has.first, has.second
+	if other := map[bool]*Key{true: second, false: first}[k == first]; other.Ended(k.From) {
+		return
+	}
+	first.With, second.With = second.KeyID, first.KeyID
+	if k == second { // the first signed alone until now
+		first.WithFrom = second.From.Add(Settling)
+	}
+}
+
+// check checks what an event says of a new key.
+func check(b *evidence.KeyEventBody) error {
+	public, err := evidence.ParsePublicKey(b.PublicKey)
+	if err != nil {
+		return fmt.Errorf("public_key: %w", err)
+	}
+	if algorithm, err := evidence.AlgorithmOf(public); err != nil || algorithm != b.Algorithm {
+		return fmt.Errorf("alg is %q, and the key signs %q", b.Algorithm, algorithm)
+	}
+	if evidence.DigestOf(b.PublicKey) != b.KeyID {
+		return errors.New("key_id is not that of the public key")
+	}
+	if !slices.Contains(evidence.Roles(), b.Role) {
+		return fmt.Errorf("role %q is none of %v", b.Role, evidence.Roles())
+	}
+	if err := evidence.CheckName(b.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	switch {
+	case b.Custody != evidence.CustodyOwner && b.Custody != evidence.CustodyOperator:
+		return fmt.Errorf("custody %q is neither %q nor %q", b.Custody, evidence.CustodyOwner, evidence.CustodyOperator)
+	case b.Custody == evidence.CustodyOwner && !MayOwn(b.Role):
+		return fmt.Errorf("the %s acts here, and its key is the operator's", b.Role)
+	case b.Event == evidence.KeyRegistered && !b.Replaces.IsZero():
+		return errors.New("a registered key replaces none")
+	}
+	return nil
+}
+
+// Bounds of the certificates of a key, such that those of two keys fit into a record that verifiers read.
+const (
+	maxCertificates = 8
+	maxCertificate  = 64 << 10 // bytes
+)
+
+func checkCertificates(list [][]byte) error {
+	if len(list) > maxCertificates {
+		return fmt.Errorf("%d certificates: want at most %d", len(list), maxCertificates)
+	}
+	for i, c := range list {
+		if len(c) == 0 || len(c) > maxCertificate {
+			return fmt.Errorf("certificate %d has %d bytes: want 1 to %d", i+1, len(c), maxCertificate)
+		}
+	}
+	return nil
+}
+
+// MayOwn reports whether actors of a role can hold their keys themselves: those who act elsewhere.
+func MayOwn(role evidence.Role) bool {
+	return role == evidence.RoleAgent || role == evidence.RoleReviewer
+}

@@ -1,0 +1,314 @@
+package keyhistory
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// at is so many minutes after the start.
+func at(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+
+// A keyPair is a key of these tests. Anybody can sign with it.
+type keyPair struct {
+	signer evidence.Signer
+	public []byte
+	id     evidence.KeyID
+	alg    evidence.Algorithm
+}
+
+// key makes the n-th first key, or, if n is negative, the n-th second key.
+func key(n int) keyPair {
+	var seed [32]byte
+	seed[0] = byte(n)
+	private := evidence.NewMLDSA65(&seed)
+	if n >= 0 {
+		private = ed25519.NewKeyFromSeed(seed[:])
+	}
+	signer, err := evidence.NewSigner(private, nil)
+	if err != nil {
+		panic(err)
+	}
+	public, err := evidence.MarshalPublicKey(private.Public())
+	if err != nil {
+		panic(err)
+	}
+	return keyPair{signer, public, signer.Info().KeyID, signer.Info().Algorithm}
+}
+
+// A told is an event as the operator tells the log of it, so many minutes after the start.
+type told struct {
+	minute int
+	body   evidence.KeyEventBody
+}
+
+func body(event evidence.KeyChange, k keyPair, from time.Time) evidence.KeyEventBody {
+	b := evidence.KeyEventBody{Event: event, Algorithm: k.alg, KeyID: k.id, Name: "a", Role: evidence.RoleAgent, By: "w", Reason: "r",
+		Custody: evidence.CustodyOwner, From: from.Format(time.RFC3339)}
+	if event == evidence.KeyRegistered || event == evidence.KeyRotated {
+		b.PublicKey = k.public
+	}
+	return b
+}
+
+func registered(minute int, k keyPair) told {
+	return told{minute, body(evidence.KeyRegistered, k, at(minute))}
+}
+
+func rotated(minute int, old, k keyPair) told {
+	b := body(evidence.KeyRotated, k, at(minute))
+	b.Replaces = old.id
+	return told{minute, b}
+}
+
+func retired(minute int, k keyPair, from time.Time) told {
+	return told{minute, body(evidence.KeyRetired, k, from)}
+}
+
+func revoked(minute int, k keyPair, from time.Time) told {
+	return told{minute, body(evidence.KeyRevoked, k, from)}
+}
+
+// chain seals events one after the other. With change the last one can be made to be something else.
+func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evidence.Record {
+	t.Helper()
+	var records []*evidence.Record
+	for i, e := range events {
+		response, err := evidence.EncodeOperatorBody(e.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(e.minute)),
+			ChainID: evidence.KeysChain, ChainPosition: int64(i + 1), Response: response, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i)}
+		if i > 0 {
+			p.PreviousRecord = records[i-1].Digest
+		}
+		if change != nil && i == len(events)-1 {
+			change(&p)
+		}
+		draft, err := evidence.NewDraft(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := draft.Seal(evidence.Sealing{Signers: []evidence.Signer{key(100).signer}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+func read(t testing.TB, events ...told) *History {
+	t.Helper()
+	h, err := Read(chain(t, events, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestLifeOfAKey(t *testing.T) {
+	h := read(t, registered(0, key(1)), rotated(10, key(1), key(2)), retired(20, key(2), at(30)), revoked(25, key(1), at(5)))
+	first, second := h.Key(key(1).id), h.Key(key(2).id)
+	if !first.Until.Equal(at(10)) || !first.Sudden || !first.Revoked.Equal(at(5)) || !first.From.Equal(at(0)) {
+		t.Errorf("the first key: %+v", first)
+	}
+	if !second.Until.Equal(at(30)) || second.Sudden || !second.Revoked.IsZero() {
+		t.Errorf("the second key: %+v", second)
+	}
+	for minute, want := range map[int]string{15: "active until 2026-01-02T03:34:05Z", 30: "retired at 2026-01-02T03:34:05Z"} {
+		if got := second.State(at(minute)); got != want {
+			t.Errorf("after %d minutes it is %q, want %q", minute, got, want)
+		}
+	}
+	if got := first.State(at(60)); got != "revoked from 2026-01-02T03:09:05Z" {
+		t.Errorf("the first is %q", got)
+	}
+	if active := h.Active(evidence.RoleAgent, "a", at(29)); len(active) != 1 || active[0] != second {
+		t.Errorf("active: %+v", active)
+	}
+	if active := h.Active(evidence.RoleAgent, "a", at(30)); len(active) != 0 {
+		t.Errorf("active after its end: %+v", active)
+	}
+	if h.Count() != 4 || len(h.Keys()) != 2 {
+		t.Errorf("%d events, %d keys", h.Count(), len(h.Keys()))
+	}
+}
+
+// TestPairs: whichever came first, and whatever ends one, ends both.
+func TestPairs(t *testing.T) {
+	f, s, f2, s2 := key(1), key(-1), key(2), key(-2)
+	pair := func(h *History, a, b keyPair, from time.Time) {
+		t.Helper()
+		if got := h.Key(a.id); got.With != b.id || !got.WithFrom.Equal(from) {
+			t.Errorf("%s signs with %v from %v, want %v from %v", a.alg, got.With, got.WithFrom, b.id, from)
+		}
+	}
+	together := read(t, registered(0, s), registered(0, f))
+	pair(together, f, s, time.Time{})
+	pair(together, s, f, time.Time{})
+	after := read(t, registered(0, f), registered(10, s))
+	pair(after, f, s, at(10).Add(Settling))
+	pair(after, s, f, time.Time{})
+
+	rotation := read(t, registered(0, f), registered(10, s), rotated(20, s, s2), rotated(20, f, f2))
+	pair(rotation, f, s, at(10).Add(Settling))
+	pair(rotation, s, f, time.Time{})
+	pair(rotation, f2, s2, time.Time{})
+	pair(rotation, s2, f2, time.Time{})
+	for _, k := range []keyPair{f, s} {
+		if got := rotation.Key(k.id); !got.Until.Equal(at(20)) || !got.Sudden {
+			t.Errorf("%s ends %v", k.alg, got.Until)
+		}
+	}
+
+	one := read(t, registered(0, s), registered(0, f), rotated(20, f, f2)) // as who gives up the second signature
+	if got := one.Active(evidence.RoleAgent, "a", at(20)); len(got) != 1 || got[0].KeyID != f2.id || !got[0].With.IsZero() {
+		t.Errorf("active: %+v", got)
+	}
+	for name, end := range map[string]told{"retired": retired(20, f, at(20)), "revoked": revoked(20, s, at(15))} {
+		h := read(t, registered(0, s), registered(0, f), end)
+		if got := h.Active(evidence.RoleAgent, "a", at(20)); len(got) != 0 {
+			t.Errorf("%s: active: %+v", name, got)
+		}
+	}
+	h := read(t, registered(0, s), registered(0, f), revoked(20, s, at(15)))
+	if got := h.Key(f.id); !got.Until.Equal(at(20)) || !got.Revoked.IsZero() {
+		t.Errorf("the other one of a revoked key: %+v", got)
+	}
+}
+
+// TestContradictions breaks one rule after the other.
+func TestContradictions(t *testing.T) {
+	other := func(e told, change func(*evidence.KeyEventBody)) told {
+		change(&e.body)
+		return e
+	}
+	one, two, three := key(1), key(2), key(3)
+	for want, events := range map[string][]told{
+		"has the key":              {registered(0, one), registered(1, two)},
+		"is known already":         {registered(0, one), retired(1, one, at(1)), registered(2, one)},
+		"is not the one that":      {registered(0, one), rotated(1, one, two), rotated(2, one, three)},
+		"the place of an owner":    {registered(0, one), other(rotated(1, one, two), func(b *evidence.KeyEventBody) { b.Custody = "operator" })},
+		"begins before":            {registered(5, one), other(rotated(6, one, two), func(b *evidence.KeyEventBody) { b.From = at(4).Format(time.RFC3339) })},
+		"is unknown":               {retired(1, one, at(1))},
+		"has ended already":        {registered(0, one), retired(1, one, at(1)), retired(2, one, at(2))},
+		"only from":                {registered(5, one), revoked(6, one, at(4))},
+		"already":                  {registered(0, one), revoked(5, one, at(3)), revoked(6, one, at(4))},
+		"not from a later time":    {registered(0, one), revoked(5, one, at(9))},
+		"are for new keys":         {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.PublicKey = one.public })},
+		"held by the owner":        {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.Custody = "operator" })},
+		`agent "a"`:                {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.Name = "b" })},
+		"public_key":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.PublicKey = nil })},
+		"key_id is not":            {other(registered(0, one), func(b *evidence.KeyEventBody) { b.KeyID = two.id })},
+		"and the key signs":        {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Algorithm = evidence.ES256 })},
+		"is none of":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Role = "king" })},
+		"name:":                    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Name = " " })},
+		"is neither":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Custody = "me" })},
+		"the juror acts here":      {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Role = evidence.RoleJuror })},
+		"replaces none":            {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Replaces = two.id })},
+		`event "lost" is unknown`:  {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Event = "lost" })},
+		"9 certificates":           {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Certificates = slices.Repeat([][]byte{{1}}, 9) })},
+		"certificate 1 has 65537":  {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Certificates = [][]byte{make([]byte, 65537)} })},
+		"from:":                    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.From = "yesterday" })},
+		"reason or by is empty":    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.By = "" })},
+		"the key has ended, or it": {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *evidence.KeyEventBody) { b.Certificates = [][]byte{{1}} })},
+	} {
+		h, err := Read(chain(t, events, nil))
+		if want == "the key has ended, or it" {
+			want = "the key has ended"
+		}
+		if !errors.Is(err, ErrEvent) || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("error %v, want one with %q; %v", err, want, h)
+		}
+	}
+}
+
+// TestChainIsOneAfterTheOther: what is not the next event of the chain is none.
+func TestChainIsOneAfterTheOther(t *testing.T) {
+	events := []told{registered(0, key(1)), rotated(1, key(1), key(2))}
+	for name, change := range map[string]func(*evidence.Payload){
+		"another position": func(p *evidence.Payload) { p.ChainPosition = 3 },
+		"no predecessor":   func(p *evidence.Payload) { p.PreviousRecord = evidence.Digest{} },
+		"another one":      func(p *evidence.Payload) { p.PreviousRecord = evidence.DigestOf([]byte("x")) },
+		"another chain":    func(p *evidence.Payload) { p.ChainID = evidence.CheckpointsChain },
+		"another act":      func(p *evidence.Payload) { p.ActionType = evidence.Erasure },
+		"another member": func(p *evidence.Payload) {
+			p.Response = []byte(strings.Replace(string(p.Response), `{`, `{"x":1,`, 1))
+		},
+	} {
+		if _, err := Read(chain(t, events, change)); !errors.Is(err, ErrEvent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCloneIsACopy(t *testing.T) {
+	records := chain(t, []told{registered(0, key(-1)), registered(0, key(1)), revoked(5, key(1), at(5))}, nil)
+	h, err := Read(records[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Clone().Apply(records[2]); err != nil {
+		t.Fatal(err)
+	}
+	if active := h.Active(evidence.RoleAgent, "a", at(9)); len(active) != 2 || h.Count() != 2 {
+		t.Errorf("a copy was changed, and with it %v", active)
+	}
+}
+
+func TestCertificatesAreRenewed(t *testing.T) {
+	first, again := registered(0, key(1)), registered(5, key(1))
+	first.body.Certificates, again.body.Certificates = [][]byte{{1}, {9}}, [][]byte{{2}, {9}}
+	p := &evidence.Payload{Signers: []evidence.SignerInfo{{Algorithm: evidence.Ed25519, KeyID: key(1).id}}}
+	if got := read(t, first).Certificates(p); len(got) != 2 || got[0][0] != 1 {
+		t.Errorf("certificates %v", got)
+	}
+	h := read(t, first, again)
+	if got := h.Certificates(p); len(got) != 2 || got[0][0] != 2 {
+		t.Errorf("renewed certificates %v", got)
+	}
+	if k := h.Key(key(1).id); !k.From.Equal(at(0)) || k.Ended(at(9)) {
+		t.Errorf("the key is another: %+v", k)
+	}
+}
+
+// FuzzApply takes in any response as the second event.
+func FuzzApply(f *testing.F) {
+	for _, e := range []told{rotated(1, key(1), key(2)), retired(1, key(1), at(1)), revoked(1, key(1), at(1)), registered(1, key(-1))} {
+		response, err := evidence.EncodeOperatorBody(e.body)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(response))
+	}
+	first := chain(f, []told{registered(0, key(1))}, nil)[0]
+	f.Fuzz(func(t *testing.T, response []byte) {
+		h := New()
+		if err := h.Apply(first); err != nil {
+			t.Fatal(err)
+		}
+		r := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(1)),
+			ChainID: evidence.KeysChain, ChainPosition: 2, PreviousRecord: first.Digest, Response: response}}
+		if h.Apply(r) != nil {
+			return
+		}
+		for _, k := range h.Keys() {
+			if !k.Until.IsZero() && k.Until.Before(k.From) {
+				t.Errorf("it ends before it begins: %+v", k)
+			}
+			if !k.With.IsZero() && h.Key(k.With).With != k.KeyID {
+				t.Errorf("a pair of which one half does not know the other: %+v", k)
+			}
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package keyring
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/keyhistory"
+)
+
+// Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
+// that the actor got when it first signed.
+func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Key, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	history, err := r.config.History()
+	if err != nil {
+		return nil, err
+	}
+	var keys []*Key
+	for _, algorithm := range []evidence.Algorithm{r.config.Algorithm, evidence.MLDSA65} {
+		if history.Current(role, name, algorithm) != nil {
+			continue
+		}
+		key, err := r.find(placeOf(role, name, algorithm))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 2 && keys[0].With == keys[1].KeyID {
+		keys[0], keys[1] = keys[1], keys[0]
+	}
+	return keys, nil
+}
+
+// Next makes the key that is to take the place of an actor's present one, as soon as the log says so. One that was made
+// for this before, and of which the log has never been told, is returned again: a rotation that was broken off is gone
+// on with, and leaves no private key behind.
+func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
+	err := r.make(file, role, name, algorithm, evidence.KeyID{})
+	if err != nil && !errors.Is(err, ErrExists) {
+		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	}
+	key, err := r.load(file)
+	if err != nil {
+		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	}
+	if key.Role != role || key.Name != name || key.Algorithm != algorithm {
+		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
+	}
+	return key, nil
+}
+
+// Tidy makes the files follow the log: keys that took the place of others get their names, and the private halves of
+// keys that have ended are destroyed. To verify what they signed needs the public halves, which are in the log; a private
+// half that may sign nothing could serve nobody but a thief. It can be called at any time, and by several at once.
+func (r *Ring) Tidy() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	history, err := r.config.History()
+	if err != nil {
+		return err
+	}
+	for _, k := range history.Keys() {
+		if k.Custody != evidence.CustodyOperator {
+			continue
+		}
+		if err := r.follow(k); err != nil {
+			return fmt.Errorf("bringing the key %s of %s %q up to date: %w", k.KeyID, k.Role, k.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Ring) follow(k *keyhistory.Key) error {
+	at := placeOf(k.Role, k.Name, k.Algorithm)
+	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
+	if is, err := r.holds(next, k.KeyID); err != nil {
+		return err
+	} else if is {
+		// A crash before this leaves the key under the name by which it is found, too.
+		if err := atomicfile.Rename(next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if !k.Ended(r.config.Now()) {
+		return nil
+	}
+	for _, file := range []string{named, r.file(at)} {
+		is, err := r.holds(file, k.KeyID)
+		if err == nil && is {
+			err = os.Remove(file)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if key := r.loaded[at]; key != nil && key.KeyID == k.KeyID {
+		delete(r.loaded, at)
+	}
+	return nil
+}
+
+// holds reports whether a file is there and holds this key. One that cannot be read is nobody's to destroy: whoever needs
+// it is told.
+func (r *Ring) holds(file string, id evidence.KeyID) (bool, error) {
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	key, err := r.load(file)
+	if err != nil {
+		return false, nil
+	}
+	return key.KeyID == id, nil
+}

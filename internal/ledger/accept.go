@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"jurat/evidence"
+)
+
+// maxAhead is how far in the future a record that comes from elsewhere may claim to be: two clocks never quite agree.
+const maxAhead = 5 * time.Minute
+
+// ErrRefused says that a record from elsewhere cannot be taken in as it is.
+var ErrRefused = errors.New("the record is refused")
+
+// Accept appends a record that its actor has signed elsewhere, with keys that only the actor holds. They must be those
+// that the log names as the actor's, all that sign now and no others.
+//
+// Nothing else that comes with the record is believed, or kept: with time stamps, certificates, a place in a log or
+// disclosed values it is refused, so that nobody finds later that the one he relied on was dropped. An ECDSA signature
+// whose S is high, as other programs make them, becomes its twin whose S is low, before it is stamped.
+//
+// It returns when the record is durable. It can be called again after any error without making two records: the second
+// time the error is a *DuplicateError, if the first time it was stored.
+func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
+	record, err := l.accept(ctx, signed)
+	if err != nil {
+		return nil, fmt.Errorf("accepting record: %w", err)
+	}
+	return record, nil
+}
+
+func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
+	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
+	if err := bare(signed); err != nil {
+		return nil, err
+	}
+	record, err := normal(signed)
+	if err != nil {
+		return nil, err
+	}
+	now := l.cfg.Now()
+	if ahead := record.Payload.Time().Sub(now); ahead > maxAhead {
+		return nil, &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future by this clock, which says %s",
+			record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now))}
+	}
+	keys, err := l.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := keys.CheckOwned(record, now); err != nil {
+		return nil, err
+	}
+	if err := l.isNew(ctx, record); err != nil { // before it costs a time stamp
+		return nil, err
+	}
+	missing, err := l.stamp(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	// What has happened to a key since is seen inside the transaction.
+	err = l.noteAndAppend(ctx, record, func(b *Batch) { b.Waits = waits(b.Rows[0].Index, missing, now) })
+	if err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// noteAndAppend appends a record. Where its owner has sealed members apart, it is noted that their values were never here.
+// Whoever takes in the same record at the same moment notes the same.
+func (l *Ledger) noteAndAppend(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
+	if l.cfg.Apart == nil || len(record.Payload.SealedApart) == 0 {
+		return l.append(ctx, record, also)
+	}
+	if err := l.cfg.Apart.Keep(record); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	err := l.append(ctx, record, also)
+	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrDuplicate) { // then it is, or may be, in the log
+		err = errors.Join(err, l.cfg.Apart.Forget(record))
+	}
+	return err
+}
+
+// bare refuses what only a sealed record has.
+func bare(r *evidence.Record) error {
+	brings := ""
+	switch {
+	case len(r.Timestamps) > 0:
+		brings = "time stamps"
+	case len(r.Certificates) > 0:
+		brings = "certificates"
+	case r.Log != nil:
+		brings = "a place in a log"
+	case len(r.Disclosures) > 0:
+		brings = "the values of what is sealed apart in it, which are its owner's to keep"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: it brings %s; a record that is to be sealed has none", ErrRefused, brings)
+}
+
+// normal copies what is taken in, and holds its parts against each other once more: whoever made it may not have.
+func normal(r *evidence.Record) (*evidence.Record, error) {
+	if len(r.Signatures) != len(r.Payload.Signers) {
+		return nil, fmt.Errorf("%w: the payload names %d signers, and there are %d signatures", ErrRefused, len(r.Payload.Signers), len(r.Signatures))
+	}
+	signatures := make([][]byte, len(r.Signatures))
+	for i, signature := range r.Signatures {
+		var err error
+		if signatures[i], err = evidence.NormalSignature(r.Payload.Signers[i].Algorithm, signature); err != nil {
+			return nil, fmt.Errorf("%w: signature %d: %w", ErrRefused, i, err)
+		}
+	}
+	return evidence.OpenParts(r.Canonical(), signatures, nil)
+}
+
+// isNew says that the log has the record, or another with its id, if it does.
+func (l *Ledger) isNew(ctx context.Context, record *evidence.Record) error {
+	row, err := l.cfg.Store.ByRecordID(ctx, record.Payload.RecordID)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	duplicate := &DuplicateError{RecordID: row.RecordID, Index: row.Index, Field: "record_id"}
+	if row.Digest == record.Digest {
+		duplicate.Field = "digest"
+	}
+	return duplicate
+}

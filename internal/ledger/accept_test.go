@@ -1,0 +1,306 @@
+package ledger_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/asn1"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+	"jurat/internal/ledger"
+)
+
+// An owner holds keys that the ledger's operator does not.
+type owner struct {
+	name    string
+	signers []evidence.Signer
+	public  [][]byte
+}
+
+func newOwner(t *testing.T, name string, pair bool) *owner {
+	t.Helper()
+	o := &owner{name: name}
+	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	o.add(must(evidence.NewSigner(private, nil)), must(evidence.MarshalPublicKey(private.Public())))
+	if pair {
+		var seed [32]byte
+		rand.Read(seed[:])
+		second := evidence.NewMLDSA65(&seed)
+		o.add(must(evidence.NewSigner(second, nil)), must(evidence.MarshalPublicKey(second.Public())))
+	}
+	return o
+}
+
+func (o *owner) add(s evidence.Signer, public []byte) {
+	o.signers, o.public = append(o.signers, s), append(o.public, public)
+}
+
+// event is what the log is told of the owner's n-th key.
+func (o *owner) event(event evidence.KeyChange, n int, role evidence.Role) evidence.KeyEventBody {
+	b := evidence.KeyEventBody{Event: event, Algorithm: o.signers[n].Info().Algorithm, KeyID: o.signers[n].Info().KeyID, Name: o.name,
+		Role: role, Custody: evidence.CustodyOwner, By: "w", Reason: "r", From: time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)}
+	if event == evidence.KeyRegistered {
+		b.PublicKey = o.public[n]
+	}
+	return b
+}
+
+// tell tells the log of events, the last of an owner's keys first.
+func tell(l *ledger.Ledger, t *testing.T, events ...evidence.KeyEventBody) error {
+	t.Helper()
+	_, err := l.SealNext(t.Context(), evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
+		var payloads []evidence.Payload
+		for _, e := range events {
+			payloads = append(payloads, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Response: must(evidence.EncodeOperatorBody(e))})
+		}
+		return payloads, nil
+	})
+	return err
+}
+
+func (o *owner) register(t *testing.T, l *ledger.Ledger) {
+	t.Helper()
+	var events []evidence.KeyEventBody
+	for n := len(o.signers) - 1; n >= 0; n-- {
+		events = append(events, o.event(evidence.KeyRegistered, n, evidence.RoleAgent))
+	}
+	if err := tell(l, t, events...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says is what the owner's agent says, signed where its key is.
+func (o *owner) says(t *testing.T, more string) *evidence.Record {
+	t.Helper()
+	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + o.name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+		"model_version":"v","prompt":"p","response":"r","parameters":{}` + more + `}`)))
+	return o.sign(t, draft)
+}
+
+func (o *owner) sign(t *testing.T, draft *evidence.Draft) *evidence.Record {
+	t.Helper()
+	now := time.Now()
+	return must(draft.Seal(evidence.Sealing{Signers: o.signers, Time: now, RecordID: must(evidence.NewRecordID(now, rand.Reader))}))
+}
+
+func TestAccept(t *testing.T) {
+	for name, pair := range map[string]bool{"one key": false, "two keys": true} {
+		t.Run(name, func(t *testing.T) {
+			l := folder(t.TempDir()).create(t)
+			o := newOwner(t, "a", pair)
+			o.register(t, l)
+			signed := o.says(t, "")
+			accepted, err := l.Accept(t.Context(), signed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(accepted.Canonical()) != string(signed.Canonical()) || len(accepted.Timestamps) != 1 || len(signed.Timestamps) != 0 {
+				t.Errorf("accepted %+v of %+v", accepted, signed)
+			}
+			if index, err := l.Index(t.Context(), signed); err != nil || index != int64(len(o.signers)) {
+				t.Errorf("at %d: %v", index, err)
+			}
+			var duplicate *ledger.DuplicateError
+			if _, err := l.Accept(t.Context(), signed); !errors.As(err, &duplicate) || duplicate.Field != "digest" {
+				t.Errorf("a second time: %v", err)
+			}
+			same := o.says(t, `,"context":"another","record_id":"`+signed.Payload.RecordID+`"`)
+			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
+				t.Errorf("another with its id: %v", err)
+			}
+			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor, nil); !errors.Is(err, keyhistory.ErrForeign) {
+				t.Errorf("sealed by the operator: %v", err)
+			}
+		})
+	}
+}
+
+func signedDraft(name string) []byte {
+	return []byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)
+}
+
+// TestAcceptRefuses: whatever is wrong with a record from elsewhere, it leaves no trace.
+func TestAcceptRefuses(t *testing.T) {
+	l, _ := inMemory(t)
+	a, b, pair, gone, revoked := newOwner(t, "a", false), newOwner(t, "b", false), newOwner(t, "pair", true), newOwner(t, "gone", false), newOwner(t, "revoked", false)
+	reviewer, nobody := newOwner(t, "a", false), newOwner(t, "nobody", false)
+	for _, o := range []*owner{a, b, pair, gone, revoked} {
+		o.register(t, l)
+	}
+	if err := tell(l, t, reviewer.event(evidence.KeyRegistered, 0, evidence.RoleReviewer), gone.event(evidence.KeyRetired, 0, evidence.RoleAgent),
+		revoked.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+		t.Fatal(err)
+	}
+	as := func(name string, o *owner) *owner { return &owner{name, o.signers, o.public} }
+	only := func(o *owner, n int) *owner { return &owner{o.name, o.signers[n : n+1], o.public[n : n+1]} }
+	changed := func(r *evidence.Record, change func(*evidence.Record)) *evidence.Record {
+		change(r)
+		return r
+	}
+	size := must(l.Size(t.Context()))
+	for name, tt := range map[string]struct {
+		record *evidence.Record
+		want   error  // nil: any
+		says   string // in the error
+	}{
+		"a key registered for another name": {as("a", b).says(t, ""), keyhistory.ErrForeign, `is the key of agent "b", and not of agent "a"`},
+		"a key registered for another role": {reviewer.says(t, ""), keyhistory.ErrForeign, `is the key of reviewer "a", and not of agent "a"`},
+		"a key that is not registered":      {nobody.says(t, ""), keyhistory.ErrForeign, "is registered for nobody"},
+		"a name that has another":           {as("a", nobody).says(t, ""), keyhistory.ErrForeign, "is registered for nobody"},
+		"a retired key":                     {gone.says(t, ""), keyhistory.ErrEnded, "is retired at"},
+		"a revoked key":                     {revoked.says(t, ""), keyhistory.ErrEnded, "is revoked from"},
+		"without the second signature":      {only(pair, 0).says(t, ""), keyhistory.ErrIncomplete, "has not signed"},
+		"without the first signature":       {only(pair, 1).says(t, ""), keyhistory.ErrIncomplete, "has not signed"},
+		"a second signature taken away":     {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures = r.Signatures[:1] }), ledger.ErrRefused, "2 signers, and there are 1"},
+		"a signature of something else":     {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = a.says(t, "").Signatures }), evidence.ErrSignature, "signature 0"},
+		"no signature in DER":               {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = [][]byte{{1, 2, 3}} }), ledger.ErrRefused, "not in DER"},
+		"a wrong second signature":          {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures[1][7] ^= 1 }), evidence.ErrSignature, "signature 1"},
+		"a time stamp": {changed(a.says(t, ""), func(r *evidence.Record) {
+			r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}
+		}), ledger.ErrRefused, "brings time stamps"},
+		"a place in a log":                   {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
+		"certificates":                       {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
+		"a time far in the future":           {a.says(t, `,"metadata":{}`), nil, ""},
+		"a juror's act":                      {as("a", a).sign(t, must(evidence.ParseDraft([]byte(jurorsAct)))), keyhistory.ErrForeign, `not of juror "a"`},
+		"an operator's act in the key chain": {a.sign(t, must(evidence.ParseDraft([]byte(operatorsAct)))), keyhistory.ErrForeign, `not of operator "a"`},
+	} {
+		if name == "a time far in the future" {
+			late := evidence.FormatTime(time.Now().Add(6 * time.Minute))
+			tt.record = a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2026-01-31T16:15:00Z", late, 1)))))
+			tt.says = "field timestamp"
+		}
+		_, err := l.Accept(t.Context(), tt.record)
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %v with %q", name, err, tt.want, tt.says)
+		}
+	}
+	if now := must(l.Size(t.Context())); now != size {
+		t.Errorf("%d records were taken in", now-size)
+	}
+	soon := evidence.FormatTime(time.Now().Add(4 * time.Minute))
+	if _, err := l.Accept(t.Context(), a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2026-01-31T16:15:00Z", soon, 1)))))); err != nil {
+		t.Errorf("a little in the future: %v", err)
+	}
+}
+
+const (
+	jurorsAct = `{"action_type":"evaluation","agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+		"parameters":{},"response":{},"chain_id":"c","chain_position":2,"case":"sha256:0000000000000000000000000000000000000000000000000000000000000001",
+		"previous_record":"sha256:0000000000000000000000000000000000000000000000000000000000000001",
+		"saw":["sha256:0000000000000000000000000000000000000000000000000000000000000001"],
+		"request_digest":"sha256:0000000000000000000000000000000000000000000000000000000000000001"}`
+	operatorsAct = `{"action_type":"key_event","agent_id":"a","timestamp":"2026-01-31T16:15:00Z","chain_id":"operator-keys","chain_position":1,"response":{}}`
+)
+
+// TestAcceptHighS: the twin of a signature whose S is high is what is stamped and logged.
+func TestAcceptHighS(t *testing.T) {
+	l, _ := inMemory(t)
+	a := newOwner(t, "a", false)
+	a.register(t, l)
+	signed := a.says(t, "")
+	low := signed.Signatures[0]
+	var parts struct{ R, S *big.Int }
+	if _, err := asn1.Unmarshal(low, &parts); err != nil {
+		t.Fatal(err)
+	}
+	parts.S.Sub(elliptic.P256().Params().N, parts.S)
+	high := must(asn1.Marshal(parts))
+	signed.Signatures = [][]byte{high}
+	accepted, err := l.Accept(t.Context(), signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(accepted.Signatures[0]) != string(low) || string(signed.Signatures[0]) != string(high) {
+		t.Errorf("accepted with %x, given with %x; want %x and %x", accepted.Signatures[0], signed.Signatures[0], low, high)
+	}
+	signed.Signatures = [][]byte{low}
+	if _, err := l.Accept(t.Context(), signed); !errors.Is(err, ledger.ErrDuplicate) {
+		t.Errorf("its twin: %v", err)
+	}
+}
+
+// TestKeyEndsBetween: a key that ends while a record is being stamped has ended when the record comes to be appended.
+func TestKeyEndsBetween(t *testing.T) {
+	store := folder(t.TempDir())
+	store.create(t)
+	elsewhere := must(store.open(t)) // as another process
+	a := newOwner(t, "a", false)
+	l := must(store.open(t))
+	a.register(t, l)
+	if _, err := l.Accept(t.Context(), a.says(t, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := tell(elsewhere, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers, nil); !errors.Is(err, keyhistory.ErrEnded) {
+		t.Errorf("sealed with a key that another process has revoked: %v", err)
+	}
+}
+
+// TestSealNext: what is added to a chain follows what was there, however many add to it.
+func TestSealNext(t *testing.T) {
+	f := folder(t.TempDir())
+	f.create(t)
+	const each = 6
+	done := make(chan error)
+	for range 2 {
+		l := must(f.open(t))
+		go func() {
+			for range each {
+				o := newOwner(t, "agent "+must(evidence.NewRecordID(time.Now(), rand.Reader)), false)
+				if err := tell(l, t, o.event(evidence.KeyRegistered, 0, evidence.RoleAgent), o.event(evidence.KeyRetired, 0, evidence.RoleAgent)); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	l := must(f.open(t))
+	history, err := l.Keys(t.Context()) // reads the whole chain by its rules
+	if err != nil || history.Count() != 4*each {
+		t.Errorf("%d events: %v", history.Count(), err)
+	}
+	stop := errors.New("stop")
+	if _, err := l.SealNext(t.Context(), evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) { return nil, stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLogRefusesEvents: an event that does not fit is not taken in, by whichever way it comes.
+func TestLogRefusesEvents(t *testing.T) {
+	l, _ := inMemory(t)
+	a := newOwner(t, "a", false)
+	if err := tell(l, t, a.event(evidence.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("the end of an unknown key: %v", err)
+	}
+	a.register(t, l)
+	if err := tell(l, t, a.event(evidence.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keyhistory.ErrEvent) {
+		t.Errorf("a second time: %v", err)
+	}
+	for name, doc := range map[string]string{
+		"beside the chain": strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1),
+		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
+		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2026-01-31T16:15:00Z","chain_id":"operator-keys","response":{}}`,
+	} {
+		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor, nil); !errors.Is(err, keyhistory.ErrEvent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := must(l.Size(t.Context())); n != 1 {
+		t.Errorf("%d records", n)
+	}
+}

@@ -1,0 +1,199 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+)
+
+var (
+	errKeysMoved = errors.New("another process has changed keys")
+	errMoved     = errors.New("another process has added to the chain")
+)
+
+// A chainEnd is how many records a chain has when something is appended to it.
+type chainEnd struct {
+	chain string
+	count int64
+}
+
+// Keys returns what the log says of keys now. It must not be changed.
+func (l *Ledger) Keys(ctx context.Context) (*keyhistory.History, error) {
+	last, err := l.cfg.Store.LastOfChain(ctx, evidence.KeysChain)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("reading key events: %w", err)
+	}
+	if known := l.keys.Load(); known != nil && known.Count() == last.Counts.ChainSeq {
+		return known, nil
+	}
+	return l.readKeys(ctx)
+}
+
+// knownKeys returns what the log said of keys when it was last read.
+func (l *Ledger) knownKeys(ctx context.Context) (*keyhistory.History, error) {
+	if known := l.keys.Load(); known != nil {
+		return known, nil
+	}
+	return l.readKeys(ctx)
+}
+
+func (l *Ledger) readKeys(ctx context.Context) (*keyhistory.History, error) {
+	keys, err := ReadKeys(ctx, l.cfg.Store)
+	if err == nil {
+		l.keys.Store(keys)
+	}
+	return keys, err
+}
+
+// ReadKeys reads what the log in a store says of keys.
+func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
+	rows, err := store.ByChain(ctx, evidence.KeysChain)
+	if errors.Is(err, ErrNotFound) {
+		return keyhistory.New(), nil
+	}
+	var records []*evidence.Record
+	if err == nil {
+		records, err = openRows(rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading key events: %w", err)
+	}
+	keys, err := keyhistory.Read(records)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return keys, nil
+}
+
+// admit says inside the transaction whether the signers of these records may sign, by what the log says of keys up to
+// here, and whether the events among them fit what it says. Nobody can change a key between this and the records.
+func (l *Ledger) admit(log Committed, keys *keyhistory.History, end *chainEnd, records []*evidence.Record) error {
+	count, err := log.ChainCount(evidence.KeysChain)
+	if err != nil {
+		return err
+	}
+	if count != keys.Count() {
+		return errKeysMoved
+	}
+	if end != nil {
+		if count, err = log.ChainCount(end.chain); err != nil {
+			return err
+		}
+		if count != end.count {
+			return errMoved
+		}
+	}
+	if err := l.admitSigners(keys, records); err != nil {
+		return err
+	}
+	events := slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool {
+		return r.Payload.ChainID != evidence.KeysChain && r.Payload.ActionType != evidence.KeyEvent
+	})
+	if len(events) == 0 {
+		return nil
+	}
+	next := keys.Clone()
+	for _, r := range events {
+		if err := next.Apply(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) admitSigners(keys *keyhistory.History, records []*evidence.Record) error {
+	if keys.Count() == 0 {
+		return nil // nothing is said of any key
+	}
+	now := l.cfg.Now()
+	for _, r := range records {
+		if err := keys.Admit(&r.Payload, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SealNext seals what next makes of a chain as it stands, each act after the one before, all in one transaction and
+// directly after what next was shown. If somebody else adds to the chain meanwhile, next is asked again.
+//
+// The acts get the chain, their position in it, the record before them, and a time that is not before its time.
+func (l *Ledger) SealNext(ctx context.Context, chain string, by []evidence.Signer,
+	next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
+	for {
+		records, err := l.sealNext(ctx, chain, by, next)
+		if !errors.Is(err, errMoved) {
+			return records, err
+		}
+	}
+}
+
+func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signer,
+	next func([]*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
+	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
+	before, err := l.Chain(ctx, chain)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	payloads, err := next(before)
+	if err != nil || len(payloads) == 0 {
+		return nil, err
+	}
+	end := &chainEnd{chain: chain, count: int64(len(before))}
+	var records []*evidence.Record
+	var missing [][]Missing
+	for _, p := range payloads {
+		l.follows(&p, chain, slices.Concat(before, records))
+		record, err := l.signPayload(p, by)
+		var waiting []Missing
+		if err == nil {
+			waiting, err = l.stamp(ctx, record)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sealing %s: %w", p.ActionType, err)
+		}
+		records, missing = append(records, record), append(missing, waiting)
+	}
+	err = l.appendAfter(ctx, end, records, func(b *Batch) {
+		for i, m := range missing {
+			b.Waits = append(b.Waits, waits(b.Rows[i].Index, m, l.cfg.Now())...)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sealing %s: %w", payloads[0].ActionType, err)
+	}
+	return records, nil
+}
+
+// follows says of a payload where in a chain it stands.
+func (l *Ledger) follows(p *evidence.Payload, chain string, before []*evidence.Record) {
+	now := l.cfg.Now()
+	p.ChainID, p.ChainPosition = chain, int64(len(before)+1)
+	if n := len(before); n > 0 {
+		last := before[n-1]
+		p.PreviousRecord = last.Digest
+		if then := last.Payload.Time(); now.Before(then) {
+			now = then // a clock that was set back
+		}
+	}
+	p.Timestamp = evidence.FormatTime(now)
+}
+
+func (l *Ledger) signPayload(p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return nil, err
+	}
+	now := l.cfg.Now()
+	id, err := evidence.NewRecordID(now, l.cfg.Random)
+	if err != nil {
+		return nil, err
+	}
+	return draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Random: l.cfg.Random})
+}
