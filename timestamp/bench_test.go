@@ -80,3 +80,51 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkBatch makes the evidence records of 10,000 records with one token; the times are for one record, beside one
+// token of its own. Each evidence record carries the token.
+func BenchmarkBatch(b *testing.B) {
+	authority, _ := benchAuthority(b)
+	const n = 10_000
+	signatures, payload := make([]byte, 64), make([]byte, 2<<10)
+	var size int
+	run := func() {
+		tree := must[*Tree](b)(NewTree(crypto.SHA256))
+		for i := range n {
+			signatures[0], signatures[1] = byte(i), byte(i>>8)
+			payload[0], payload[1] = byte(i), byte(i>>8)
+			must[int](b)(tree.Add(signatures, payload))
+		}
+		token := stampRoot(b, tree, authority)
+		for i := range n {
+			size = len(must[[]byte](b)(tree.EvidenceRecord(i, token)))
+		}
+	}
+	b.Run("10,000 evidence records by one token", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			run()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/record")
+		b.ReportMetric(float64(size), "bytes/record")
+	})
+	b.Run("a token", func(b *testing.B) {
+		for b.Loop() {
+			token := must[[]byte](b)(authority.Issue(&Request{Imprint: testImprint, CertReq: true}))
+			size = len(token)
+		}
+		b.ReportMetric(float64(size), "bytes/record")
+	})
+	b.Run("verifying an evidence record", func(b *testing.B) {
+		tree := must[*Tree](b)(NewTree(crypto.SHA256))
+		for i := range n {
+			signatures[0], signatures[1] = byte(i), byte(i>>8)
+			must[int](b)(tree.Add(signatures, payload))
+		}
+		der := must[[]byte](b)(tree.EvidenceRecord(n-1, stampRoot(b, tree, authority)))
+		g, opts := Group{Required: [][]byte{signatures, payload}}, rootsOf(b)
+		for b.Loop() {
+			must[[]*Token](b)(parseRecord(b, der).Verify(g, opts))
+		}
+	})
+}

@@ -21,6 +21,7 @@ type Group struct {
 // A Link is one time stamp of an evidence record, with the imprint that it must
 // have if the record is what it seems.
 type Link struct {
+	DER     []byte // of the token
 	Token   *Unverified
 	Imprint Imprint
 }
@@ -137,7 +138,7 @@ func (c *archiveChain) links() (links []Link, err error) {
 				return nil, fmt.Errorf("archive time stamp %d: %w", j, err)
 			}
 		}
-		links = append(links, Link{Token: stamp.token, Imprint: Imprint{Hash: c.hash, Sum: root}})
+		links = append(links, Link{DER: stamp.stamp, Token: stamp.token, Imprint: Imprint{Hash: c.hash, Sum: root}})
 	}
 	return links, nil
 }

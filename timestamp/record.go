@@ -57,6 +57,25 @@ func (e *EvidenceRecord) Tokens() (tokens []*Unverified) {
 // time stamp must have the same.
 func (e *EvidenceRecord) Hash() crypto.Hash { return e.last().hash }
 
+// Extends reports whether the record is a renewal of another: it has the same time
+// stamps, byte for byte, and more.
+func (e *EvidenceRecord) Extends(older *EvidenceRecord) bool {
+	mine, theirs := e.elements(), older.elements()
+	if len(mine) <= len(theirs) {
+		return false
+	}
+	return slices.EqualFunc(mine[:len(theirs)], theirs, func(a, b cryptobyte.String) bool { return bytes.Equal(a, b) })
+}
+
+func (e *EvidenceRecord) elements() (list []cryptobyte.String) {
+	for _, c := range e.chains {
+		for _, a := range c.stamps {
+			list = append(list, a.element)
+		}
+	}
+	return list
+}
+
 func (e *EvidenceRecord) last() *archiveTimeStamp {
 	chain := &e.chains[len(e.chains)-1]
 	return &chain.stamps[len(chain.stamps)-1]

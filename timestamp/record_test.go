@@ -124,6 +124,11 @@ func TestRenewals(t *testing.T) {
 	der = renewed(t, der, crypto.SHA512, later())
 	der = renewed(t, der, crypto.SHA384, later(), g.all()...)
 	e := parseRecord(t, der)
+	first := parseRecord(t, recordsOf(t, crypto.SHA256, 3, 1, testAuthority(t))[0])
+	again := parseRecord(t, renewed(t, der, crypto.SHA384, later()))
+	if !again.Extends(e) || e.Extends(again) || e.Extends(e) || again.Extends(first) {
+		t.Error("which record goes on from which")
+	}
 	tokens := must[[]*Token](t)(e.Verify(g, rootsOf(t)))
 	if len(tokens) != 6 || len(e.Tokens()) != 6 || len(e.chains) != 3 || e.Hash() != crypto.SHA384 {
 		t.Fatalf("%d tokens in %d chains", len(tokens), len(e.chains))
@@ -197,6 +202,16 @@ func TestTreeRefuses(t *testing.T) {
 			_, err := tree.EvidenceRecord(0, must[[]byte](t)(testAuthority(t).Issue(&Request{Imprint: testImprint})))
 			return err
 		}, ErrImprint},
+		"one renewal too many": {func() error {
+			full := &EvidenceRecord{chains: []archiveChain{{hash: crypto.SHA256}}}
+			for range maxArchiveTimeStamps {
+				full.chains[0].stamps = append(full.chains[0].stamps, e.chains[0].stamps[0])
+			}
+			tree := newTree(crypto.SHA256)
+			must[int](t)(tree.Renew(full))
+			_, err := tree.EvidenceRecord(0, stampRoot(t, tree, testAuthority(t)))
+			return err
+		}, ErrUnsupported},
 		"a token from before": {func() error {
 			tree := newTree(crypto.SHA256)
 			must[int](t)(tree.Renew(e))

@@ -28,6 +28,8 @@ type Tree struct {
 	entries []treeEntry
 	leaves  map[string]int // where a leaf's hash stands at the bottom: what is renewed together is there once
 	levels  [][][]byte     // from the leaves to the root; made by Root
+	token   []byte         // the last one that an evidence record was written with
+	stamp   *Unverified    // what was read of it
 }
 
 // treeEntry is what becomes one evidence record.
@@ -163,7 +165,7 @@ func (t *Tree) lists(entry treeEntry) (lists []hashList) {
 // EvidenceRecord writes the evidence record of an entry, with the token that an
 // authority gave for the root. Verifying the token is the caller's: here it is
 // only refused if it stamps something else, or says an earlier time than what it
-// renews.
+// renews. A record that cannot grow any more is ErrUnsupported: begin a new one.
 func (t *Tree) EvidenceRecord(i int, token []byte) ([]byte, error) {
 	der, err := t.evidenceRecord(t.entries[i], token)
 	if err != nil {
@@ -177,10 +179,15 @@ func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stamp, err := Parse(token)
+	if !bytes.Equal(t.token, token) { // it is the same for all
+		stamp, err := Parse(token)
+		if err != nil {
+			return nil, err
+		}
+		t.token, t.stamp = bytes.Clone(token), stamp
+	}
+	stamp := t.stamp
 	switch {
-	case err != nil:
-		return nil, err
 	case !stamp.info.imprint.equal(root):
 		return nil, ErrImprint
 	case entry.renewed != nil && stamp.info.genTime.Before(entry.renewed.last().token.info.genTime):
@@ -214,7 +221,7 @@ func (c *archiveChain) append(element []byte) error {
 		b.AddBytes(element)
 	})
 	chain, err := b.Bytes()
-	c.element = chain
+	c.element, c.stamps = chain, append(slices.Clip(c.stamps), archiveTimeStamp{element: element})
 	return err
 }
 
@@ -238,8 +245,8 @@ func marshalArchiveTimeStamp(hash crypto.Hash, lists []hashList, token []byte) (
 	return b.Bytes()
 }
 
-// marshal refuses what ParseEvidenceRecord would refuse, so that none is written
-// that cannot be read.
+// marshal refuses what is more than ParseEvidenceRecord reads, so that none is
+// written that cannot be read.
 func (e *EvidenceRecord) marshal() ([]byte, error) {
 	sequence, err := marshalSequence(e.chains)
 	if err != nil {
@@ -256,9 +263,15 @@ func (e *EvidenceRecord) marshal() ([]byte, error) {
 		b.AddBytes(sequence)
 	})
 	der, err := b.Bytes()
-	if err != nil {
-		return nil, err
+	if err == nil && (len(der) > MaxTokenSize || e.size() > maxArchiveTimeStamps) {
+		return nil, fmt.Errorf("%w: it would have %d archive time stamps and %d bytes", ErrUnsupported, e.size(), len(der))
 	}
-	_, err = parseEvidenceRecord(der)
 	return der, err
+}
+
+func (e *EvidenceRecord) size() (n int) {
+	for _, c := range e.chains {
+		n += len(c.stamps)
+	}
+	return n
 }

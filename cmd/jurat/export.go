@@ -32,6 +32,9 @@ func (*exportCmd) Help() string {
 public.pem, token.tsr, authority.pem and verify.sh with the commands, which are printed too. A record file is written to DIR
 itself, each record of a case file to a folder of its own.
 
+An evidence record (RFC 4998) is written, too, and each token in it with the imprint that jurat computed from the record. OpenSSL
+checks that the authority stamped this imprint, and not how it follows from the record: 'jurat verify' does.
+
 The public keys and the authorities' roots come from the trust file, not from the records: a key that comes with what it
 vouches for vouches for nothing.
 
@@ -233,10 +236,15 @@ func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []by
 	stamped := "signature.bin"
 	if len(r.Signatures) > 1 { // a token stamps all of them, one after the other
 		stamped = "signatures.bin"
-		err = put(stamped, bytes.Join(r.Signatures, nil))
+		err = put(stamped, joined(r))
 	}
 	var commands []command
 	for i, stamp := range r.Timestamps {
+		if stamp.Kind == evidence.RFC4998 {
+			inner, ersErr := exportEvidenceRecord(r, i, put)
+			err, commands = errors.Join(err, ersErr), append(commands, inner...)
+			continue
+		}
 		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
 		name := numbered("token", i, ".tsr")
 		err = errors.Join(err, wrapErr, put(name, response))
@@ -244,6 +252,9 @@ func exportTokens(r *evidence.Record, trust *verify.Trust, put func(string, []by
 	}
 	return commands, errors.Join(err, put("authority.pem", roots))
 }
+
+// joined is what a token stamps.
+func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
 
 // rootsOf is every authority's root in PEM.
 func rootsOf(trust *verify.Trust) ([]byte, error) {

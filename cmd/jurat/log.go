@@ -17,6 +17,7 @@ type logCmd struct {
 	Anchor      logAnchorCmd      `cmd:"" help:"Have authorities outside stamp the log's checkpoint."`
 	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
 	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
+	Renew       logRenewCmd       `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
 	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 

@@ -34,6 +34,9 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 		fmt.Fprintf(io.err, "jurat: time: asking for what waits: %v\n", err)
 	}
 	for _, o := range outcomes {
+		if o.Records > 0 && i.InBatches(o.Authority) {
+			continue // it stamps when it is asked to, and 'jurat log pending' lists for what
+		}
 		if o.Records > 0 && i.Selected(o.Authority) {
 			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))
 		}
@@ -61,7 +64,8 @@ type logStampCmd struct{}
 func (*logStampCmd) Help() string {
 	return `A record is sealed also when an authority that should stamp it does not answer: then it waits. This asks every such
 authority for everything that waits for it, checks each time stamp, and adds it to its record, together with an act that
-says so. It can be broken off and repeated at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
+says so. An authority that stamps in batches ('jurat tsa add --batch') is asked once for all: each record gets an evidence
+record (RFC 4998), which verifies alone. It can be broken off and repeated at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
 
 A time stamp proves that a record existed when it was stamped. A late one proves no earlier time.
 

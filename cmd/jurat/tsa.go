@@ -27,6 +27,7 @@ type tsaAddCmd struct {
 	Policy string `placeholder:"OID" help:"The policy to ask for and to insist on."`
 
 	Untried bool `help:"Do not ask it for a time stamp now."`
+	Batch   bool `help:"Never ask it for one record: each waits until 'jurat log stamp' has it stamp all that waits, with one request."`
 }
 
 // Help is shown by 'jurat tsa add --help'.
@@ -37,6 +38,10 @@ the authority as independent. It is asked once before it is added.
 
 As long as it does not answer, records are sealed without its time stamp and wait for it: 'jurat log pending' lists them,
 'jurat log stamp' asks again.
+
+With --batch it is not asked when something is sealed: everything waits for 'jurat log stamp', which has all of it stamped
+with one request. That is for authorities that charge for each time stamp, or are slow. What a record then proves is the time
+of the batch.
 
     jurat tsa add freetsa https://freetsa.example/tsr --root freetsa-ca.pem`
 }
@@ -49,7 +54,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.withNew(ctx, io, keyFlags{}, func(*installation.Installation) error {
 		err := installation.AddOutside(ctx, installation.Config{Dir: a.Data},
-			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
+			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
 		if errors.Is(err, tsa.ErrUnavailable) {
 			return hint(err, "--untried adds it all the same; records then wait for its time stamps")
 		}
@@ -77,7 +82,7 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		p := newPage(io.out)
 		p.line("%-20s %s", "(built in)", "the operator's own clock")
 		for _, o := range list {
-			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(inert(o.URL)+" "+o.Policy+" "+waiting[o.Name]), " "))
+			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(inert(o.URL)+" "+o.Policy+" "+inBatches(o.Batch)+" "+waiting[o.Name]), " "))
 			delete(waiting, o.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
@@ -85,6 +90,13 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return p.err
 	})
+}
+
+func inBatches(batch bool) string {
+	if batch {
+		return "in batches"
+	}
+	return ""
 }
 
 type tsaRemoveCmd struct {

@@ -102,6 +102,14 @@ func (a *authority) stamp(ctx context.Context, imprint [32]byte) ([]byte, error)
 	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 }
 
+// askImprint stamps an imprint that may be of another algorithm.
+func (a *authority) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a.Issue(&timestamp.Request{Wide: imprint, CertReq: true})
+}
+
 func (a *authority) trusted() verify.Authority {
 	return verify.Authority{Name: "built-in authority", Certificate: a.root.Raw, Clock: verify.OperatorClock}
 }

@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"testing"
 	"time"
 
 	"jurat/evidence"
@@ -16,3 +17,10 @@ func (i *Installation) Keep(r *evidence.Record) error { return i.vault.Keep(r) }
 
 // LessSealingTime gives authorities less time to answer in tests.
 func LessSealingTime(d time.Duration) { sealingTime = d }
+
+// SmallBatches lets one token be for n records only.
+func SmallBatches(t testing.TB, n int) {
+	batch, renewals := maxBatch, maxRenewals
+	maxBatch, maxRenewals = n, n
+	t.Cleanup(func() { maxBatch, maxRenewals = batch, renewals })
+}

@@ -66,8 +66,11 @@ func (i *Installation) StampWaiting(ctx context.Context, config StampConfig) ([]
 		switch {
 		case c == nil:
 			o.Reason = ErrNotConfigured
+		case config.CatchUp && c.batch: // it waits for being asked for
 		case config.CatchUp:
 			err = i.catchUp(ctx, c, &o)
+		case c.batch:
+			err = i.stampBatches(ctx, c, &o, config.Progress)
 		default:
 			err = i.stampAll(ctx, c, &o, config.Progress)
 		}
@@ -94,15 +97,20 @@ func (i *Installation) catchUp(ctx context.Context, c *client, o *Outcome) error
 	return err
 }
 
-// stampAll stamps everything that waits for an authority, until it fails.
-func (i *Installation) stampAll(ctx context.Context, c *client, o *Outcome, progress func(string, int64, int64)) error {
-	total, done := o.Records, int64(0)
-	told := func() {
+// teller counts what is stamped, and tells.
+func teller(c *client, total int64, progress func(string, int64, int64)) func() {
+	done := int64(0)
+	return func() {
 		done++
 		if progress != nil {
 			progress(c.name, done, max(done, total))
 		}
 	}
+}
+
+// stampAll stamps everything that waits for an authority, until it fails.
+func (i *Installation) stampAll(ctx context.Context, c *client, o *Outcome, progress func(string, int64, int64)) error {
+	told := teller(c, o.Records, progress)
 	for from := int64(0); from >= 0; {
 		var err error
 		if from, err = i.stampPage(ctx, oneByOne(c), o, from, told); err != nil {
@@ -202,6 +210,12 @@ func (i *Installation) stillOwed(ctx context.Context, outcomes []Outcome) error 
 		}
 	}
 	return nil
+}
+
+// InBatches reports whether an authority outside stamps only when it is asked for all that waits for it.
+func (i *Installation) InBatches(name string) bool {
+	c := i.stampers.of(name)
+	return c != nil && c.batch
 }
 
 // Selected reports whether an authority outside is one of those that stamp what is sealed.

@@ -26,6 +26,7 @@ type Outside struct {
 	URL    string `json:"url"`
 	Roots  string `json:"roots"`            // PEM: what its tokens chain to
 	Policy string `json:"policy,omitempty"` // OID in dotted form that is asked for and required; "": its default
+	Batch  bool   `json:"batch,omitempty"`  // it stamps what waits, all of it with one token, and nothing when it is sealed
 }
 
 const outsideFolder = "outside-authorities"

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/tsa"
+	"jurat/timestamp"
 	"jurat/verify"
 )
 
@@ -49,7 +51,7 @@ func openStampers(c Config, own *authority) (*stampers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", outsideFile(c.Dir, o.Name), err)
 		}
-		s.outside = append(s.outside, &client{Client: asks, name: o.Name, url: o.URL, now: clock(c)})
+		s.outside = append(s.outside, &client{Client: asks, name: o.Name, url: o.URL, batch: o.Batch, now: clock(c)})
 		s.trusted = append(s.trusted, o.trusted(roots)...)
 	}
 	return s, s.selectOnly(c.TSA)
@@ -132,6 +134,7 @@ func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 type client struct {
 	*tsa.Client
 	name, url string
+	batch     bool // it is not asked when something is sealed
 	now       func() time.Time
 
 	mu       sync.Mutex // held while what follows is read or written
@@ -141,8 +144,14 @@ type client struct {
 	rests    time.Time // until then
 }
 
-// unlessResting asks the authority, unless it has just failed.
+// errInBatches is why an authority does not stamp a record when it is sealed.
+var errInBatches = errors.New("it stamps in batches, when 'jurat log stamp' asks it to")
+
+// unlessResting asks the authority, unless it has just failed, or stamps in batches.
 func (c *client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
+	if c.batch {
+		return nil, errInBatches
+	}
 	if err := c.resting(); err != nil {
 		return nil, err
 	}
@@ -151,7 +160,11 @@ func (c *client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, e
 
 // ask asks the authority, and remembers how it went.
 func (c *client) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	token, err := c.Stamp(ctx, imprint)
+	return c.askImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
+}
+
+func (c *client) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
+	token, err := c.StampImprint(ctx, imprint)
 	if errors.Is(err, context.Canceled) {
 		return nil, err // whoever asked has gone, which says nothing of the authority
 	}

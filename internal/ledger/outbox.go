@@ -76,7 +76,7 @@ func (l *Ledger) Forget(ctx context.Context, authority string) (int64, error) {
 	return n, nil
 }
 
-// A LateStamp is a time stamp for a record that waits for it.
+// A LateStamp is a time stamp for a record that waits for it, or, where its Authority is "", for one that did not: a renewal.
 type LateStamp struct {
 	Pending
 	Timestamp evidence.Timestamp
@@ -90,7 +90,7 @@ func (s *LateStamp) by() string {
 	return s.By
 }
 
-// Settle gives records the time stamps that they wait for, at most evidence.MaxLateStamps, and seals a late_stamp act that says
+// Settle gives records the time stamps that they wait for, or renewals, at most evidence.MaxLateStamps, and seals a late_stamp act that says
 // so, in one transaction: a crash leaves all of it or nothing. Whether the stamps are good is for the caller to check
 // before. A record that another process has stamped meanwhile is left out; how many were not is returned.
 //
@@ -138,6 +138,10 @@ func (s *LateStamp) check() error {
 func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateStamp, error) {
 	var still []LateStamp
 	for _, s := range stamps {
+		if s.Authority == "" {
+			still = append(still, s)
+			continue
+		}
 		waits, err := l.cfg.Store.Waiting(ctx, s.Authority, s.Index, 1)
 		if err != nil {
 			return nil, err

@@ -121,7 +121,7 @@ type Batch struct {
 	Next   Head        // the head with them
 
 	Waits  []Wait  // time stamps that these rows wait for
-	Stamps []Stamp // time stamps that earlier rows have waited for, and wait for no longer
+	Stamps []Stamp // time stamps of earlier rows, which wait for them no longer
 }
 
 // A Wait is a time stamp that a record is to get from an authority, which has not given it yet.
@@ -135,7 +135,7 @@ type Wait struct {
 // nothing, when the row does not wait for it: another writer has stamped it.
 type Stamp struct {
 	Index     int64
-	Authority string
+	Authority string // "": the row did not wait for it
 	Timestamp evidence.Timestamp
 }
 

@@ -24,6 +24,9 @@ func (s *Store) stamp(stamps []ledger.Stamp) error {
 	settled := map[debt]bool{}
 	for _, stamp := range stamps {
 		d := debt{stamp.Authority, stamp.Index}
+		if d.authority == "" {
+			continue
+		}
 		if _, waits := s.waiting[d]; !waits || settled[d] {
 			return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, ledger.ErrConflict)
 		}

@@ -24,6 +24,18 @@ func (s *Store) insertOutbox(ctx context.Context, batch *ledger.Batch) error {
 }
 
 func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
+	if stamp.Authority != "" {
+		if err := s.settle(ctx, stamp); err != nil {
+			return err
+		}
+	}
+	if _, err := s.timestamp.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
+		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
+	}
+	return nil
+}
+
+func (s *Store) settle(ctx context.Context, stamp ledger.Stamp) error {
 	result, err := s.settled.ExecContext(ctx, stamp.Authority, stamp.Index)
 	if err != nil {
 		return translate(err)
@@ -34,9 +46,6 @@ func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
 	}
 	if n != 1 {
 		return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, ledger.ErrConflict)
-	}
-	if _, err := s.timestamp.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
-		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
 	}
 	return nil
 }

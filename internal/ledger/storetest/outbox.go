@@ -86,6 +86,14 @@ func outbox(t *testing.T, s ledger.Store) {
 	wantError(t, err, nil)
 	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
 
+	// A renewal is one that nobody waited for.
+	renewal := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("renewed")}}
+	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
+	stamped, err = s.ByRecordID(ctx, "record-1")
+	wantError(t, err, nil)
+	want(t, stamped.Timestamps, append(row(1).Timestamps, renewal.Timestamp))
+	wantWaiting(t, s, "one", 3)
+
 	n, err := s.Forget(ctx, "one")
 	if n != 1 || err != nil {
 		t.Errorf("Forget = %d, %v", n, err)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// exportEvidenceRecord writes an evidence record and the tokens in it. Of these openssl can check all but how the imprint
+// that each stamps follows from the record: it gets the imprints that were computed here.
+func exportEvidenceRecord(r *evidence.Record, i int, put func(string, []byte) error) ([]command, error) {
+	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
+	if err != nil {
+		return nil, fmt.Errorf("time stamp %d: %w", i, err)
+	}
+	group := timestamp.Group{Required: [][]byte{joined(r), r.Canonical()}}
+	for _, stamp := range r.Timestamps {
+		if stamp.Kind == evidence.RFC3161 {
+			group.Optional = append(group.Optional, stamp.Token)
+		}
+	}
+	links, _, err := e.Links(group)
+	if err != nil {
+		return nil, fmt.Errorf("time stamp %d: %w", i, err)
+	}
+	err = put(numbered("evidence-record", i, ".der"), r.Timestamps[i].Token)
+	var commands []command
+	for n, l := range links {
+		response, wrapErr := timestamp.MarshalResponse(l.DER)
+		name := fmt.Sprintf("evidence-record-%d-token-%d.tsr", i+1, n+1)
+		err = errors.Join(err, wrapErr, put(name, response))
+		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -digest %s -in %s -CAfile authority.pem", hex.EncodeToString(l.Imprint.Sum), name)})
+	}
+	return commands, err
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/internal/installation"
+	"jurat/verify"
+)
+
+type logRenewCmd struct {
+	Before *time.Time `placeholder:"TIME" help:"Renew what rests on certificates that end before this time (RFC 3339). Default: a year from now."`
+	TSA    string     `name:"tsa" placeholder:"NAME|URL" help:"Who stamps. Default: the first authority of 'jurat tsa list', or the built-in one."`
+	Hash   string     `enum:"sha384,sha512," default:"" help:"Go on with this hash (sha384, sha512): renews all that rests on another one."`
+}
+
+// Help is shown by 'jurat log renew --help'.
+func (*logRenewCmd) Help() string {
+	return `A time stamp is worth something as long as its authority's key, certificates and hash are. Renewed before that ends, it
+outlives them: a fresh token covers it, and proves that it existed while it could be relied on. One token renews thousands of
+records; each gets an evidence record (RFC 4998), which verifies alone. What there was stays.
+
+Plain time stamps get an evidence record that covers them, evidence records a further time stamp; with --hash a further chain,
+over the record itself and all that was stamped so far. What is renewed is not renewed again: run it from time to time, and
+again if it was broken off. Who verifies must trust all authorities that have stamped: keep their roots in your trust files.
+
+    jurat log renew --tsa freetsa
+    jurat log renew --hash sha512
+
+Exit code 0: nothing that ends before that is left. 3: some of it cannot be judged here, or waits. 2: it could not be done.`
+}
+
+// Run renews.
+func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
+	before := time.Now().AddDate(1, 0, 0)
+	if c.Before != nil {
+		before = *c.Before
+	}
+	hash := map[string]crypto.Hash{"sha384": crypto.SHA384, "sha512": crypto.SHA512}[c.Hash]
+	return a.with(ctx, func(i *installation.Installation) error {
+		report := progress(io, "renewed")
+		r, err := i.Renew(ctx, installation.RenewConfig{Before: before, TSA: c.TSA, Hash: hash,
+			Progress: func(done, n int) { report(int64(done), int64(n)) }})
+		if errors.Is(err, installation.ErrEndsTooEarly) {
+			return hint(err, "name another authority with --tsa, or an earlier time with --before")
+		}
+		if err != nil {
+			return known(err)
+		}
+		p := newPage(io.out)
+		switch {
+		case r.Records == 0:
+			p.line("nothing is due: nothing that can be renewed rests on certificates that end before %s", before.UTC().Format(time.DateOnly))
+		default:
+			p.line("%s: %d evidence records, by %d tokens", inert(r.Authority), r.Records, r.Requests)
+		}
+		if r.Records > 0 && i.ClockOf(r.Authority) == verify.OperatorClock {
+			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
+		}
+		if r.Foreign > 0 {
+			p.line("%d time stamps cannot be judged here: they are of authorities that are not configured, or damaged", r.Foreign)
+		}
+		if r.Full > 0 {
+			p.line("%d evidence records have grown to the limit and cannot be renewed", r.Full)
+		}
+		if r.Waiting > 0 {
+			p.line("%d records wait for %s: 'jurat log stamp' first", r.Waiting, inert(r.Authority))
+		}
+		if p.err == nil && r.Foreign+r.Full+r.Waiting > 0 {
+			return exitCode(exitUndecided)
+		}
+		return p.err
+	})
+}

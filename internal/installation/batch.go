@@ -1,0 +1,125 @@
+package installation
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/timestamp"
+)
+
+// maxBatch is how many records one token is asked for. Tests have fewer.
+var maxBatch = 100_000
+
+// A batch is records that are stamped together: a hash tree over them, of which an authority stamps the root.
+type batch struct {
+	tree    *timestamp.Tree
+	entries map[int64]int // which of the tree's a record is, by its place in the log
+	root    timestamp.Imprint
+	token   []byte
+}
+
+// stampBatches stamps everything that waits for an authority with one request for each maxBatch records. A crash between the
+// token and the last record leaves records that wait, and get a token of their own the next time.
+func (i *Installation) stampBatches(ctx context.Context, c *client, o *Outcome, progress func(string, int64, int64)) error {
+	told := teller(c, o.Records, progress)
+	for {
+		b, err := i.gather(ctx, c.name)
+		if err != nil || len(b.entries) == 0 {
+			return err
+		}
+		if b.token, err = c.askImprint(ctx, b.root); err != nil {
+			o.Reason = err
+			return ctx.Err()
+		}
+		before := o.Stamped
+		for from := int64(0); from >= 0; {
+			if from, err = i.stampPage(ctx, b.stamps, o, from, told); err != nil {
+				return err
+			}
+		}
+		if len(b.entries) < maxBatch || o.Stamped == before {
+			return nil
+		}
+	}
+}
+
+// gather reads what waits, page by page, and keeps hashes alone.
+func (i *Installation) gather(ctx context.Context, authority string) (*batch, error) {
+	tree, err := timestamp.NewTree(crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{tree: tree, entries: map[int64]int{}}
+	for from := int64(0); len(b.entries) < maxBatch; {
+		records, err := i.Ledger.Waiting(ctx, authority, from, min(evidence.MaxLateStamps, int64(maxBatch-len(b.entries))))
+		if err != nil {
+			return nil, err
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			if b.entries[r.Index], err = tree.Add(groupOf(r.Record)...); err != nil {
+				return nil, fmt.Errorf("record %s: %w", r.Record.Payload.RecordID, err)
+			}
+			from = r.Index + 1
+		}
+	}
+	if len(b.entries) > 0 {
+		b.root, err = tree.Root()
+	}
+	return b, err
+}
+
+// groupOf is what every evidence record of a record is over.
+func groupOf(r *evidence.Record) [][]byte {
+	return [][]byte{bytes.Join(r.Signatures, nil), r.Canonical()}
+}
+
+// stamps is a source: what the token is for each record. What has begun to wait since the tree was closed comes last, and
+// gets none.
+func (b *batch) stamps(ctx context.Context, records []ledger.Pending, told func()) (stamps []evidence.Timestamp, err error) {
+	for _, r := range records {
+		entry, there := b.entries[r.Index]
+		if !there {
+			break
+		}
+		stamp, err := evidenceRecord(b.tree, entry, b.token, timestamp.Group{Required: groupOf(r.Record)})
+		if err != nil {
+			return stamps, fmt.Errorf("record %s: %w", r.Record.Payload.RecordID, err)
+		}
+		stamps = append(stamps, stamp)
+		told()
+	}
+	return stamps, ctx.Err()
+}
+
+// evidenceRecord writes an entry's evidence record, and holds it against what it is over, as every reader will. The token
+// was verified when it came.
+func evidenceRecord(tree *timestamp.Tree, entry int, token []byte, group timestamp.Group) (evidence.Timestamp, error) {
+	der, err := tree.EvidenceRecord(entry, token)
+	if err != nil {
+		return evidence.Timestamp{}, err
+	}
+	made, err := timestamp.ParseEvidenceRecord(der)
+	if err != nil {
+		return evidence.Timestamp{}, err
+	}
+	links, _, err := made.Links(group)
+	if err != nil {
+		return evidence.Timestamp{}, err
+	}
+	root, err := tree.Root()
+	if err != nil {
+		return evidence.Timestamp{}, err
+	}
+	if last := links[len(links)-1].Imprint; last.Hash != root.Hash || !bytes.Equal(last.Sum, root.Sum) {
+		return evidence.Timestamp{}, errors.New("the evidence record does not lead to the root that was stamped")
+	}
+	return evidence.Timestamp{Kind: evidence.RFC4998, Token: der}, nil
+}
