@@ -85,6 +85,14 @@ func (r *Record) CheckSignature(i int, public crypto.PublicKey) error {
 	return CheckSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
 }
 
+// CheckSignatureOf is CheckSignature with a key of which the caller knows the id, so that it need not be computed each time.
+func (r *Record) CheckSignatureOf(i int, id KeyID, public crypto.PublicKey) error {
+	if id != r.Payload.Signers[i].KeyID {
+		return fmt.Errorf("%w: the payload names another key", ErrSignature)
+	}
+	return checkSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
+}
+
 // Marshal writes the record as a file: canonical JSON and a line feed. There is one such file for one content.
 func (r *Record) Marshal() ([]byte, error) {
 	form, err := r.marshal()

@@ -90,15 +90,20 @@ func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
 
 // CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
 func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
+	if id, err := KeyIDOf(public); err != nil || id != want.KeyID {
+		return fmt.Errorf("%w: the payload names another key", ErrSignature)
+	}
+	return checkSignature(public, want, canonical, signature)
+}
+
+// checkSignature is CheckSignature for a key that is known to have the id that is wanted.
+func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
 	algorithm, err := AlgorithmOf(public)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	if algorithm != want.Algorithm {
 		return fmt.Errorf("%w: the payload names %s, the key signs %s", ErrSignature, want.Algorithm, algorithm)
-	}
-	if id, err := KeyIDOf(public); err != nil || id != want.KeyID {
-		return fmt.Errorf("%w: the payload names another key", ErrSignature)
 	}
 	digest := sha256.Sum256(canonical)
 	ok := false

@@ -21,7 +21,7 @@ func (c *check) signature(r *evidence.Record, i int, at proof) {
 		c.certified(r, i, at)
 		return
 	}
-	if err := r.CheckSignature(i, key.public); err != nil {
+	if err := r.CheckSignatureOf(i, key.KeyID, key.public); err != nil {
 		c.falseSignature(r, i, err)
 		return
 	}
