@@ -42,7 +42,7 @@ func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
 		return nil, fmt.Errorf("reading body of %s: %w", action, err)
 	}
 	if !bytes.Equal(again, form) {
-		_, how := compare("", form, again)
+		_, how := compare("", form, again).words()
 		return nil, fmt.Errorf("reading body of %s: %s", action, how)
 	}
 	return body, nil
@@ -84,10 +84,20 @@ func difference(sealed, right any) (path, how string) {
 	if bytes.Equal(a, b) {
 		return "", ""
 	}
-	return compare("", a, b)
+	return compare("", a, b).words()
 }
 
-func compare(path string, a, b jsontext.Value) (at, how string) {
+// A contrast is the first place in which two documents differ.
+type contrast struct {
+	path        string
+	left, right jsontext.Value // nil: nothing is there
+}
+
+func (c contrast) words() (path, how string) {
+	return c.path, fmt.Sprintf("%s is %s where %s follows", c.path, shown(c.left), shown(c.right))
+}
+
+func compare(path string, a, b jsontext.Value) contrast {
 	if a.Kind() == b.Kind() && a.Kind() == '{' {
 		left, right := parts[map[string]jsontext.Value](a), parts[map[string]jsontext.Value](b)
 		names := slices.Sorted(maps.Keys(left))
@@ -111,7 +121,7 @@ func compare(path string, a, b jsontext.Value) (at, how string) {
 			}
 		}
 	}
-	return path, fmt.Sprintf("%s is %s where %s follows", path, shown(a), shown(b))
+	return contrast{path, a, b}
 }
 
 // parts takes apart a document that is known to be canonical JSON of that kind.

@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -244,6 +245,20 @@ func (s *Settings) normal() Settings {
 		n.Judge.Parameters, _ = object(n.Judge.Parameters)
 	}
 	return n
+}
+
+// Against says in what these settings are not the ones that a trial was opened with; "" if they are. Both must be valid.
+func (s *Settings) Against(opened *Settings) (string, error) {
+	then, err := EncodeBody(opened.normal())
+	if err != nil {
+		return "", err
+	}
+	now, err := EncodeBody(s.normal())
+	if err != nil || bytes.Equal(then, now) {
+		return "", err
+	}
+	c := compare("", then, now)
+	return fmt.Sprintf("%s was %s, and is %s now", c.path, shown(c.left), shown(c.right)), nil
 }
 
 // offline reports whether nobody on the panel is a model.

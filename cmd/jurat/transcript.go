@@ -25,7 +25,10 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
 	t.line("%s", t.bold("The case of "+inert(on.Card.Name)))
-	t.line("  %s: %d messages, evidence %s", folder, len(on.Messages), on.Digest())
+	if folder != "" {
+		folder += ": "
+	}
+	t.line("  %s%d messages, evidence %s", folder, len(on.Messages), on.Digest())
 	switch n := offline(s); n {
 	case 0:
 	case len(s.Seats):

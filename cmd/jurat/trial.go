@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/internal/installation"
 	"jurat/internal/juror"
 	"jurat/internal/subject"
@@ -16,7 +13,7 @@ import (
 )
 
 type trialCmd struct {
-	Case          string      `arg:"" help:"A folder with agent-card.json and conversation.json."`
+	Case          string      `arg:"" optional:"" help:"A folder with agent-card.json and conversation.json."`
 	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
 	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average, final_judge or calibrated." default:"final_judge" enum:"majority_vote,weighted_average,final_judge,calibrated" env:"JURY_FINAL_JUDGMENT_METHOD"`
 	Calibration   string      `help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
@@ -25,6 +22,8 @@ type trialCmd struct {
 	Collaborative bool        `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
 	Out           string      `help:"The case file. Default: in the data folder, named for the trial."`
 	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
+	Resume        string      `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
+	List          bool        `xor:"mode" help:"List the trials that have no verdict."`
 	keyFlags
 	stampFlags
 }
@@ -39,12 +38,26 @@ The offline jurors are rules, not language models: a first sieve, and the baseli
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
 
+A trial that was broken off, by Ctrl-C, a crash or a power cut, goes on from its records with --resume: nobody whose
+answer is recorded is asked again. It takes the same flags, environment and configuration as before.
+
     jurat trial examples/kitchen-return
+    jurat trial --resume last
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 
 // Run tries one case.
 func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
+	switch {
+	case c.List && c.Case != "":
+		return errors.New("--list takes no CASE")
+	case c.List:
+		return c.list(ctx, a, io)
+	case c.Resume != "":
+		return c.resume(ctx, a, io)
+	case c.Case == "":
+		return hint(errors.New("expected CASE, --resume or --list"), "'jurat trial --help' says what a case is")
+	}
 	on, err := subject.Load(c.Case)
 	if err != nil {
 		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
@@ -53,25 +66,33 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	if err := c.check(&config); err != nil {
+		return err
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		return c.try(ctx, a, io, i, config, on, func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, on) })
+	})
+}
+
+// check refuses, before anything is recorded, what would be found wrong only later.
+func (c *trialCmd) check(config *trial.Config) error {
 	if err := config.Settings.Validate(); err != nil {
 		return hint(err, "'jurat trial --help' says what the flags take; nothing was recorded")
 	}
 	if c.Out != "" {
-		if err := checkOut(c.Out); err != nil {
-			return err
-		}
+		return checkOut(c.Out)
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		config.Ledger, config.Keys = i.Ledger, i.Keys
-		return c.try(ctx, a, io, i, config, on)
-	})
+	return nil
 }
 
-func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, on *subject.Case) error {
+// try holds a trial, shows it, and leaves its case file.
+func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, on *subject.Case,
+	hold func(trial.Config) (*trial.Trial, error)) error {
+	config.Ledger, config.Keys, config.Claim = i.Ledger, i.Keys, i.Claim
 	show := newTranscript(io.out, c.JSON)
 	config.OnEvent = show.event
 	show.opening(c.Case, on, &config.Settings)
-	done, err := trial.Run(ctx, config, on)
+	done, err := hold(config)
 	if err != nil {
 		return interrupted(err, done)
 	}
@@ -121,21 +142,17 @@ func interrupted(err error, partial *trial.Trial) error {
 	if partial == nil || len(partial.Records) == 0 {
 		return err
 	}
-	return hint(err, "%d acts of %s are sealed in the log, and stay there; there is no verdict", len(partial.Records), partial.ID)
+	return hint(err, "%d acts of %s are sealed in the log; 'jurat trial --resume %s' goes on from there", len(partial.Records), partial.ID, partial.ID)
 }
 
 func (c *trialCmd) conclude(io stdio, show *transcript, done *trial.Trial, file, data string) error {
 	if !c.JSON {
 		return hint(show.conclusion(done, file, data), "the trial is over, and its case file is %s", file)
 	}
-	doc, err := json.Marshal(done.Result, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
-	if err != nil {
+	if err := io.json(done.Result); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(io.out, "%s\n", doc); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(io.err, "jurat: %s: case file %s\n", done.ID, file)
+	_, err := fmt.Fprintf(io.err, "jurat: %s: case file %s\n", done.ID, file)
 	return err
 }
 

@@ -6,6 +6,7 @@
 //	keys/ROLE/      private keys of actors
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
+//	claims/         locks on trials that are under way
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
 //	apart/values/   what is sealed apart, encrypted
 //	apart/settings/ what is sealed apart of whom without being asked for

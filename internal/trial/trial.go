@@ -35,6 +35,10 @@ type Config struct {
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // of the trial's id; nil: crypto/rand
 
+	// Claim keeps everybody else from acting in a trial while it is under way, and fails while somebody else has it. nil:
+	// only this process can know the trial.
+	Claim func(id string) (release func(), err error)
+
 	// OnEvent hears each event once its act is sealed, in the order of the log, one at a time. nil: nobody listens.
 	OnEvent func(Event)
 }
@@ -46,18 +50,27 @@ type Trial struct {
 	Records []*evidence.Record // in log order
 }
 
+// complete fills in what is left open.
+func (c Config) complete() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Submitter == "" {
+		c.Submitter = "submitter"
+	}
+	if c.Clerk == "" {
+		c.Clerk = "clerk"
+	}
+	if c.Claim == nil {
+		c.Claim = func(string) (func(), error) { return func() {}, nil }
+	}
+	return c
+}
+
 // Run tries a case. When it fails or is cancelled, what was sealed until then stays sealed, and the Trial that is
-// returned with the error has its records and no result.
+// returned with the error has its records and no result: Reopen and Resume go on with it.
 func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
-	if config.Now == nil {
-		config.Now = time.Now
-	}
-	if config.Submitter == "" {
-		config.Submitter = "submitter"
-	}
-	if config.Clerk == "" {
-		config.Clerk = "clerk"
-	}
+	config = config.complete()
 	if err := config.Settings.Validate(); err != nil {
 		return nil, fmt.Errorf("opening trial: %w", err)
 	}
@@ -66,9 +79,24 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 		return nil, fmt.Errorf("opening trial: %w", err)
 	}
 	c := newClerk(config, evidence.TrialPrefix+id, on)
-	trial := &Trial{ID: c.chain}
-	err = c.conduct(ctx)
-	trial.Records = c.records
+	release, err := config.Claim(c.chain)
+	if err != nil {
+		return nil, fmt.Errorf("opening trial: %w", err)
+	}
+	defer release()
+	submission, err := c.submit(ctx)
+	if err != nil {
+		return c.left(), fmt.Errorf("trial %s: %w", c.chain, err)
+	}
+	return c.hold(ctx, submission, nil)
+}
+
+// hold lets the jury deliberate on the case, or go on with it.
+func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded []jury.Act) (*Trial, error) {
+	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
+		Material: c.subject.Material(), Submission: submission, Recorder: c, Recorded: recorded}
+	_, err := deliberation.Run(ctx)
+	trial := c.left()
 	if err != nil {
 		return trial, fmt.Errorf("trial %s: %w", c.chain, err)
 	}
@@ -76,16 +104,11 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 	return trial, err
 }
 
-// conduct submits the case and lets the jury deliberate on it.
-func (c *clerk) conduct(ctx context.Context) error {
-	submission, err := c.submit(ctx)
-	if err != nil {
-		return err
-	}
-	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
-		Material: c.subject.Material(), Submission: submission, Recorder: c}
-	_, err = deliberation.Run(ctx)
-	return err
+// left is what there is of the trial. A juror who does not heed its context may still run, but no act is sealed any more.
+func (c *clerk) left() *Trial {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &Trial{ID: c.chain, Records: c.records}
 }
 
 // Result projects the records of a finished trial to its result.
@@ -101,17 +124,25 @@ func Result(records []*evidence.Record) (*jury.Result, error) {
 }
 
 func replay(records []*evidence.Record) (*jury.Replayed, error) {
-	acts := make([]jury.Act, 0, len(records))
-	for _, r := range records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			return nil, fmt.Errorf("reading trial: record %s: %w", r.Payload.RecordID, err)
-		}
-		acts = append(acts, act)
+	acts, err := readActs(records)
+	if err != nil {
+		return nil, fmt.Errorf("reading trial: %w", err)
 	}
 	replayed, err := jury.Replay(acts)
 	if err != nil {
 		return nil, fmt.Errorf("reading trial: %w", err)
 	}
 	return replayed, nil
+}
+
+func readActs(records []*evidence.Record) ([]jury.Act, error) {
+	acts := make([]jury.Act, 0, len(records))
+	for _, r := range records {
+		act, err := jury.ReadAct(r)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		acts = append(acts, act)
+	}
+	return acts, nil
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+)
+
+// lastTrial stands for the trial without a verdict that began last.
+const lastTrial = "last"
+
+// resume goes on with a trial that was broken off.
+func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
+	var given *subject.Case
+	if c.Case != "" {
+		var err error
+		if given, err = subject.Load(c.Case); err != nil {
+			return err
+		}
+	}
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	if err := c.check(&config); err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		r, err := c.reopen(ctx, io, i, given)
+		if err != nil {
+			return err
+		}
+		return c.try(ctx, a, io, i, config, r.Case, func(config trial.Config) (*trial.Trial, error) {
+			done, err := trial.Resume(ctx, config, r)
+			return done, different(err)
+		})
+	})
+}
+
+// reopen reads the trial, finds that its records are this installation's, and says what going on with it means.
+func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Installation, given *subject.Case) (*trial.Reopened, error) {
+	id := c.Resume
+	if id == lastTrial {
+		list, err := trial.ListUnfinished(ctx, i.Ledger)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log case TRIAL' prints the case file of one")
+		}
+		id = list[len(list)-1].ID
+	}
+	if !strings.HasPrefix(id, evidence.TrialPrefix) {
+		return nil, hint(fmt.Errorf("--resume: %q is no trial", id), "'jurat trial --list' lists those without a verdict")
+	}
+	r, err := trial.Reopen(ctx, i.Ledger, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, hint(fmt.Errorf("--resume: there is no %s in the log", id), "'jurat trial --list' lists the trials without a verdict")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := i.Vouch(r.Records...); err != nil {
+		return nil, hint(fmt.Errorf("%s is not gone on with: %w", id, err), "'jurat log fsck' examines the log")
+	}
+	if given != nil && given.Digest() != r.Case.Digest() {
+		return nil, fmt.Errorf("%s is about other evidence (%s) than %s (%s)", id, r.Case.Digest().Short(), c.Case, given.Digest().Short())
+	}
+	c.announce(io, r)
+	return r, nil
+}
+
+// announce says how far the trial got.
+func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
+	if r.State.Finished {
+		fmt.Fprintf(io.err, "jurat: %s has its verdict already; nobody is asked again\n", r.ID)
+		return
+	}
+	fmt.Fprintf(io.err, "jurat: going on with %s after %d acts; what is recorded is not asked for again\n", r.ID, len(r.Records))
+	switch n := len(r.State.Waiting); {
+	case n == 1:
+		fmt.Fprintf(io.err, "jurat: one answer is missing that had been asked for (%s): if that call was made, it is paid for twice\n", r.State.Waiting[0])
+	case n > 1:
+		fmt.Fprintf(io.err, "jurat: %d answers are missing that had been asked for (%s): as many calls as were made are paid for twice\n", n, strings.Join(r.State.Waiting, ", "))
+	}
+}
+
+// different gives advice where the settings are not those of the trial.
+func different(err error) error {
+	if errors.Is(err, trial.ErrSettings) {
+		return hint(err, "a trial goes on by the settings with which it began: give the same flags, environment and configuration")
+	}
+	return err
+}
+
+// unfinishedLine is a trial without a verdict, as it is listed.
+type unfinishedLine struct {
+	trial.Unfinished
+	UnderWay bool `json:"underWay"` // a process is at work on it
+}
+
+// list shows the trials that have no verdict.
+func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		unfinished, err := trial.ListUnfinished(ctx, i.Ledger)
+		if err != nil {
+			return err
+		}
+		lines := []unfinishedLine{}
+		for _, u := range unfinished {
+			claimed, err := i.Claimed(u.ID)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, unfinishedLine{u, claimed})
+		}
+		if c.JSON {
+			return io.json(lines)
+		}
+		p := newPage(io.out)
+		for _, l := range lines {
+			state := "broken off"
+			if l.UnderWay {
+				state = "under way"
+			}
+			p.line("%s  %-10s  %2d acts, from %s to %s, evidence %s", l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
+		}
+		if len(lines) == 0 {
+			p.line("every trial in the log has its verdict")
+		}
+		return p.err
+	})
+}
+
+// json writes a value for machines.
+func (io stdio) json(value any) error {
+	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "%s\n", doc)
+	return err
+}

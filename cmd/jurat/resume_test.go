@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stopping is a place to write to that stops the program when it reads a word.
+type stopping struct {
+	bytes.Buffer
+	word string
+	stop context.CancelFunc
+}
+
+func (s *stopping) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.word)) {
+		s.stop()
+	}
+	return s.Buffer.Write(p)
+}
+
+// ran runs the command in this process, and returns what it wrote.
+func ran(t *testing.T, want int, args ...string) (out, err string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &o, err: &e}); code != want {
+		t.Errorf("%v: exit code %d, want %d\n%s%s", args, code, want, &o, &e)
+	}
+	return o.String(), e.String()
+}
+
+// stopped runs the command, and interrupts it at a word.
+func stopped(t *testing.T, word string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, errs := &stopping{word: word, stop: cancel}, &bytes.Buffer{}
+	if code := run(ctx, args, stdio{in: strings.NewReader(""), out: out, err: errs}); code != exitCannot {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	return errs.String()
+}
+
+func has(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is not in:\n%s", word, text)
+		}
+	}
+}
+
+// TestResumeCommand: what Ctrl-C leaves is listed, goes on to the verdict by the same settings alone, and is proved then.
+func TestResumeCommand(t *testing.T) {
+	dir := t.TempDir()
+	data := "--data=" + filepath.Join(dir, "data")
+	out, _ := ran(t, 0, data, "trial", "../../examples/kitchen-return") // makes the installation, and is over
+	has(t, out, "safe_pass")
+	out, _ = ran(t, 0, data, "trial", "--list")
+	has(t, out, "every trial in the log has its verdict")
+	_, said := ran(t, 2, data, "trial", "--resume", "last")
+	has(t, said, "every trial in the log has its verdict")
+
+	said = stopped(t, "Discussion", data, "trial", "../../examples/pharmacy-refill", "--rounds", "2")
+	has(t, said, "interrupted", "trial --resume trial-")
+	_, id, _ := strings.Cut(said, "--resume ")
+	id, _, _ = strings.Cut(id, "'")
+	out, _ = ran(t, 0, data, "trial", "--list")
+	has(t, out, id, "broken off", "7 acts")
+	out, _ = ran(t, 0, data, "trial", "--list", "--json")
+	has(t, out, `"id": "`+id+`"`, `"underWay": false`)
+
+	_, said = ran(t, 2, data, "trial", "--resume", id, "--rounds", "3")
+	has(t, said, "opened with other settings", "maxRounds was 2, and is 3 now", "hint")
+	_, said = ran(t, 2, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/kitchen-return")
+	has(t, said, "is about other evidence")
+	_, said = ran(t, 2, data, "trial", "--resume", "trial-0", "--rounds", "2")
+	has(t, said, "no trial-0 in the log")
+	_, said = ran(t, 2, data, "trial", "--resume", "some-chain")
+	has(t, said, "no trial")
+
+	file := filepath.Join(dir, "case.jurat")
+	out, said = ran(t, 3, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/pharmacy-refill", "--out", file)
+	has(t, out, "Each juror alone", "Discussion", "Judgment", "needs_review")
+	has(t, said, "going on with "+id+" after 7 acts", "3 answers are missing")
+	trust, _ := ran(t, 0, data, "trust")
+	trustFile := filepath.Join(dir, "trust.json")
+	if err := os.WriteFile(trustFile, []byte(trust), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ran(t, 0, "verify", "--trust", trustFile, file)
+
+	// Once more: it has its verdict, which is told again, and the case file can be had again.
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	_, said = ran(t, 3, data, "trial", "--resume", id, "--rounds", "2", "--out", file)
+	has(t, said, "has its verdict already")
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the case file has changed: %v", err)
+	}
+}
+
+func TestTrialModes(t *testing.T) {
+	data := "--data=" + t.TempDir()
+	_, said := ran(t, 2, data, "trial")
+	has(t, said, "expected CASE, --resume or --list")
+	_, said = ran(t, 2, data, "trial", "--list", "case")
+	has(t, said, "--list takes no CASE")
+	_, said = ran(t, 2, data, "trial", "--list", "--resume", "last")
+	has(t, said, "--list")
+}

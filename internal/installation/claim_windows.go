@@ -1,0 +1,29 @@
+package installation
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+const sharingViolation = syscall.Errno(32)
+
+// claim opens a file that nobody else may open meanwhile.
+func claim(name string) (release func(), err error) {
+	path, err := syscall.UTF16PtrFromString(name)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := syscall.CreateFile(path, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
+		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	if errors.Is(err, sharingViolation) {
+		return nil, ErrClaimed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = syscall.CloseHandle(handle)
+		_ = os.Remove(name) // fails, as it should, where somebody else has it by now
+	}, nil
+}

@@ -1,0 +1,313 @@
+//go:build unix
+
+package trial_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// With childFolder set this test binary is a process that holds a trial in that installation, goes on with the one in
+// childTrial if that is set, and kills itself with the signal that nobody can catch as soon as childActs acts are sealed.
+const childFolder, childTrial, childActs = "JURAT_TEST_FOLDER", "JURAT_TEST_TRIAL", "JURAT_TEST_ACTS"
+
+const (
+	card = `{"name":"Parcel agent","description":"Tracks parcels.","version":"1.0.0","url":"https://parcels.example/a2a",
+		"protocolVersion":"0.3.0","skills":[{"id":"track","name":"Track","description":"Says where a parcel is.","tags":["parcel"]}]}`
+	conversation = `[{"role":"user","content":"Where is parcel 17?"},{"role":"assistant","content":"It is in Kassel."}]`
+)
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(childFolder); folder != "" {
+		if err := child(folder, os.Getenv(childTrial), os.Getenv(childActs)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(folder, id, acts string) error {
+	var last int64
+	if _, err := fmt.Sscan(acts, &last); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	i, err := installation.Open(ctx, installation.Config{Dir: folder})
+	if err != nil {
+		return err
+	}
+	defer i.Close()
+	jurors, judge := jurattest.Panel()
+	for n, j := range jurors {
+		jurors[n] = counting{j, judge, folder}
+	}
+	config := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Settings: jurattest.Settings(jury.FinalJudge),
+		Jurors: jurors, Judge: counting{nil, judge, folder}, OnEvent: func(e trial.Event) {
+			if e.Head().Seq == last {
+				if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+					panic(err)
+				}
+				select {}
+			}
+		}}
+	if id == "" {
+		on, err := subject.New([]byte(card), []byte(conversation))
+		if err != nil {
+			return err
+		}
+		_, err = trial.Run(ctx, config, on)
+		return err
+	}
+	r, err := trial.Reopen(ctx, i.Ledger, id)
+	if err != nil {
+		return err
+	}
+	_, err = trial.Resume(ctx, config, r)
+	return err
+}
+
+// counting notes each call that was finished in a file that every process adds to.
+type counting struct {
+	jury.Juror
+	judge  jury.Judge
+	folder string
+}
+
+func (c counting) note(b jury.Brief) error {
+	file, err := os.OpenFile(callsFile(c.folder), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "%s %s %d\n", b.Seat.JurorID, b.Phase, b.RoundNumber)
+	return errors.Join(err, file.Close())
+}
+
+func callsFile(folder string) string { return folder + ".calls" }
+
+func (c counting) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	opinion, origin, err := c.Juror.Evaluate(ctx, b)
+	return opinion, origin, errors.Join(err, c.note(b))
+}
+
+func (c counting) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
+	speech, origin, err := c.Juror.Discuss(ctx, b)
+	return speech, origin, errors.Join(err, c.note(b))
+}
+
+func (c counting) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	opinion, origin, err := c.judge.Judge(ctx, b)
+	return opinion, origin, errors.Join(err, c.note(b))
+}
+
+// run starts such a process, and returns how it ended.
+func run(t *testing.T, folder, id string, acts int) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	var said bytes.Buffer
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), childFolder+"="+folder, childTrial+"="+id, childActs+"="+fmt.Sprint(acts))
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, &said
+}
+
+func killed(err error) bool {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return false
+	}
+	status, ok := ended.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+func house(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "data")
+	if err := installation.Create(t.Context(), installation.Config{Dir: folder}); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// stored is what a trial has in the log, as bytes, and the trial.
+func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
+	t.Helper()
+	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	if id == "" {
+		list, err := trial.ListUnfinished(t.Context(), i.Ledger)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		id = list[0].ID
+	}
+	r, err := trial.Reopen(t.Context(), i.Ledger, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs [][]byte
+	for _, record := range r.Records {
+		doc, err := record.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, doc)
+	}
+	return r, docs
+}
+
+func wantProved(t *testing.T, folder string, records []*evidence.Record) {
+	t.Helper()
+	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	if err := i.Vouch(records...); err != nil {
+		t.Error(err)
+	}
+	bundle, err := i.Ledger.Prove(t.Context(), records...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
+		t.Errorf("the case file is %s: %+v", report.Outcome, report)
+	}
+}
+
+func calls(t *testing.T, folder string) map[string]int {
+	t.Helper()
+	doc, err := os.ReadFile(callsFile(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(doc)) {
+		counts[strings.TrimSpace(line)]++
+	}
+	return counts
+}
+
+// TestKilledAtEveryAct kills the process at each act of a trial. The next one goes on from there, in a process that
+// knows nothing but the log: it seals one act more and is killed as well.
+func TestKilledAtEveryAct(t *testing.T) {
+	folder := house(t)
+	var id string
+	var before [][]byte
+	mayRepeat := map[string]int{} // how often an answer was lost
+	for acts := 1; ; acts++ {
+		process, said := run(t, folder, id, acts)
+		err := process.Wait()
+		if !killed(err) {
+			t.Fatalf("act %d: %v: %s", acts, err, said)
+		}
+		r, now := stored(t, folder, id)
+		id = r.ID
+		if len(now) != acts {
+			t.Fatalf("%d acts are sealed, want %d", len(now), acts)
+		}
+		for i := range before {
+			if !bytes.Equal(before[i], now[i]) {
+				t.Errorf("after act %d record %d has changed", acts, i)
+			}
+		}
+		before = now
+		if r.State.Finished {
+			break
+		}
+		for _, juror := range r.State.Waiting {
+			mayRepeat[fmt.Sprintf("%s %s %d", juror, r.State.Phase, r.State.RoundNumber)]++
+		}
+	}
+	if len(before) < 15 {
+		t.Errorf("a trial of only %d acts", len(before))
+	}
+	for call, times := range calls(t, folder) {
+		if times > 1+mayRepeat[call] {
+			t.Errorf("%s was asked %d times, and its answer was lost %d times", call, times, mayRepeat[call])
+		}
+	}
+	r, _ := stored(t, folder, id)
+	wantProved(t, folder, r.Records)
+}
+
+// TestTwoProcessesResume: of two processes that go on with one trial at the same time one does, and the other says why it
+// does not, or comes so late that the trial is over.
+func TestTwoProcessesResume(t *testing.T) {
+	folder := house(t)
+	process, said := run(t, folder, "", 3)
+	if err := process.Wait(); !killed(err) {
+		t.Fatalf("%v: %s", err, said)
+	}
+	r, _ := stored(t, folder, "")
+	lost := len(r.State.Waiting)
+
+	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	release, err := i.Claim(r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, said = run(t, folder, r.ID, -1)
+	if err := process.Wait(); err == nil || !strings.Contains(said.String(), installation.ErrClaimed.Error()) {
+		t.Errorf("while somebody is at work: %v: %s", err, said)
+	}
+	if _, now := stored(t, folder, r.ID); len(now) != 3 {
+		t.Errorf("there are %d acts", len(now))
+	}
+	release()
+
+	first, firstSaid := run(t, folder, r.ID, -1)
+	second, secondSaid := run(t, folder, r.ID, -1)
+	for _, p := range []struct {
+		*exec.Cmd
+		said *bytes.Buffer
+	}{{first, firstSaid}, {second, secondSaid}} {
+		err := p.Wait()
+		refused := strings.Contains(p.said.String(), installation.ErrClaimed.Error()) || strings.Contains(p.said.String(), trial.ErrMoved.Error())
+		if err != nil && !refused {
+			t.Errorf("%v: %s", err, p.said)
+		}
+	}
+	done, _ := stored(t, folder, r.ID)
+	if !done.State.Finished {
+		t.Error("nobody finished the trial")
+	}
+	wantProved(t, folder, done.Records)
+	repeated := 0
+	for _, times := range calls(t, folder) {
+		repeated += times - 1
+	}
+	if repeated > lost {
+		t.Errorf("%d calls were made again, and %d answers were lost", repeated, lost)
+	}
+}

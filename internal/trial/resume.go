@@ -1,0 +1,140 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+var (
+	// ErrSettings says that a trial cannot go on by settings with which it was not opened.
+	ErrSettings = errors.New("the trial was opened with other settings")
+	// ErrMoved says that somebody else went on with a trial.
+	ErrMoved = errors.New("somebody else has gone on with the trial meanwhile")
+)
+
+// A Reopened trial is one as it stands in the log.
+type Reopened struct {
+	ID      string
+	Case    *subject.Case
+	State   *jury.Replayed
+	Records []*evidence.Record
+
+	acts []jury.Act
+}
+
+// Reopen reads a trial from the log, as far as it got. What is there must be what a trial can have come to: a chain
+// whose acts contradict each other is not gone on with. Signatures are for the caller to check.
+func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error) {
+	records, err := l.Chain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reopened{ID: id, Records: records}
+	if err := r.read(); err != nil {
+		return nil, fmt.Errorf("reading trial %s: %w", id, err)
+	}
+	return r, nil
+}
+
+func (r *Reopened) read() error {
+	submission := r.Records[0].Payload
+	if submission.ActionType != evidence.Submission {
+		return fmt.Errorf("it begins with %s and not with a submission", submission.ActionType)
+	}
+	var err error
+	if r.Case, err = subject.Parse(submission.Response); err != nil {
+		return err
+	}
+	if r.Case.Digest() != submission.Case {
+		return errors.New("its evidence is not the case that it names")
+	}
+	if r.acts, err = readActs(r.Records); err != nil {
+		return err
+	}
+	r.State, err = jury.ReplayOn(r.Case.Digest(), r.acts)
+	return err
+}
+
+// Spent is what the calls of the trial have cost, in millionths of a US dollar, as far as its records tell: the cost of
+// calls whose answers were lost is not among it.
+func (r *Reopened) Spent() (int64, error) {
+	var sum int64
+	for _, act := range r.acts {
+		effort, err := jury.ReadEffort(act.Origin.Metadata)
+		if err != nil {
+			return 0, fmt.Errorf("act %s: %w", act.Digest.Short(), err)
+		}
+		for _, attempt := range effort.Attempts {
+			sum += attempt.Cost
+		}
+	}
+	return sum, nil
+}
+
+// Resume goes on with a trial from its records, by the settings with which it was opened, and does nothing but return it
+// where it is over. No act that is recorded happens again, so no answer that is recorded is asked for again. Whoever
+// listens hears the recorded acts first. The submitter and the clerk must be those of the trial's beginning.
+func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
+	config = config.complete()
+	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	release, err := config.Claim(r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	defer release()
+	// Whoever had the claim before may have gone on since the records were read.
+	now, err := config.Ledger.Chain(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(now) != len(r.Records) {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, ErrMoved)
+	}
+	c := newClerk(config, r.ID, r.Case)
+	if err := c.remember(r.Records); err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	return c.hold(ctx, r.Records[0].Digest, r.acts)
+}
+
+// sameSettings refuses settings that are not those of the opening; a trial that was never opened takes any.
+func sameSettings(now, opened *jury.Settings) error {
+	if err := now.Validate(); err != nil {
+		return err
+	}
+	if opened == nil {
+		return nil
+	}
+	how, err := now.Against(opened)
+	if err != nil {
+		return err
+	}
+	if how != "" {
+		return fmt.Errorf("%w: %s", ErrSettings, how)
+	}
+	return nil
+}
+
+// remember takes over what an earlier run has recorded.
+func (c *clerk) remember(records []*evidence.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range records {
+		c.records = append(c.records, r)
+		if at := r.Payload.Time(); at.After(c.last) {
+			c.last = at
+		}
+		if err := c.tell(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// brokenOff is a trial that was cancelled when so many acts were sealed.
+func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := scripted(h, jury.FinalJudge)
+	heard := 0
+	config.OnEvent = func(trial.Event) {
+		if heard++; heard == acts {
+			cancel()
+		}
+	}
+	partial, err := trial.Run(ctx, config, jurattest.Case(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestResume: a trial that was broken off goes on to the verdict, whoever listens hears all of it, and a stranger finds
+// nothing to object to.
+func TestResume(t *testing.T) {
+	for _, acts := range []int{1, 2, 4, 6, 9} {
+		h := jurattest.New(t)
+		r := brokenOff(t, h, acts)
+		var heard []int64
+		config := scripted(h, jury.FinalJudge)
+		config.OnEvent = func(e trial.Event) { heard = append(heard, e.Head().Seq) }
+		done, err := trial.Resume(t.Context(), config, r)
+		if err != nil {
+			t.Fatalf("after %d acts: %v", acts, err)
+		}
+		if done.ID != r.ID || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
+			t.Errorf("after %d acts: %+v", acts, done.Result)
+		}
+		for i, old := range r.Records {
+			if !cmp.Equal(old.Canonical(), done.Records[i].Canonical()) {
+				t.Errorf("after %d acts: record %d has changed", acts, i)
+			}
+		}
+		if !slices.IsSorted(heard) || len(heard) != len(done.Records) || heard[0] != 1 {
+			t.Errorf("after %d acts: heard %v", acts, heard)
+		}
+		report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Order} {
+			if f := report.Of(g); f.Status != verify.Proved {
+				t.Errorf("after %d acts: %s is %s: %s", acts, g, f.Status, f.Reason)
+			}
+		}
+	}
+}
+
+// TestResumeOfWhatIsOver: nobody is asked, nothing is sealed, and the verdict is there.
+func TestResumeOfWhatIsOver(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.FinalJudge)
+	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
+	if err != nil || !r.State.Finished {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	config := scripted(h, jury.FinalJudge)
+	config.Jurors = slices.Repeat([]jury.Juror{&jurattest.Juror{Err: errors.New("asked again")}}, 3)
+	again, err := trial.Resume(t.Context(), config, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(done.Result, again.Result); diff != "" || len(again.Records) != len(done.Records) {
+		t.Errorf("%d records, %s", len(again.Records), diff)
+	}
+}
+
+// TestResumeIsRefused: by other settings, where somebody is at work on the trial, where somebody was meanwhile, and where
+// there is none.
+func TestResumeIsRefused(t *testing.T) {
+	h := jurattest.New(t)
+	r := brokenOff(t, h, 3)
+	for field, change := range map[string]func(*jury.Settings){
+		"maxRounds was 2, and is 1 now":                     func(s *jury.Settings) { s.MaxRounds = 1 },
+		`seats[1].model was "scripted", and is "other" now`: func(s *jury.Settings) { s.Seats[1].Model = "other" },
+		"costCeiling was missing, and is 5 now":             func(s *jury.Settings) { s.CostCeiling = 5 },
+		`judge.parameters.seed was missing, and is 7 now`:   func(s *jury.Settings) { s.Judge.Parameters = []byte(`{"seed":7}`) },
+	} {
+		config := scripted(h, jury.FinalJudge)
+		change(&config.Settings)
+		if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, trial.ErrSettings) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	busy := errors.New("busy")
+	config := scripted(h, jury.FinalJudge)
+	config.Claim = func(id string) (func(), error) {
+		if id != r.ID {
+			t.Errorf("%s is claimed", id)
+		}
+		return nil, busy
+	}
+	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, busy) {
+		t.Errorf("claimed by another: %v", err)
+	}
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); !errors.Is(err, trial.ErrMoved) {
+		t.Errorf("from records that are not all: %v", err)
+	}
+	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-0"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("no such trial: %v", err)
+	}
+}
+
+// TestReopenRefusesWhatIsNoTrial: what cannot have come about in a trial is not gone on with.
+func TestReopenRefusesWhatIsNoTrial(t *testing.T) {
+	h := jurattest.New(t)
+	r := brokenOff(t, h, 6)
+	second := r.Records[1].Payload // the opening of phase 1, once more
+	second.RecordID, second.Timestamp = "", evidence.FormatTime(h.Now())
+	h.Seal(t, second)
+	var wrong *jury.Discrepancy
+	if _, err := trial.Reopen(t.Context(), h.Ledger, r.ID); !errors.As(err, &wrong) || wrong.Rule != jury.RuleSequence {
+		t.Errorf("with two openings: %v", err)
+	}
+	other := jurattest.New(t)
+	h.Seal(t, evidence.Payload{ActionType: evidence.Submission, AgentID: "submitter", ChainID: "trial-x", ChainPosition: 1,
+		Case: jurattest.Case(t).Digest(), Response: []byte(`{"agentCard":{"name":"Another"},"conversation":[{"role":"user","content":"Hello."}]}`),
+		Timestamp: evidence.FormatTime(other.Now())})
+	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-x"); err == nil || !strings.Contains(err.Error(), "not the case") {
+		t.Errorf("with other evidence than the case: %v", err)
+	}
+}
+
+func TestListUnfinished(t *testing.T) {
+	h := jurattest.New(t)
+	first := brokenOff(t, h, 3)
+	h.Try(t, jury.MajorityVote)
+	second := brokenOff(t, h, 1)
+	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, u := range list {
+		got = append(got, u.ID)
+		if r := []*trial.Reopened{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.From) {
+			t.Errorf("%+v", u)
+		}
+	}
+	if !slices.Equal(got, []string{first.ID, second.ID}) {
+		t.Errorf("%v, want %s and %s", got, first.ID, second.ID)
+	}
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first); err != nil {
+		t.Fatal(err)
+	}
+	if list, err = trial.ListUnfinished(t.Context(), h.Ledger); err != nil || len(list) != 1 || list[0].ID != second.ID {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestClocksDoNotRunBackwards: a clock that was set back while a trial lay there makes no act look older than what it names.
+func TestClocksDoNotRunBackwards(t *testing.T) {
+	h := jurattest.New(t)
+	r := brokenOff(t, h, 5)
+	config := scripted(h, jury.FinalJudge)
+	config.Now = jurattest.New(t).Now // at the beginning again
+	done, err := trial.Resume(t.Context(), config, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range done.Records[1:] {
+		if done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()) {
+			t.Errorf("record %d claims to be older than the one before", i+1)
+		}
+	}
+}
+
+// costly is a juror whose answers cost something.
+type costly struct{ jury.Juror }
+
+func (c costly) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	opinion, origin, err := c.Juror.Evaluate(ctx, b)
+	origin.Metadata, _ = jury.Effort{Attempts: []jury.Attempt{{Cost: 30}, {Cost: 12}}}.Encode()
+	return opinion, origin, err
+}
+
+func TestSpent(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.MajorityVote)
+	config.Jurors[0] = costly{config.Jurors[0]}
+	config.Jurors[2] = costly{&jurattest.Juror{Err: errors.New("after two calls")}}
+	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent, err := r.Spent(); err != nil || spent != 84 {
+		t.Errorf("%d, %v", spent, err)
+	}
+}
