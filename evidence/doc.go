@@ -10,7 +10,7 @@
 // What opens is well-formed, and no more than that: signatures, disclosures, time stamps, certificates and log proofs
 // are claims until they are checked with trust from elsewhere, which is the business of package verify.
 //
-// This is the format in brief. Every byte of it is in docs/format.md, and vectors for other programs in testdata/vectors.
+// This is the format in brief. Every byte of it is in docs/format.md, and vectors for other programs in testdata/vectors of the module.
 //
 // # Canonical form
 //

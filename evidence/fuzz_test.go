@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// addVectors seeds a fuzz target with the committed vectors that match.
-func addVectors(f *testing.F, pattern string) {
+// addFiles seeds a fuzz target with the committed files that match.
+func addFiles(f *testing.F, pattern string) {
 	f.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
 		f.Fatalf("no seeds in %s: %v", pattern, err)
 	}
@@ -47,8 +47,8 @@ func FuzzCanonical(f *testing.F) {
 
 // FuzzParseDraft: what is accepted can be sealed, loses nothing, opens again, and marshals to the same bytes.
 func FuzzParseDraft(f *testing.F) {
-	addVectors(f, "source/*.json")
-	addVectors(f, "vectors/*.canonical.json")
+	addFiles(f, "testdata/source/*.json")
+	addFiles(f, filepath.Join(vectorsDir, "*.canonical.json"))
 	for action := range table {
 		f.Add([]byte(document(action, "agent_id", "timestamp", "response", "chain_position", "saw")))
 	}
@@ -89,7 +89,7 @@ func FuzzParseDraft(f *testing.F) {
 
 // FuzzOpen: what opens marshals back to the same bytes.
 func FuzzOpen(f *testing.F) {
-	addVectors(f, "vectors/*.record.json")
+	addFiles(f, filepath.Join(vectorsDir, "*.record.json"))
 	f.Add(marshalRecord(f, richRecord(f)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		r, err := Open(file)
@@ -109,7 +109,7 @@ func FuzzOpen(f *testing.F) {
 
 // FuzzParseBundle: what parses marshals back to the same bytes.
 func FuzzParseBundle(f *testing.F) {
-	addVectors(f, "vectors/*.bundle.json")
+	addFiles(f, filepath.Join(vectorsDir, "*.bundle.json"))
 	f.Add(marshalBundle(f, testBundle(f)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		b, err := ParseBundle(file)

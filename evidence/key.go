@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 )
@@ -28,6 +29,9 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	case *rsa.PublicKey:
 		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
 			return "", fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minRSABits, maxRSABits)
+		}
+		if e := key.E; e < 3 || e%2 == 0 || int64(e) > math.MaxInt32 {
+			return "", fmt.Errorf("an RSA key with the exponent %d: want an odd number from 3 to %d", e, math.MaxInt32)
 		}
 		return RS256, nil
 	case *ecdsa.PublicKey:

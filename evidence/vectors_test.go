@@ -15,11 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write testdata/vectors anew, after the format was changed on purpose")
+var update = flag.Bool("update", false, "write testdata/vectors/sealing anew, after the format was changed on purpose")
+
+var vectorsDir = filepath.Join("..", "testdata", "vectors", "sealing")
 
 const vectorsFormat = "jurat/vectors/v1"
 
-// manifest is testdata/vectors/manifest.json, from which a program in any language can test itself. Bytes that are
+// manifest is manifest.json of vectorsDir, from which a program in any language can test itself. Bytes that are
 // text stand in files of their own, all others in base64 or hexadecimal. The keys are worthless: they are public.
 type manifest struct {
 	Format      string             `json:"format"`
@@ -81,28 +83,28 @@ type bundleVector struct {
 
 // vectorPlan is what the vectors are made of.
 var vectorPlan = []recordVector{
-	{Name: "action-es256", Draft: "../source/action.json", Algorithms: []Algorithm{ES256}},
-	{Name: "action-rs256", Draft: "../source/action.json", Algorithms: []Algorithm{RS256}},
-	{Name: "action-ed25519", Draft: "../source/action.json", Algorithms: []Algorithm{Ed25519}},
-	{Name: "action-apart", Draft: "../source/action.json", Algorithms: []Algorithm{ES256}, Apart: []string{"/context", "/prompt"}},
-	{Name: "action-two-signers", Draft: "../source/action.json", Algorithms: []Algorithm{Ed25519, ES256}},
-	{Name: "human-review", Draft: "../source/human-review.json", Algorithms: []Algorithm{ES256}},
-	{Name: "chain-step-1", Draft: "../source/chain-step-1.json", Algorithms: []Algorithm{Ed25519}},
-	{Name: "chain-step-2", Draft: "../source/chain-step-2.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "action-es256", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256}},
+	{Name: "action-rs256", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{RS256}},
+	{Name: "action-ed25519", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "action-apart", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256}, Apart: []string{"/context", "/prompt"}},
+	{Name: "action-two-signers", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{Ed25519, ES256}},
+	{Name: "human-review", Draft: "../../../evidence/testdata/source/human-review.json", Algorithms: []Algorithm{ES256}},
+	{Name: "chain-step-1", Draft: "../../../evidence/testdata/source/chain-step-1.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "chain-step-2", Draft: "../../../evidence/testdata/source/chain-step-2.json", Algorithms: []Algorithm{Ed25519}},
 	{Name: "every-kind-of-value", Draft: "every-kind-of-value.draft.json", Algorithms: []Algorithm{Ed25519},
 		Apart: []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}},
-	{Name: "action-ml-dsa-65", Draft: "../source/action.json", Algorithms: []Algorithm{MLDSA65}},
-	{Name: "action-second-signature", Draft: "../source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
+	{Name: "action-ml-dsa-65", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{MLDSA65}},
+	{Name: "action-second-signature", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
 }
 
-// makeVectors makes every file of testdata/vectors.
+// makeVectors makes every file of vectorsDir.
 func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
 	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors()}
 	files["canonical.json"] = indented(t, canonicalVectors(t))
 	for _, algorithm := range Algorithms() {
 		m.Keys = append(m.Keys, keyVector{algorithm, testSigner(t, algorithm).Info().KeyID,
-			spki(t, testKey(t, algorithm).Public()), "../keys/" + keyFiles[algorithm]})
+			spki(t, testKey(t, algorithm).Public()), "../../../evidence/testdata/keys/" + keyFiles[algorithm]})
 	}
 	bundle, inBundle := &Bundle{}, bundleVector{Name: "chain", File: "chain.bundle.json"}
 	for i, v := range vectorPlan {
@@ -123,7 +125,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record {
 	doc, made := files[v.Draft]
 	if !made {
-		doc = readFile(t, filepath.Join("testdata", "vectors", v.Draft))
+		doc = readFile(t, filepath.Join(vectorsDir, v.Draft))
 	}
 	draft, err := ParseDraft(doc)
 	if err != nil {
@@ -185,7 +187,7 @@ func indented(t *testing.T, v any) []byte {
 
 // TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.
 func TestVectorsStand(t *testing.T) {
-	files, dir := makeVectors(t), filepath.Join("testdata", "vectors")
+	files, dir := makeVectors(t), vectorsDir
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -276,7 +278,7 @@ func readManifest(t *testing.T) manifest {
 		t.Fatal(err)
 	}
 	if m.Format != vectorsFormat || len(m.Keys) != len(Algorithms()) || len(m.Records) == 0 || len(m.Commitments) == 0 || len(m.Bundles) == 0 {
-		t.Fatal("testdata/vectors/manifest.json has no vectors")
+		t.Fatal("the manifest has no vectors")
 	}
 	return m
 }
@@ -310,5 +312,5 @@ func TestCanonicalVectors(t *testing.T) {
 
 func readVector(t *testing.T, name string) []byte {
 	t.Helper()
-	return readFile(t, filepath.Join("testdata", "vectors", name))
+	return readFile(t, filepath.Join(vectorsDir, name))
 }

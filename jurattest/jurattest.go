@@ -41,25 +41,27 @@ type House struct {
 	Now    func() time.Time // a millisecond later at each call
 	Random io.Reader        // the same bytes in each House
 
-	log      note.Signer
-	verifier string
+	log       note.Signer
+	verifier  string
+	authority *timestamp.Authority
 }
 
 // New furnishes a House.
 func New(t testing.TB) *House {
 	t.Helper()
-	return furnish(t, "")
+	return furnish(t, "", timestamp.NewMock())
 }
 
 // NewImpostor furnishes a House whose actors have the same names and other keys.
 func NewImpostor(t testing.TB) *House {
 	t.Helper()
-	return furnish(t, "an impostor's ")
+	return furnish(t, "an impostor's ", timestamp.NewMock())
 }
 
-func furnish(t testing.TB, whose string) *House {
+func furnish(t testing.TB, whose string, authority *timestamp.Authority) *House {
 	t.Helper()
-	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]verify.Key{}}, Now: clock(), Random: stream(1)}
+	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]verify.Key{}}, Now: clock(), Random: stream(1),
+		authority: authority}
 	private, public, err := note.GenerateKey(stream(2), Origin)
 	check(t, err)
 	signer, err := note.NewSigner(private)
@@ -68,7 +70,7 @@ func furnish(t testing.TB, whose string) *House {
 	check(t, err)
 	h.verifier, h.log = public, signer
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
-		Stamper: mockStamper{timestamp.NewMock()}, Random: h.Random, Now: h.Now})
+		Stamper: stamper{authority}, Random: h.Random, Now: h.Now})
 	check(t, err)
 	t.Cleanup(func() { check(t, h.Ledger.Close()) })
 	return h
@@ -95,10 +97,10 @@ func clock() func() time.Time {
 // stream is random-looking bytes that are the same every time.
 func stream(n byte) io.Reader { return rand.NewChaCha8([32]byte{n}) }
 
-type mockStamper struct{ *timestamp.Authority }
+type stamper struct{ *timestamp.Authority }
 
-func (m mockStamper) Stamp(_ context.Context, imprint [32]byte) (ledger.Stamped, error) {
-	token, err := m.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
+func (s stamper) Stamp(_ context.Context, imprint [32]byte) (ledger.Stamped, error) {
+	token, err := s.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 	return ledger.Stamped{Tokens: [][]byte{token}}, err
 }
 
@@ -153,12 +155,12 @@ func (k *Keys) give(whose verify.Key, keys []crypto.Signer) ([]evidence.Signer, 
 	return signers, nil
 }
 
-// Trust is the trust file of the House: every key that it has given out so far, the mock authority, the log. It takes
-// verify.Options.UnsafeAllowMock to make anything of it.
+// Trust is the trust file of the House: every key that it has given out so far, its authority, the log. Where that is the
+// mock, it takes verify.Options.UnsafeAllowMock to make anything of it.
 func (h *House) Trust(t testing.TB) *verify.Trust {
 	t.Helper()
 	trust := &verify.Trust{Format: verify.TrustFormat, Logs: []string{h.verifier}, Authorities: []verify.Authority{
-		{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: verify.OperatorClock}}}
+		{Name: "mock", Certificate: h.authority.Certificates()[1].Raw, Clock: verify.OperatorClock}}}
 	h.Keys.mu.Lock()
 	for _, key := range h.Keys.made {
 		trust.Keys = append(trust.Keys, key)

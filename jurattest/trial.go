@@ -58,7 +58,12 @@ func Settings(method jury.Method) jury.Settings {
 func (h *House) Try(t testing.TB, method jury.Method) *trial.Trial {
 	t.Helper()
 	jurors, judge := Panel()
-	settings := Settings(method)
+	return h.TryBefore(t, Settings(method), jurors, judge)
+}
+
+// TryBefore conducts a trial of Case before any panel. The judge is asked if the settings have one.
+func (h *House) TryBefore(t testing.TB, settings jury.Settings, jurors []jury.Juror, judge jury.Judge) *trial.Trial {
+	t.Helper()
 	if settings.Judge == nil {
 		judge = nil
 	}

@@ -99,11 +99,14 @@ func parallel(s *story) (planner, toolA, toolB, execution *evidence.Record) {
 	return planner, toolA, toolB, execution
 }
 
-func TestHonestChains(t *testing.T) {
-	tests := []struct {
-		name string
-		tell func(s *story)
-	}{
+// An honestStory breaks no rule.
+type honestStory struct {
+	name string
+	tell func(s *story)
+}
+
+func honestChains() []honestStory {
+	return []honestStory{
 		{"planner, tool, execution", func(s *story) {
 			planner := s.add(passingOn(step("planner", "c1", 1, "Plan."), "tool"))
 			tool := s.add(passingOn(after(step("tool", "c1", 2, "Result."), planner), "execution"))
@@ -140,7 +143,10 @@ func TestHonestChains(t *testing.T) {
 			s.add(step("b", "c1", 1, "2"))
 		}},
 	}
-	for _, tt := range tests {
+}
+
+func TestHonestChains(t *testing.T) {
+	for _, tt := range honestChains() {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t)
 			tt.tell(s)
@@ -149,14 +155,17 @@ func TestHonestChains(t *testing.T) {
 	}
 }
 
-func TestEveryRuleOfAChain(t *testing.T) {
+// A brokenStory breaks one rule.
+type brokenStory struct {
+	name   string
+	tell   func(s *story) *evidence.Record // returns the record that is to be named
+	status verify.Status
+	rule   string
+}
+
+func brokenChains() []brokenStory {
 	elsewhere := evidence.DigestOf([]byte("a record that nobody has"))
-	tests := []struct {
-		name   string
-		tell   func(s *story) *evidence.Record // returns the record that is to be named
-		status verify.Status
-		rule   string
-	}{
+	return []brokenStory{
 		{"the source's own example: places and names, no digest", func(s *story) *evidence.Record {
 			s.add(passingOn(step("planner-agent", "", 1, "План: Шаг 1..."), "tool-agent"))
 			p := step("tool-agent", "", 2, "Результат выполнения инструмента...")
@@ -267,7 +276,10 @@ func TestEveryRuleOfAChain(t *testing.T) {
 			return s.add(p)
 		}, verify.NotProved, "parent"},
 	}
-	for _, tt := range tests {
+}
+
+func TestEveryRuleOfAChain(t *testing.T) {
+	for _, tt := range brokenChains() {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t)
 			named := tt.tell(s)

@@ -13,22 +13,22 @@ import (
 func envelope(file []byte, o Options) (*Report, error) {
 	e, err := dsse.Parse(file)
 	if err != nil {
-		return unopened(OneRecord, err), nil
+		return unopened(OneRecord, o, err), nil
 	}
 	inside, err := e.File()
 	if errors.Is(err, dsse.ErrOther) {
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	}
 	if err != nil {
-		return unopened(OneRecord, err), nil
+		return unopened(OneRecord, o, err), nil
 	}
 	o.envelope = e
 	return File(inside, o)
 }
 
 // unopened is the report on a damaged envelope.
-func unopened(kind Kind, err error) *Report {
-	r := damaged(kind, "", err)
+func unopened(kind Kind, o Options, err error) *Report {
+	r := damaged(kind, "", o, err)
 	r.Guarantees = append(r.Guarantees, Finding{Guarantee: Envelope, Status: NotProved, Reason: "the file cannot be opened"})
 	return r
 }

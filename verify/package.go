@@ -17,7 +17,7 @@ import (
 func packageFile(file []byte, o Options) *Report {
 	p, err := aep.Open(file)
 	if err != nil {
-		return damaged(Package, "", err)
+		return damaged(Package, "", o, err)
 	}
 	c := newCheck(o, Package)
 	c.pack(p)

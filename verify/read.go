@@ -59,7 +59,8 @@ func one(file []byte, o Options) (*Report, error) {
 	}
 	seen := new(sight)
 	seen.look(file)
-	return seen.damaged(err)
+	seen.seen[bundleName] = evidence.IsBundle(file) // a record may well speak about bundles
+	return seen.damaged(err, o)
 }
 
 // bundleFrom checks a bundle, or says what else it is.
@@ -76,7 +77,7 @@ func bundleFrom(file io.Reader, o Options) (*Report, error) {
 	if seen.err != nil {
 		return nil, seen.err
 	}
-	return seen.damaged(err)
+	return seen.damaged(err, o)
 }
 
 // How bundles begin, with and without a checkpoint. Of both, as much is looked at as of the first.
@@ -182,7 +183,7 @@ func (s *sight) look(chunk []byte) {
 func (s *sight) is(mark int) bool { return s.seen[mark] }
 
 // damaged is the report on a file that cannot be opened, if it is ours.
-func (s *sight) damaged(err error) (*Report, error) {
+func (s *sight) damaged(err error, o Options) (*Report, error) {
 	found := 0
 	for _, mark := range []int{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {
 		if s.is(mark) {
@@ -193,7 +194,7 @@ func (s *sight) damaged(err error) (*Report, error) {
 	case found < 2:
 		return nil, ErrNotOurs
 	case !s.is(bundleName):
-		return damaged(OneRecord, "", err), nil
+		return damaged(OneRecord, "", o, err), nil
 	}
 	kind := ManyRecords
 	if s.is(aSubmission) || s.is(aClosing) {
@@ -201,7 +202,7 @@ func (s *sight) damaged(err error) (*Report, error) {
 	}
 	var in *evidence.RecordError
 	if errors.As(err, &in) {
-		return damaged(kind, in.RecordID, fmt.Errorf("at place %d of the bundle: %w", in.Index+1, in.Err)), nil
+		return damaged(kind, in.RecordID, o, fmt.Errorf("at place %d of the bundle: %w", in.Index+1, in.Err)), nil
 	}
-	return damaged(kind, "", err), nil
+	return damaged(kind, "", o, err), nil
 }

@@ -29,7 +29,11 @@ func output(agent string) evidence.Payload {
 // standalone seals one payload and returns its record as it would be served, with the options that prove it.
 func standalone(t *testing.T, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
 	t.Helper()
-	h := jurattest.New(t)
+	return standaloneIn(t, jurattest.New(t), p, apart...)
+}
+
+func standaloneIn(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
+	t.Helper()
 	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...))
 	if err != nil {
 		t.Fatal(err)
@@ -41,17 +45,19 @@ func standalone(t *testing.T, p evidence.Payload, apart ...string) (*evidence.Re
 	return r, o
 }
 
-// TestEveryRuleOfARecord breaks one thing at a time, in the record or in the reader's trust.
-func TestEveryRuleOfARecord(t *testing.T) {
+// A recordBreak breaks one thing, in a record or in the reader's trust.
+type recordBreak struct {
+	name      string
+	change    func(r *evidence.Record, o *verify.Options)
+	guarantee verify.Guarantee
+	status    verify.Status
+	rule      string
+	says      string
+}
+
+func recordBreaks() []recordBreak {
 	stamped := jurattest.Start // the mock's time
-	tests := []struct {
-		name      string
-		change    func(r *evidence.Record, o *verify.Options)
-		guarantee verify.Guarantee
-		status    verify.Status
-		rule      string
-		says      string
-	}{
+	return []recordBreak{
 		{"no trust", func(r *evidence.Record, o *verify.Options) { o.Trust = nil },
 			verify.Authentication, verify.NotProved, "unknown-key", "no trust file"},
 		{"a key nobody knows", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys = nil },
@@ -115,7 +121,11 @@ func TestEveryRuleOfARecord(t *testing.T) {
 			r.Log.Checkpoint = strings.Replace(r.Log.Checkpoint, "\n1\n", "\n2\n", 1)
 		}, verify.Order, verify.Refuted, "checkpoint", "not what the log signed"},
 	}
-	for _, tt := range tests {
+}
+
+// TestEveryRuleOfARecord breaks one thing at a time, in the record or in the reader's trust.
+func TestEveryRuleOfARecord(t *testing.T) {
+	for _, tt := range recordBreaks() {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o := standalone(t, output("a"))
 			tt.change(r, &o)

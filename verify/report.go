@@ -166,8 +166,8 @@ func (r *Report) Marshal() ([]byte, error) {
 }
 
 // damaged is the report on a file that says that it is jurat's and cannot be opened.
-func damaged(kind Kind, record string, err error) *Report {
-	r := &Report{Format: ReportFormat, Kind: kind, NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
+func damaged(kind Kind, record string, o Options, err error) *Report {
+	r := &Report{Format: ReportFormat, Kind: kind, Trust: fingerprint(o.Trust), NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
 	for _, g := range required[kind] {
 		if g != Before && g != Chain && g != HumanReview && g != Envelope && (g != Completeness || kind == Trial) { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})

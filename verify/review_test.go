@@ -42,11 +42,8 @@ func deliveryOf(text string, records ...*evidence.Record) evidence.Payload {
 	return p
 }
 
-func TestHonestReviews(t *testing.T) {
-	tests := []struct {
-		name string
-		tell func(s *story)
-	}{
+func honestReviews() []honestStory {
+	return []honestStory{
 		{"modified, and delivered so", func(s *story) {
 			a := s.add(answer())
 			b := s.add(reviewOf(a, evidence.ApprovedWithModifications, routeA7))
@@ -107,7 +104,10 @@ func TestHonestReviews(t *testing.T) {
 			s.add(d)
 		}},
 	}
-	for _, tt := range tests {
+}
+
+func TestHonestReviews(t *testing.T) {
+	for _, tt := range honestReviews() {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t)
 			tt.tell(s)
@@ -116,13 +116,16 @@ func TestHonestReviews(t *testing.T) {
 	}
 }
 
-func TestEveryRuleOfAReview(t *testing.T) {
-	tests := []struct {
-		name   string
-		change func(p *evidence.Payload, original *evidence.Record)
-		status verify.Status
-		rule   string
-	}{
+// A brokenReview is a review of an answer in which one thing is changed.
+type brokenReview struct {
+	name   string
+	change func(p *evidence.Payload, original *evidence.Record)
+	status verify.Status
+	rule   string
+}
+
+func brokenReviews() []brokenReview {
+	return []brokenReview{
 		{"named by id alone, as in the source's example", func(p *evidence.Payload, _ *evidence.Record) { p.Saw = nil },
 			verify.NotProved, "binding"},
 		{"a record that is not in the file", func(p *evidence.Payload, _ *evidence.Record) {
@@ -146,7 +149,10 @@ func TestEveryRuleOfAReview(t *testing.T) {
 		{"of a case that it does not judge", func(p *evidence.Payload, _ *evidence.Record) { p.Case = evidence.DigestOf(nil) },
 			verify.Refuted, "case"},
 	}
-	for _, tt := range tests {
+}
+
+func TestEveryRuleOfAReview(t *testing.T) {
+	for _, tt := range brokenReviews() {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t)
 			a := s.add(answer())
@@ -158,13 +164,16 @@ func TestEveryRuleOfAReview(t *testing.T) {
 	}
 }
 
-func TestEveryRuleOfADelivery(t *testing.T) {
-	tests := []struct {
-		name   string
-		tell   func(s *story, a *evidence.Record) *evidence.Record
-		status verify.Status
-		rule   string
-	}{
+// A brokenDelivery tells of an answer that is delivered against one rule.
+type brokenDelivery struct {
+	name   string
+	tell   func(s *story, a *evidence.Record) *evidence.Record
+	status verify.Status
+	rule   string
+}
+
+func brokenDeliveries() []brokenDelivery {
+	return []brokenDelivery{
 		{"other than approved", func(s *story, a *evidence.Record) *evidence.Record {
 			return s.add(deliveryOf(routeA7, a, s.add(reviewOf(a, evidence.Approved, ""))))
 		}, verify.Refuted, "delivery"},
@@ -216,7 +225,10 @@ func TestEveryRuleOfADelivery(t *testing.T) {
 			return s.add(p)
 		}, verify.Refuted, "original"},
 	}
-	for _, tt := range tests {
+}
+
+func TestEveryRuleOfADelivery(t *testing.T) {
+	for _, tt := range brokenDeliveries() {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t)
 			named := tt.tell(s, s.add(answer()))

@@ -23,6 +23,10 @@ func (c *check) trial() {
 	c.onlyThisTrial()
 	c.evidenceOfCase()
 	c.withoutGaps()
+	if acts[0].Type != evidence.Submission { // without the evidence's digest no request can be rebuilt
+		c.allDoubt("submission", "the submission is not there, so the trial cannot be followed from its beginning")
+		return
+	}
 	c.replay(acts)
 }
 

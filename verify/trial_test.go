@@ -23,8 +23,13 @@ type forger struct {
 }
 
 func newForger(t *testing.T, method jury.Method) *forger {
-	f := &forger{t: t, house: jurattest.New(t)}
-	for _, r := range jurattest.New(t).Try(t, method).Records {
+	return newForgerOf(t, jurattest.New(t), jurattest.New(t).Try(t, method).Records)
+}
+
+// newForgerOf forges what was an honest trial in another house.
+func newForgerOf(t *testing.T, house *jurattest.House, honest []*evidence.Record) *forger {
+	f := &forger{t: t, house: house}
+	for _, r := range honest {
 		p := r.Payload  // with its record id: an act that is not touched keeps its digest
 		p.Signers = nil // whoever is its actor then
 		f.acts = append(f.acts, p)
@@ -146,16 +151,17 @@ func TestHonestTrialIsProved(t *testing.T) {
 	}
 }
 
-// TestForgedTrials: a clerk with every key seals trials that did not happen so. Signatures, stamps and places in the log
-// are all genuine; only the law of the trial can tell.
-func TestForgedTrials(t *testing.T) {
-	tests := []struct {
-		name      string
-		forge     func(f *forger)
-		guarantee verify.Guarantee
-		rule      string
-		act       evidence.ActionType // the act that is named
-	}{
+// A forgery is what a clerk with every key makes of an honest trial.
+type forgery struct {
+	name      string
+	forge     func(f *forger)
+	guarantee verify.Guarantee
+	rule      string
+	act       evidence.ActionType // the act that is named
+}
+
+func forgeries() []forgery {
+	return []forgery{
 		{"another verdict", func(f *forger) {
 			f.edit(evidence.FinalJudgment, func(b map[string]any) { b["position"] = "unsafe_fail" })
 		}, verify.Verdict, jury.RuleVerdict, evidence.FinalJudgment},
@@ -254,7 +260,12 @@ func TestForgedTrials(t *testing.T) {
 			f.edit(evidence.FinalJudgment, func(b map[string]any) { b["pardoned"] = true })
 		}, verify.Completeness, jury.RuleBody, evidence.FinalJudgment},
 	}
-	for _, tt := range tests {
+}
+
+// TestForgedTrials: a clerk with every key seals trials that did not happen so. Signatures, stamps and places in the log
+// are all genuine; only the law of the trial can tell.
+func TestForgedTrials(t *testing.T) {
+	for _, tt := range forgeries() {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newForger(t, jury.FinalJudge)
 			tt.forge(f)

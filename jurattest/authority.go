@@ -1,0 +1,56 @@
+package jurattest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"testing"
+	"time"
+
+	"jurat/timestamp"
+)
+
+// NewForStrangers furnishes a House whose tokens other programs can verify. The mock's keys are refused by name; the keys of
+// this authority are as worthless, and a stranger's program has no reason to know them. Its clock stands at Start, like
+// the mock's.
+func NewForStrangers(t testing.TB) *House {
+	t.Helper()
+	return furnish(t, "", Authority(t, "", Start))
+}
+
+// Authority is a time-stamping authority with worthless keys that follow from its name, whose clock stands still. The same
+// requests in the same order give the same tokens.
+func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
+	t.Helper()
+	rootKey, key := authorityKey(t, name+" root"), authorityKey(t, name)
+	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(1), NotBefore: Start.AddDate(-1, 0, 0),
+		NotAfter: Start.AddDate(99, 0, 0), Operator: "WORTHLESS: its keys are published " + name}
+	root, err := timestamp.NewRoot(config)
+	check(t, err)
+	config.Key, config.Serial = key, big.NewInt(2)
+	leaf, err := timestamp.NewCertificate(config, root, rootKey)
+	check(t, err)
+	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root},
+		Now: func() time.Time { return now }, Rand: stream(3), Policy: timestamp.MockPolicy()})
+	check(t, err)
+	return a
+}
+
+// authorityKey follows from its name, and signs without randomness (RFC 6979).
+func authorityKey(t testing.TB, name string) crypto.Signer {
+	t.Helper()
+	seed := sha256.Sum256([]byte("jurattest: a worthless authority\x00" + name))
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
+	check(t, err)
+	return deterministic{key}
+}
+
+type deterministic struct{ *ecdsa.PrivateKey }
+
+func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	return d.PrivateKey.Sign(nil, digest, opts)
+}

@@ -1,0 +1,85 @@
+package verify_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	packages        = "of the older evidence package, which the second verifier does not read"
+	evidenceRecords = "of evidence records, which the second verifier does not read"
+	certificates    = "of certificates, which the second verifier does not check"
+)
+
+// noVector are the rules of which no vector can be made, and why.
+var noVector = map[string]string{
+	"hash":        packages,
+	"imprint":     packages,
+	"no-log":      packages,
+	"unsigned":    packages,
+	"algorithm":   packages,
+	"renewal":     evidenceRecords,
+	"group":       evidenceRecords,
+	"certificate": certificates,
+	"revocation":  certificates,
+	"replay":      "a fault of the program itself: no file leads to it",
+}
+
+// TestEveryRuleHasAVector holds the rules in the code against those by which the answers in the manifest were found.
+func TestEveryRuleHasAVector(t *testing.T) {
+	shown := map[string]bool{}
+	for _, v := range readVectorManifest(t).Verifications {
+		if v.Report == nil {
+			continue
+		}
+		for _, f := range v.Report.Guarantees {
+			shown[f.Rule] = true
+		}
+	}
+	rules := rulesInCode(t)
+	if len(rules) < 40 {
+		t.Fatalf("the code has only %d rules, or this test does not find them", len(rules))
+	}
+	for _, rule := range rules {
+		if _, excepted := noVector[rule]; excepted == shown[rule] {
+			t.Errorf("rule %q: a vector %v, an exception %v; it needs one of the two", rule, shown[rule], excepted)
+		}
+	}
+	for rule := range noVector {
+		if !slices.Contains(rules, rule) {
+			t.Errorf("there is no rule %q to be excepted", rule)
+		}
+	}
+}
+
+// rulesInCode are the names of all rules: those that this package gives, and those that it takes over from package jury.
+func rulesInCode(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			code.WriteString(read(t, file))
+		}
+	}
+	var rules []string
+	for _, pattern := range []string{
+		`c\.(?:refute|doubt|unsure|add|allDoubt)\([^"\n]*"([a-z-]+)"`,
+		`\bRule: +"([a-z-]+)"`,
+		`\brule = "([a-z-]+)"`,
+		`\{"([a-z-]+)", \[\]error\{`,
+		`\bvouching\{ca, "([a-z-]+)"`,
+	} {
+		rules = append(rules, matches(regexp.MustCompile(pattern), code.String())...)
+	}
+	law := read(t, filepath.Join("..", "jury", "apply.go"))
+	rules = append(rules, matches(regexp.MustCompile(`(?m)^\tRule[A-Z]\w* += "([a-z-]+)"`), law)...)
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}

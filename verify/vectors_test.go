@@ -1,0 +1,314 @@
+package verify_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/verify"
+)
+
+var update = flag.Bool("update", false, "write testdata/vectors/verification anew, after something was changed on purpose")
+
+var vectorsDir = filepath.Join("..", "testdata", "vectors", "verification")
+
+// vectorManifest is manifest.json of vectorsDir, from which a verifier in any language can test itself.
+type vectorManifest struct {
+	Format        string               `json:"format"`
+	TrustFiles    []trustVector        `json:"trust_files"`
+	Verifications []verificationVector `json:"verifications"`
+}
+
+type trustVector struct {
+	File        string `json:"file"`
+	Fingerprint string `json:"fingerprint,omitzero"`
+	Refused     bool   `json:"refused,omitzero"`
+}
+
+// verificationVector is what a reader gives, and the report that it must come to, or that there is none.
+type verificationVector struct {
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Trust  string `json:"trust,omitzero"` // file; "": none
+	Before string `json:"before,omitzero"`
+	At     string `json:"at,omitzero"` // the moment of checking
+	// What the reader knows of the log: files.
+	Checkpoint  string `json:"checkpoint,omitzero"`
+	Consistency string `json:"consistency,omitzero"`
+	Entries     string `json:"entries,omitzero"`
+
+	Refused bool            `json:"refused,omitzero"` // it is no file of the format
+	Report  *expectedReport `json:"report,omitzero"`
+}
+
+// expectedReport is what two verifiers must agree on in a report: all of it but the words, and the details.
+type expectedReport struct {
+	Kind       verify.Kind       `json:"kind"`
+	Records    int               `json:"records"`
+	Trust      string            `json:"trust,omitzero"`
+	Log        *verify.LogState  `json:"log,omitzero"`
+	Outcome    verify.Status     `json:"outcome"`
+	Guarantees []expectedFinding `json:"guarantees"`
+	Times      []verify.TimeOf   `json:"times"`
+}
+
+type expectedFinding struct {
+	Guarantee verify.Guarantee `json:"guarantee"`
+	Status    verify.Status    `json:"status"`
+	Rule      string           `json:"rule,omitzero"`
+	Record    string           `json:"record,omitzero"`
+}
+
+func expected(r *verify.Report) *expectedReport {
+	e := &expectedReport{Kind: r.Kind, Records: r.Records, Trust: r.Trust, Log: r.Log, Outcome: r.Outcome, Times: r.Times}
+	if e.Times == nil {
+		e.Times = []verify.TimeOf{}
+	}
+	for _, f := range r.Guarantees {
+		if f.Rule == "form" { // which of its records does not open, is for people
+			f.Record = ""
+		}
+		e.Guarantees = append(e.Guarantees, expectedFinding{f.Guarantee, f.Status, f.Rule, f.Record})
+	}
+	return e
+}
+
+// given is what a vector is made of.
+type given struct {
+	name  string
+	file  []byte
+	trust []byte // nil: none
+	o     verify.Options
+}
+
+// makeVectors makes every file of vectorsDir.
+func makeVectors(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	m := vectorManifest{Format: "jurat/vectors/v1"}
+	trusted := map[string]string{} // file by content
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t)) {
+		v := verificationVector{Name: g.name, File: g.name + ".json"}
+		if files[v.File] != nil {
+			t.Fatalf("two vectors are called %s", g.name)
+		}
+		files[v.File] = g.file
+		if g.trust != nil {
+			v.Trust = trusted[string(g.trust)]
+		}
+		if g.trust != nil && v.Trust == "" {
+			v.Trust = "trust-" + g.name + ".json"
+			trusted[string(g.trust)], files[v.Trust] = v.Trust, g.trust
+			m.TrustFiles = append(m.TrustFiles, trustVector{File: v.Trust, Fingerprint: fingerprint(t, g.trust)})
+		}
+		addKnownLog(t, files, g, &v)
+		v.Before, v.At = rfc3339(g.o.Before), rfc3339(g.o.At)
+		v.Report, v.Refused = reportOnVector(t, files, v)
+		m.Verifications = append(m.Verifications, v)
+	}
+	for _, odd := range oddTrust(t) {
+		name := "trust-" + odd.name + ".json"
+		files[name] = odd.file
+		m.TrustFiles = append(m.TrustFiles, trustVector{File: name, Fingerprint: fingerprint(t, odd.file)})
+	}
+	for _, bad := range refusedTrust(t) {
+		name := "trust-" + bad.name + ".json"
+		files[name] = bad.file
+		m.TrustFiles = append(m.TrustFiles, trustVector{File: name, Refused: true})
+		if _, err := verify.ParseTrust(bad.file); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	doc, err := json.Marshal(m, jsontext.WithIndent("  "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["manifest.json"] = append(doc, '\n')
+	return files
+}
+
+// addKnownLog adds the files of what the reader knows of the log.
+func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verificationVector) {
+	t.Helper()
+	if g.o.Checkpoint != "" {
+		v.Checkpoint = g.name + ".checkpoint"
+		files[v.Checkpoint] = []byte(g.o.Checkpoint)
+	}
+	if g.o.Consistency != nil {
+		doc, err := g.o.Consistency.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Consistency = g.name + ".consistency.json"
+		files[v.Consistency] = doc
+	}
+	if g.o.Entries != nil {
+		doc, err := io.ReadAll(io.NewSectionReader(g.o.Entries, 0, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Entries = g.name + ".entries"
+		files[v.Entries] = doc
+	}
+}
+
+func fingerprint(t *testing.T, doc []byte) string {
+	t.Helper()
+	trust, err := verify.ParseTrust(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := trust.Fingerprint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+func rfc3339(moment time.Time) string {
+	if moment.IsZero() {
+		return ""
+	}
+	return moment.UTC().Format(time.RFC3339Nano)
+}
+
+// reportOnVector verifies a vector as a stranger would: from its files.
+func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector) (report *expectedReport, refused bool) {
+	t.Helper()
+	var o verify.Options
+	var err error
+	if v.Trust != "" {
+		if o.Trust, err = verify.ParseTrust(files[v.Trust]); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+	}
+	for text, moment := range map[string]*time.Time{v.Before: &o.Before, v.At: &o.At} {
+		if text == "" {
+			continue
+		}
+		if *moment, err = time.Parse(time.RFC3339, text); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+	}
+	o.Checkpoint = string(files[v.Checkpoint])
+	if v.Consistency != "" {
+		if o.Consistency, err = evidence.ParseConsistency(files[v.Consistency]); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+	}
+	if v.Entries != "" {
+		o.Entries = bytes.NewReader(files[v.Entries])
+	}
+	r, err := verify.File(files[v.File], o)
+	if errors.Is(err, verify.ErrNotOurs) {
+		return nil, true
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", v.Name, err)
+	}
+	return expected(r), false
+}
+
+// TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.
+func TestVectorsStand(t *testing.T) {
+	files := makeVectors(t)
+	if *update {
+		writeVectors(t, files)
+	}
+	committed := readVectors(t)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(committed))); diff != "" {
+		t.Errorf("files (-made +committed):\n%s", diff)
+	}
+	for name, file := range files {
+		if !bytes.Equal(file, committed[name]) {
+			t.Errorf("%s: another than what was committed", name)
+		}
+	}
+}
+
+// TestVectors verifies the committed vectors and compares every finding with the manifest's.
+func TestVectors(t *testing.T) {
+	files, m := readVectors(t), readVectorManifest(t)
+	for _, v := range m.Verifications {
+		report, refused := reportOnVector(t, files, v)
+		if diff := cmp.Diff(v.Report, report); diff != "" || refused != v.Refused {
+			t.Errorf("%s: (-manifest +found):\n%s", v.Name, diff)
+		}
+	}
+	for _, v := range m.TrustFiles {
+		_, err := verify.ParseTrust(files[v.File])
+		if v.Refused != (err != nil) {
+			t.Errorf("%s: %v", v.File, err)
+		}
+		if err == nil && fingerprint(t, files[v.File]) != v.Fingerprint {
+			t.Errorf("%s has another fingerprint", v.File)
+		}
+	}
+}
+
+func readVectorManifest(t *testing.T) vectorManifest {
+	t.Helper()
+	var m vectorManifest
+	if err := json.Unmarshal(readVectors(t)["manifest.json"], &m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Verifications) == 0 || len(m.TrustFiles) == 0 {
+		t.Fatal("the manifest has no vectors")
+	}
+	return m
+}
+
+func readVectors(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	entries, err := os.ReadDir(vectorsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(vectorsDir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func writeVectors(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(vectorsDir), os.MkdirAll(vectorsDir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range files {
+		if err := os.WriteFile(filepath.Join(vectorsDir, name), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// slug makes the name of a test the name of a file.
+func slug(words ...string) string {
+	text := strings.ToLower(strings.Join(words, "-"))
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r == ' ' || r == '-' || r == '_':
+			return '-'
+		}
+		return -1
+	}, text)
+	return strings.ReplaceAll(text, "--", "-")
+}
