@@ -1,0 +1,278 @@
+"""The bodies of the acts of a trial, as they are read: section "Trials" of docs/format.md."""
+
+import re
+
+from shapes import is_blank, is_digest, is_name, is_text, is_whole, members, require
+
+POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
+PHASES = ("initial", "discussion", "judging")
+METHODS = ("majority_vote", "weighted_average", "final_judge", "calibrated")
+REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
+_MAX_STRINGS = 1_048_576
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def _is_bool(value):
+    return isinstance(value, bool)
+
+
+def _is_string(value):
+    return isinstance(value, str)
+
+
+def _is_int64(value):
+    return is_whole(value, -(2**63), 2**63 - 1)
+
+
+def _is_number(value):
+    return isinstance(value, float)
+
+
+def _is_scores(value):
+    return isinstance(value, dict) and all(map(_is_int64, value.values()))
+
+
+def _shape(value, forms, optional=()):
+    """Refuses what has other members than these, or one of another kind, or an empty one that may be left out."""
+    members(value, [name for name in forms if name not in optional], optional)
+    for name, item in value.items():
+        require(forms[name](item), f"{name} is not what it must be")
+        require(item or name not in optional, f"{name} is empty: it is left out then")
+    return value
+
+
+def _all(check):
+    def checked(value):
+        if not isinstance(value, list):
+            return False
+        for item in value:
+            check(item)
+        return True
+
+    return checked
+
+
+def _one(check):
+    def checked(value):
+        check(value)
+        return True
+
+    return checked
+
+
+_SEAT = {
+    "jurorId": _is_string,
+    "roleName": _is_string,
+    "roleFocus": _is_string,
+    "provider": _is_string,
+    "model": _is_string,
+    "parameters": lambda value: isinstance(value, dict),
+    "template": is_digest,
+}
+
+
+def seat(value):
+    _shape(value, _SEAT, ("roleName", "roleFocus"))
+
+
+_AXIS = {"id": _is_string, "max": _is_int64, "description": _is_string, "veto": _is_int64}
+_SHORTENING = {"rule": _is_string, "limit": _is_int64}
+_SETTINGS = {
+    "seats": _all(seat),
+    "judge": _one(seat),
+    "rubric": _all(lambda value: _shape(value, _AXIS, ("veto",))),
+    "collaborative": _is_bool,
+    "maxRounds": _is_int64,
+    "threshold": _is_number,
+    "method": _is_string,
+    "weights": _is_scores,
+    "shortening": _one(lambda value: _shape(value, _SHORTENING)),
+    "costCeiling": _is_int64,
+}
+_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling")
+_REQUEST = {"jurorId": _is_string, "requestDigest": is_digest}
+_OPENING = {
+    "rules": _is_string,
+    "phase": _is_string,
+    "roundNumber": _is_int64,
+    "settings": _one(lambda value: _shape(value, _SETTINGS, _SETTINGS_OPTIONAL)),
+    "requests": _all(lambda value: _shape(value, _REQUEST)),
+}
+_FINDING = {
+    "message": _is_int64,
+    "quote": _is_string,
+    "rule": _is_string,
+    "axis": _is_string,
+    "severity": _is_string,
+    "explanation": _is_string,
+    "from": _is_string,
+    "record": is_digest,
+    "unfounded": lambda value: value is True,
+}
+OPINION = {
+    "position": _is_string,
+    "axisScores": _is_scores,
+    "totalScore": _is_int64,
+    "confidence": _is_number,
+    "rationale": _is_string,
+    "findings": _all(lambda value: _shape(value, _FINDING, ("from", "record", "unfounded"))),
+}
+_EVALUATION = OPINION | {
+    "jurorId": _is_string,
+    "phase": _is_string,
+    "roundNumber": _is_int64,
+    "roleName": _is_string,
+    "roleFocus": _is_string,
+    "fallback": _is_bool,
+}
+
+
+def evaluation(value):
+    _shape(value, _EVALUATION, ("roleName", "roleFocus"))
+
+
+_STATEMENT = {
+    "jurorId": _is_string,
+    "roundNumber": _is_int64,
+    "statementOrder": _is_int64,
+    "statement": _is_string,
+    "reasoning": _is_string,
+    "position": _is_string,
+    "positionChanged": _is_bool,
+    "updatedEvaluation": lambda value: value is None or _one(evaluation)(value),
+}
+_ABSENCE = {
+    "jurorId": _is_string,
+    "phase": _is_string,
+    "roundNumber": _is_int64,
+    "reason": _is_string,
+    "detail": _is_string,
+}
+_CONSENSUS = {
+    "consensusStatus": _is_string,
+    "agreementLevel": _is_number,
+    "consensusReached": _is_bool,
+    "majorityPosition": lambda value: value is None or _is_string(value),
+}
+_CHECK = {
+    "phase": _is_string,
+    "roundNumber": _is_int64,
+    "consensusCheck": _one(lambda value: _shape(value, _CONSENSUS)),
+}
+_VOTE = {
+    "jurorId": _is_string,
+    "position": lambda value: value is None or _is_string(value),
+    "totalScore": _is_int64,
+    "confidence": _is_number,
+    "fallback": _is_bool,
+}
+_JUDGMENT = {
+    "method": _is_string,
+    "model": _is_string,
+    "position": _is_string,
+    "score": _is_int64,
+    "axisScores": _is_scores,
+    "rationale": _is_string,
+    "vetoes": _all(lambda value: require(_is_string(value), "not a string")),
+    "votes": _all(lambda value: _shape(value, _VOTE)),
+    "degraded": _is_bool,
+    "inconclusive": _is_bool,
+}
+
+_BODIES = {
+    "phase_opening": (_OPENING, ()),
+    "evaluation": (_EVALUATION, ("roleName", "roleFocus")),
+    "statement": (_STATEMENT, ()),
+    "judge_opinion": (OPINION, ()),
+    "absence": (_ABSENCE, ()),
+    "consensus_check": (_CHECK, ()),
+    "final_judgment": (_JUDGMENT, ("vetoes",)),
+    "trial_closing": ({"acts": _is_int64}, ()),
+}
+
+
+def check_body(record):
+    """Refuses a body that is not an object of the act's members."""
+    if record.action in _BODIES:
+        forms, optional = _BODIES[record.action]
+        _shape(record.payload["response"], forms, optional)
+
+
+def settings_can_be(settings):
+    """Whether the settings of a trial are as the format wants them."""
+    seats, method, judge = settings["seats"], settings["method"], settings.get("judge")
+    names = [item["jurorId"] for item in seats] + ([judge["jurorId"]] if judge else [])
+    axes = settings["rubric"]
+    return (
+        2 <= len(seats) <= 12
+        and all(map(is_name, names))
+        and len(set(names)) == len(names)
+        and method in METHODS
+        and (judge is not None) == (method == "final_judge")
+        and all(map(_axis_can_be, axes))
+        and len({axis["id"] for axis in axes}) == len(axes)
+        and sum(axis["max"] for axis in axes) == 100
+        and 0 <= settings["maxRounds"] <= 20
+        and settings["threshold"] >= 0
+        and _weights_can_be(settings)
+        and ("shortening" not in settings or 1 <= settings["shortening"]["limit"] <= 2147483647)
+        and 1 <= settings.get("costCeiling", 1) <= 1_000_000_000_000
+    )
+
+
+def _axis_can_be(axis):
+    return is_name(axis["id"]) and 1 <= axis["max"] <= 100 and 1 <= axis.get("veto", 1) <= axis["max"]
+
+
+def _weights_can_be(settings):
+    if settings["method"] != "calibrated":
+        return "weights" not in settings
+    jurors = {item["jurorId"] for item in settings["seats"]}
+    weights = settings.get("weights", {})
+    return set(weights) == jurors and all(0 <= weight <= 1_000_000 for weight in weights.values())
+
+
+def opinion_is_valid(opinion, rubric, further=""):
+    """Whether an opinion can be: scores in range and summing up, findings that can be cited."""
+    most = {axis["id"]: axis["max"] for axis in rubric}
+    scores = opinion["axisScores"]
+    return (
+        opinion["position"] in POSITIONS
+        and set(scores) == set(most)
+        and all(0 <= score <= most[axis] for axis, score in scores.items())
+        and sum(scores.values()) == opinion["totalScore"]
+        and 0 <= opinion["confidence"] <= 1
+        and is_text(opinion["rationale"])
+        and len(opinion["findings"]) <= 1000
+        and all(_finding_is_valid(finding, most) for finding in opinion["findings"])
+        and _strings_fit(opinion, further)
+    )
+
+
+def band(score):
+    """The position that a score stands for."""
+    return "safe_pass" if score >= 70 else "needs_review" if score >= 40 else "unsafe_fail"
+
+
+def _finding_is_valid(finding, axes):
+    return (
+        1 <= finding["message"] <= 2147483647
+        and not is_blank(finding["quote"])
+        and finding["axis"] in axes
+        and finding["severity"] in ("minor", "major", "critical")
+    )
+
+
+def _strings_fit(opinion, further):
+    texts = [opinion["rationale"], further]
+    for finding in opinion["findings"]:
+        texts += [finding["quote"], finding["rule"], finding["explanation"], finding.get("from", "")]
+    return sum(len(text.encode()) for text in texts) <= _MAX_STRINGS
+
+
+def absence_is_valid(absence):
+    return (
+        absence["reason"] in REASONS
+        and len(absence["detail"].encode()) <= 500
+        and not _CONTROL.search(absence["detail"])
+    )

@@ -1,0 +1,137 @@
+"""The canonical form of JSON (RFC 8785) and what has none: section "Canonical form" of docs/format.md.
+
+A parsed document is made of dict, list, str, bool, None and float. Every number is a float: one that a float cannot hold
+exactly is refused, so nothing is lost.
+"""
+
+import json
+from decimal import Decimal
+
+MAX_BYTES = 33_554_432
+MAX_DEPTH = 128
+
+
+class Refused(Exception):
+    """What is looked at is not what the format allows; the message says why."""
+
+
+def parse(data, bounded=True):
+    """Reads a document that has a canonical form. Files that hold payloads are not bounded."""
+    if bounded and len(data) > MAX_BYTES:
+        raise Refused(f"more than {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(
+            text, object_pairs_hook=_members, parse_int=_number, parse_float=_number, parse_constant=_no_number
+        )
+    except UnicodeDecodeError as err:
+        raise Refused(f"not UTF-8: {err}") from err
+    except json.JSONDecodeError as err:
+        raise Refused(f"not JSON: {err}") from err
+    except RecursionError as err:
+        raise Refused("nested too deep") from err
+    _check_strings(value)
+    if bounded:
+        check_bounds(value)
+    return value
+
+
+def check_bounds(value):
+    """Refuses a value that is nested too deep or too long in canonical form."""
+    if depth(value) > MAX_DEPTH:
+        raise Refused(f"nested more than {MAX_DEPTH} deep")
+    if len(form(value)) > MAX_BYTES:
+        raise Refused(f"more than {MAX_BYTES} bytes in canonical form")
+
+
+def form(value):
+    """The canonical form, in bytes."""
+    return _text(value).encode("utf-8")
+
+
+def depth(value):
+    """How deep arrays and objects are nested; [] is 1 deep."""
+    deepest, level = 0, [value]
+    while level := [item for item in level if isinstance(item, (dict, list))]:
+        deepest += 1
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return deepest
+
+
+def _members(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Refused("a member name occurs twice")
+    return members
+
+
+def _no_number(text):
+    raise Refused(f"{text} is no JSON")
+
+
+def _number(text):
+    """The number, if its exact decimal value is that of its canonical form."""
+    number = float(text)
+    if number == 0:
+        if text.startswith("-"):
+            raise Refused("negative zero")
+        if text.lower().split("e")[0].strip("0."):
+            raise Refused(f"{text[:40]} would become 0")
+    elif number in (float("inf"), float("-inf")) or Decimal(text) != Decimal(repr(number)):
+        raise Refused(f"{text[:40]} is not exactly a double")
+    return number
+
+
+def _check_strings(value):
+    """Refuses surrogates without their other half, in values and names."""
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest.extend(item.keys())
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+        elif isinstance(item, str) and any("\ud800" <= char <= "\udfff" for char in item):
+            raise Refused("a surrogate without its other half")
+
+
+_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_ESCAPES |= {chr(code): f"\\u{code:04x}" for code in range(0x20) if chr(code) not in _ESCAPES}
+_TRANSLATION = str.maketrans(_ESCAPES)
+
+
+def _text(value):
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.translate(_TRANSLATION) + '"'
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    names = sorted(value, key=lambda name: name.encode("utf-16-be"))
+    return "{" + ",".join(_text(name) + ":" + _text(value[name]) for name in names) + "}"
+
+
+def number_text(number):
+    """A number as ECMAScript writes it (Number::toString)."""
+    if number == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(float(number))).normalize().as_tuple()
+    digits = "".join(map(str, digits))
+    point = len(digits) + exponent  # the value is 0.DIGITS times ten to the power of point
+    return ("-" if sign else "") + _placed(digits, point)
+
+
+def _placed(digits, point):
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return digits[:point] + "." + digits[point:]
+    if -6 < point <= 0:
+        return "0." + "0" * -point + digits
+    fraction = "." + digits[1:] if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{'+' if point > 0 else '-'}{abs(point - 1)}"

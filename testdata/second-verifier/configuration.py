@@ -1,0 +1,55 @@
+"""What made an answer: guarantee configuration, paragraph "Configuration" of docs/format.md."""
+
+import report
+from canonical import form
+
+_STATED = ("model", "model_version", "parameters")
+_ASKED = (
+    "model_output recommendation proposal instruction api_call tool_plan message chain_step "
+    "evaluation statement judge_opinion"
+).split()
+_OF_SEATS = ("evaluation", "statement", "judge_opinion")
+
+
+def check(records, unread, findings):
+    """Judges every record that states a configuration; unread holds the acts whose bodies cannot be read."""
+    asked = [record for record in records if record.action in _ASKED]
+    if not asked:
+        return
+    findings.ask("configuration")
+    by_digest = {record.digest: record for record in reversed(records)}
+    for record in asked:
+        if any(findings.of(guarantee, record) != report.PROVED for guarantee in ("content", "authentication")):
+            findings.doubt("configuration", "rests", record)
+        elif record.action == "chain_step" and not all(name in record.payload for name in _STATED):
+            findings.doubt("configuration", "unstated", record)
+        elif record.action in _OF_SEATS and not _is_stand_in(record):
+            _check_seat(record, by_digest, unread, findings)
+
+
+def _is_stand_in(record):
+    body = record.payload["response"]
+    evaluation = body.get("updatedEvaluation") if record.action == "statement" else body
+    return isinstance(evaluation, dict) and evaluation.get("fallback") is True
+
+
+def _check_seat(record, by_digest, unread, findings):
+    opening = by_digest.get(record.get("previous_record"))
+    if opening is None or opening.action != "phase_opening" or opening in unread:
+        findings.doubt("configuration", "seat", record)
+        return
+    settings = opening.payload["response"]["settings"]
+    seats = [settings["judge"]] if record.action == "judge_opinion" and "judge" in settings else []
+    seats = seats if record.action == "judge_opinion" else settings["seats"]
+    seat = next((seat for seat in seats if seat["jurorId"] == record.actor), None)
+    if seat is None:
+        findings.doubt("configuration", "seat", record)
+        return
+    if form(seat["parameters"]) != form(record.payload["parameters"]):
+        findings.refute("configuration", "parameters", record)
+    if not _is_of_seat(record.payload["model"], seat["model"]):
+        findings.doubt("configuration", "model", record)
+
+
+def _is_of_seat(model, configured):
+    return configured != "" and (model == configured or model.startswith(tuple(configured + mark for mark in "-@:")))

@@ -1,0 +1,115 @@
+"""A reader of strict DER (X.690), as far as keys, signatures, certificates and time stamps need it."""
+
+from canonical import Refused
+from shapes import require
+
+BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+GENERALIZED_TIME, SEQUENCE, SET = 0x18, 0x30, 0x31
+_CONSTRUCTED = 0x20
+_MAX_DEPTH = 64
+
+
+class Node:
+    """One value: its tag, its content, and its whole encoding."""
+
+    def __init__(self, data, start, depth):
+        require(depth <= _MAX_DEPTH, "DER: nested too deep")
+        self.tag, begin, end = _header(data, start)
+        self.encoding, self.content, self.end = data[start:end], data[begin:end], end
+        self.children = _children(data, begin, end, depth + 1) if self.tag & _CONSTRUCTED else []
+        _check_content(self)
+
+    def expect(self, tag):
+        require(self.tag == tag, f"DER: tag {self.tag:#x} instead of {tag:#x}")
+        return self
+
+    def integer(self):
+        return int.from_bytes(self.expect(INTEGER).content, "big", signed=True)
+
+    def oid(self):
+        self.expect(OID)
+        numbers, value = [], 0
+        for byte in self.content:
+            value = value << 7 | byte & 0x7F
+            if not byte & 0x80:
+                numbers.append(value)
+                value = 0
+        first = min(numbers[0] // 40, 2)
+        return ".".join(map(str, [first, numbers[0] - 40 * first] + numbers[1:]))
+
+    def explicit(self):
+        """What an explicit tag wraps."""
+        require(len(self.children) == 1, "DER: an explicit tag around other than one value")
+        return self.children[0]
+
+    def retagged(self, tag):
+        """The encoding with another tag, as a signature over an implicitly tagged set needs it."""
+        return bytes([tag]) + self.encoding[1:]
+
+
+def read(data):
+    """Reads one value that takes all of the data."""
+    node = Node(data, 0, 0)
+    require(node.end == len(data), "DER: bytes after the value")
+    return node
+
+
+class Fields:
+    """Walks through the members of a sequence, some of which may be left out."""
+
+    def __init__(self, node, tag=SEQUENCE):
+        self._rest = list(node.expect(tag).children)
+
+    def next(self, tag=None):
+        require(self._rest, "DER: a member is missing")
+        node = self._rest.pop(0)
+        return node if tag is None else node.expect(tag)
+
+    def maybe(self, tag):
+        return self._rest.pop(0) if self._rest and self._rest[0].tag == tag else None
+
+    def end(self):
+        require(not self._rest, "DER: more members than allowed")
+
+
+def _header(data, start):
+    require(start + 2 <= len(data), "DER: cut off")
+    tag, length, begin = data[start], data[start + 1], start + 2
+    require(tag & 0x1F != 0x1F, "DER: a tag of several bytes")
+    if length >= 0x80:
+        count = length & 0x7F
+        require(1 <= count <= 4 and begin + count <= len(data), "DER: a length that is not definite, or too long")
+        length = int.from_bytes(data[begin : begin + count], "big")
+        require(length >= 0x80 and data[begin] != 0, "DER: a length longer than needed")
+        begin += count
+    require(begin + length <= len(data), "DER: cut off")
+    return tag, begin, begin + length
+
+
+def _children(data, begin, end, depth):
+    children, window = [], data[:end]
+    while begin < end:
+        children.append(Node(window, begin, depth))
+        begin = children[-1].end
+    return children
+
+
+def _check_content(node):
+    content = node.content
+    if node.tag == BOOLEAN:
+        require(content in (b"\x00", b"\xff"), "DER: a boolean that is neither 00 nor FF")
+    elif node.tag == INTEGER:
+        minimal = len(content) == 1 or len(content) > 1 and content[0] * 2 + (content[1] >> 7) not in (0, 0x1FF)
+        require(minimal, "DER: an integer longer than needed")
+    elif node.tag == NULL:
+        require(not content, "DER: a null with content")
+    elif node.tag == OID:
+        require(content and not content[-1] & 0x80, "DER: an object identifier that is cut off")
+    elif node.tag == SET:
+        require_set_order(node)
+
+
+def require_set_order(node):
+    """The members of a SET OF stand in the order of their encodings."""
+    encodings = [child.encoding for child in node.children]
+    require(encodings == sorted(encodings), "DER: a set that is not sorted")

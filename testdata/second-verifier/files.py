@@ -1,0 +1,174 @@
+"""Opening record files and bundle files: sections "Record file", "Bundle file" and the first step of "Verification"."""
+
+import payload as payloads
+from canonical import Refused, depth, form, parse
+from shapes import MAX_WHOLE, digest_of_value, is_whole, members, require, unbase64
+
+BUNDLE = "jurat/bundle/v1"
+_MAX_TOKEN = 65_536
+# A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
+_MAX_FILE_DEPTH = 133
+_TELLING = (
+    b'"schema":"jurat/evidence/v1"',
+    b'"format":"jurat/bundle/v1"',
+    b'"signatures":[',
+    b'"timestamps":[',
+    b'"records":[',
+)
+
+
+class NoFile(Exception):
+    """What is given is no file of this format, not even a damaged one."""
+
+
+class Record:
+    """An opened record: its members are in the form that the format wants; nothing else is known of them."""
+
+    def __init__(self, source, in_bundle):
+        members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log"))
+        self.payload = source["payload"]
+        payloads.check(self.payload)
+        self.digest = source["digest"]
+        require(self.digest == digest_of_value(self.payload), "digest is not the payload's")
+        self.message = form(self.payload)
+        self.signatures = _array(source["signatures"], lambda item: unbase64(item, most=8192))
+        self.raw_signatures = source["signatures"]
+        require(len(self.signatures) == len(self.payload["signers"]), "other than one signature for each signer")
+        self.timestamps = _timestamps(source["timestamps"], ("rfc3161", "rfc4998"))
+        self.certificates = _optional(source, "certificates", lambda item: unbase64(item, most=_MAX_TOKEN))
+        self.disclosures = _optional(source, "disclosures", self._disclosure)
+        pointers = [item["pointer"].encode() for item in self.disclosures]
+        require(pointers == sorted(set(pointers)), "disclosures are not sorted")
+        self.log = _log(source["log"], self.payload, in_bundle) if "log" in source else None
+
+    id = property(lambda self: self.payload["record_id"])
+    action = property(lambda self: self.payload["action_type"])
+    actor = property(lambda self: payloads.actor_of(self.payload))
+    is_trial_act = property(lambda self: payloads.is_trial_act(self.payload))
+
+    def _disclosure(self, item):
+        members(item, ("pointer", "salt", "value"))
+        require(item["pointer"] in self.payload.get("sealed_apart", []), "a disclosure of nothing that is sealed apart")
+        payloads.check_disclosed(item["value"])
+        return {**item, "salt": unbase64(item["salt"], 32, 32)}
+
+    def get(self, name, default=None):
+        return self.payload.get(name, default)
+
+    def named(self):
+        """The digests of the records that this one names."""
+        return payloads.named_by(self.payload)
+
+    def disclosed(self, member):
+        """The value of a member; (False, None) if it is withheld, or shown by no right disclosure."""
+        pointer = "/" + member
+        if pointer not in self.payload.get("sealed_apart", []):
+            return True, self.payload.get(member)
+        for item in self.disclosures:
+            if item["pointer"] == pointer and payloads.opens(self.payload, item):
+                return True, item["value"]
+        return False, None
+
+
+class File:
+    """An opened file: a record, or a bundle of them."""
+
+    def __init__(self, is_bundle, records, checkpoint, stamps):
+        self.is_bundle = is_bundle
+        trial = any(record.is_trial_act for record in records)
+        self.kind = "trial" if trial else "bundle" if is_bundle else "record"
+        self.records = records
+        self.checkpoint = checkpoint
+        self.checkpoint_timestamps = stamps
+
+
+class Damaged(Exception):
+    """The file is one of this format that does not open."""
+
+    def __init__(self, kind, reason):
+        super().__init__(reason)
+        self.kind = kind
+
+
+def open_file(data):
+    """Opens a file. Raises Damaged if it is one of this format and does not open, NoFile if it is none."""
+    try:
+        value = parse(data, bounded=False)
+        require(depth(value) <= _MAX_FILE_DEPTH, "nested too deep")
+        require(isinstance(value, dict), "not an object")
+        require(form(value) + b"\n" == data, "not canonical")
+        return _bundle(value) if value.get("format") == BUNDLE else _record(value)
+    except Refused as err:
+        if sum(text in data for text in _TELLING) < 2:
+            raise NoFile(str(err)) from err
+        raise Damaged(_damaged_kind(data), str(err)) from err
+
+
+def _damaged_kind(data):
+    begins_as_record = data.startswith((b'{"certificates":', b'{"digest":'))
+    if BUNDLE.encode() not in data or begins_as_record:
+        return "record"
+    return "trial" if b"submission" in data or b"trial_closing" in data else "bundle"
+
+
+def _record(value):
+    record = Record(value, in_bundle=False)
+    log = record.log or {}
+    return File(False, [record], log.get("checkpoint"), log.get("checkpoint_timestamps", []))
+
+
+def _bundle(value):
+    members(value, ("format", "records"), ("checkpoint", "checkpoint_timestamps"))
+    checkpoint, stamps = _checkpoint(value)
+    records = _array(value["records"], lambda item: Record(item, in_bundle=True), least=0)
+    places = [record.log["index"] for record in records if record.log]
+    require(places == sorted(set(places)), "records are not in the order of the log")
+    return File(True, records, checkpoint, stamps)
+
+
+def _checkpoint(value):
+    note = value.get("checkpoint", "absent")
+    require(isinstance(note, str) and note != "", "checkpoint is not what it must be")
+    stamps = []
+    if "checkpoint_timestamps" in value:
+        require("checkpoint" in value, "checkpoint_timestamps without a checkpoint")
+        stamps = _timestamps(value["checkpoint_timestamps"], ("rfc3161",))
+        require(stamps, "checkpoint_timestamps is empty")
+    return value.get("checkpoint"), stamps
+
+
+def _log(value, payload, in_bundle):
+    members(value, ("index", "proof"), ("case_seq", "chain_seq", "checkpoint", "checkpoint_timestamps"))
+    require(is_whole(value["index"], 0, MAX_WHOLE), "index is not what it must be")
+    for name, wanted in (
+        ("case_seq", payload["action_type"] == "submission"),
+        ("chain_seq", "chain_id" in payload),
+    ):
+        require((name in value) == wanted, f"{name} is there, or missing, against the rules")
+        require(not wanted or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
+    proof = _array(value["proof"], lambda item: unbase64(item, 32, 32), least=0)
+    require(len(proof) <= 63, "proof is too long")
+    require(not in_bundle or not {"checkpoint", "checkpoint_timestamps"} & set(value), "a checkpoint inside a bundle")
+    checkpoint, stamps = _checkpoint(value)
+    return {**value, "proof": proof, "checkpoint": checkpoint, "checkpoint_timestamps": stamps}
+
+
+def _timestamps(value, kinds):
+    stamps = _array(value, lambda item: _timestamp(item, kinds), least=0)
+    require(len({token for _, token in stamps}) == len(stamps), "a token is there twice")
+    return stamps
+
+
+def _timestamp(item, kinds):
+    members(item, ("kind", "token"))
+    require(item["kind"] in kinds, "no such kind of time stamp")
+    return item["kind"], unbase64(item["token"], most=_MAX_TOKEN)
+
+
+def _array(value, read, least=1):
+    require(isinstance(value, list) and len(value) >= least, "not an array of what it must hold")
+    return [read(item) for item in value]
+
+
+def _optional(source, name, read):
+    return _array(source[name], read) if name in source else []

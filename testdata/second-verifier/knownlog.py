@@ -1,0 +1,198 @@
+"""What the reader knows of the log: section "The reader's knowledge of the log", entries files and consistency files."""
+
+import log
+from canonical import Refused, form, parse
+from shapes import MAX_WHOLE, is_digest, is_whole, members, require, unbase64
+
+_CONSISTENCY = "jurat/consistency/v1"
+_MAX_ENTRY = 175_828
+_EMPTY_ROOT = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+
+
+class Consistency:
+    """A consistency file. Raises Refused for what is none."""
+
+    def __init__(self, data):
+        value = members(parse(data, bounded=False), ("format", "from", "origin", "proof", "to"))
+        require(form(value) + b"\n" == data, "not canonical")
+        require(value["format"] == _CONSISTENCY, "no consistency file")
+        require(is_whole(value["from"], 0, MAX_WHOLE), "from is not what it must be")
+        require(is_whole(value["to"], value["from"], MAX_WHOLE), "to is not what it must be")
+        require(isinstance(value["origin"], str) and log.is_origin(value["origin"]), "no origin")
+        require(isinstance(value["proof"], list) and len(value["proof"]) <= 64, "no proof")
+        self.origin, self.sizes = value["origin"], (int(value["from"]), int(value["to"]))
+        self.proof = [unbase64(node, 32, 32) for node in value["proof"]]
+        require(not self.proof or 0 < self.sizes[0] < self.sizes[1], "a proof where none is needed")
+
+    def holds(self, small, large):
+        """RFC 9162, section 2.1.4.2, for two checkpoints of different sizes, the smaller not empty."""
+        path = list(self.proof)
+        if not path:
+            return False
+        if small.size & (small.size - 1) == 0:
+            path.insert(0, small.root)
+        first, last = small.size - 1, large.size - 1
+        while first & 1:
+            first, last = first >> 1, last >> 1
+        old = new = path[0]
+        for node in path[1:]:
+            if last == 0:
+                return False
+            if first & 1 or first == last:
+                old, new = log.node_hash(node, old), log.node_hash(node, new)
+                while not first & 1 and first:
+                    first, last = first >> 1, last >> 1
+            else:
+                new = log.node_hash(new, node)
+            first, last = first >> 1, last >> 1
+        return last == 0 and (old, new) == (small.root, large.root)
+
+
+class Tree:
+    """The tree over entries, of which only the right edge is kept."""
+
+    def __init__(self):
+        self.size, self._edge = 0, []
+
+    def add(self, leaf):
+        self._edge.append(leaf)
+        full = self.size
+        while full & 1:
+            right = self._edge.pop()
+            self._edge[-1] = log.node_hash(self._edge[-1], right)
+            full >>= 1
+        self.size += 1
+
+    def root(self):
+        if not self._edge:
+            return _EMPTY_ROOT
+        root = self._edge[-1]
+        for left in reversed(self._edge[:-1]):
+            root = log.node_hash(left, root)
+        return root
+
+
+class Ended(Exception):
+    """A rule found something, and nothing more is asked."""
+
+
+def check(opened, own, reader, trust, findings):
+    """Holds the log of a file, by its checkpoint (None: none that counts), against the log that the reader knows."""
+    if reader.checkpoint is None and reader.entries is None:
+        return
+    guarantee = "order" if opened.kind == "record" else "completeness"
+    findings.ask(guarantee)
+    try:
+        known = _known(own, reader, trust, guarantee, findings)
+        _check_history(own, known, reader, guarantee, findings)
+        if reader.entries is not None:
+            _check_entries(opened, own, known, reader.entries, guarantee, findings)
+        chained = any("chain_id" in record.payload for record in opened.records)
+        if opened.kind == "bundle" and (reader.entries is None or known.size < own.size or not chained):
+            findings.doubt("completeness", "tail")
+    except Ended:
+        return
+
+
+def _known(own, reader, trust, guarantee, findings):
+    """The checkpoint that the reader knows; with entries alone it is the file's own."""
+    if own is None:
+        findings.doubt(guarantee, "checkpoint")
+        raise Ended
+    if reader.checkpoint is None:
+        return own
+    try:
+        known = log.open_checkpoint(reader.checkpoint, trust.logs)
+        require(known.origin == own.origin, "another log")
+    except (log.Unsigned, Refused) as err:
+        findings.doubt(guarantee, "checkpoint", reason=str(err))
+        raise Ended from err
+    return known
+
+
+def _fork(guarantee, findings):
+    for forked in dict.fromkeys(("order", guarantee)):
+        findings.refute(forked, "fork")
+    raise Ended
+
+
+def _check_history(own, known, reader, guarantee, findings):
+    """Whether the shorter log is the beginning of the longer one."""
+    small, large = sorted((known, own), key=lambda checkpoint: checkpoint.size)
+    if small.size == large.size or small.size == 0:
+        if small.root != (large.root if small.size == large.size else _EMPTY_ROOT):
+            _fork(guarantee, findings)
+        return
+    proof = reader.consistency
+    if proof is None and reader.entries is not None and known.size >= own.size:
+        return
+    if proof is None or proof.origin != known.origin or proof.sizes != (small.size, large.size):
+        findings.doubt(guarantee, "consistency")
+        raise Ended
+    if not proof.holds(small, large):
+        _fork(guarantee, findings)
+
+
+def _check_entries(opened, own, known, data, guarantee, findings):
+    """Goes through all entries: they have the roots that they must, and no more of the file's chains than the file."""
+    tree, roots, entries = Tree(), {0: _EMPTY_ROOT}, []
+    try:
+        for line in _lines(data):
+            entries.append(_entry(line))
+            require(len(entries) <= known.size, "more entries than the checkpoint covers")
+            tree.add(log.leaf_hash(line))
+            if tree.size == own.size:
+                roots[own.size] = tree.root()
+        require(tree.size == known.size and tree.root() == known.root, "not the entries of the checkpoint")
+    except Refused as err:
+        findings.refute(guarantee, "entries", reason=str(err))
+        raise Ended from err
+    if known.size >= own.size and roots[own.size] != own.root:
+        _fork(guarantee, findings)
+    if opened.kind != "record":
+        _check_chains(opened.records, entries, findings)
+        _check_cases(opened.records, entries, findings)
+        if findings.has("completeness", "count", "cut"):
+            raise Ended
+
+
+def _lines(data):
+    require(not data or data.endswith(b"\n"), "an entry without a line feed")
+    return data.split(b"\n")[:-1]
+
+
+def _entry(line):
+    require(len(line) <= _MAX_ENTRY, "an entry that is too long")
+    value = members(parse(line, bounded=False), ("payload", "signatures"), ("case", "case_seq", "chain", "chain_seq"))
+    require(form(value) == line, "an entry that is not canonical")
+    require(is_digest(value["payload"]) and value["payload"] != "sha256:" + "0" * 64, "payload is not what it must be")
+    signatures = value["signatures"]
+    require(isinstance(signatures, list) and 1 <= len(signatures) <= 16, "signatures are not what they must be")
+    for signature in signatures:
+        unbase64(signature, most=8192)
+    require(("chain" in value) == ("chain_seq" in value), "chain_seq without chain, or chain without it")
+    require("case_seq" not in value or "case" in value, "case_seq without case")
+    for name in ("case", "chain"):
+        require(name not in value or is_digest(value[name]), f"{name} is not what it must be")
+    for name in ("case_seq", "chain_seq"):
+        require(name not in value or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
+    return value
+
+
+def _check_chains(records, entries, findings):
+    for chain in dict.fromkeys(record.get("chain_id") for record in records if "chain_id" in record.payload):
+        here = {record.digest for record in records if record.get("chain_id") == chain}
+        logged = [entry for entry in entries if entry.get("chain") == log.chain_tag(chain)]
+        if [entry["chain_seq"] for entry in logged] != list(range(1, len(logged) + 1)):
+            findings.refute("completeness", "count")
+        elif any(entry["payload"] not in here for entry in logged):
+            findings.refute("completeness", "cut")
+
+
+def _check_cases(records, entries, findings):
+    for record in records:
+        if record.action == "submission":
+            tag = log.case_tag(record.get("case"))
+            counts = [entry["case_seq"] for entry in entries if entry.get("case") == tag and "case_seq" in entry]
+            if counts != list(range(1, len(counts) + 1)):
+                findings.refute("completeness", "count", record)

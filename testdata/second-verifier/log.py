@@ -1,0 +1,141 @@
+"""Log entries, inclusion and checkpoints: section "Log" of docs/format.md."""
+
+import base64
+import binascii
+import hashlib
+import re
+
+import keys
+from canonical import Refused, form
+from shapes import require, unbase64
+
+_SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
+_MAX_NOTE = 1_000_000
+_MAX_CHECKPOINT = 1_048_576
+
+
+def entry(record):
+    """What a log holds of a record."""
+    payload = record.payload
+    value = {"payload": record.digest, "signatures": record.raw_signatures}
+    if "case" in payload:
+        value["case"] = case_tag(payload["case"])
+    if "chain_id" in payload:
+        value["chain"] = chain_tag(payload["chain_id"])
+    value |= {name: record.log[name] for name in ("case_seq", "chain_seq") if name in record.log}
+    return form(value)
+
+
+def case_tag(case):
+    return _tag("jurat/case/v1", case)
+
+
+def chain_tag(chain_id):
+    return _tag("jurat/chain/v1", chain_id)
+
+
+def _tag(kind, text):
+    return "sha256:" + hashlib.sha256(kind.encode() + b"\0" + text.encode()).hexdigest()
+
+
+def leaf_hash(data):
+    return hashlib.sha256(b"\0" + data).digest()
+
+
+def node_hash(left, right):
+    return hashlib.sha256(b"\1" + left + right).digest()
+
+
+def is_included(record, checkpoint):
+    """Whether the record's proof leads to the checkpoint's root (RFC 9162, section 2.1.3.2)."""
+    index, last = int(record.log["index"]), checkpoint.size - 1
+    if index > last:
+        return False
+    found = leaf_hash(entry(record))
+    for node in record.log["proof"]:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            found = node_hash(node, found)
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            found = node_hash(found, node)
+        index, last = index >> 1, last >> 1
+    return last == 0 and found == checkpoint.root
+
+
+class Checkpoint:
+    """The text of a checkpoint. Raises Refused for what is none."""
+
+    def __init__(self, text):
+        lines = text.split("\n")
+        require(len(lines) == 4 and lines[3] == "", "a checkpoint has other than three lines")
+        self.origin = lines[0]
+        require(is_origin(self.origin), "no origin")
+        require(bool(re.match(r"(0|[1-9][0-9]{0,18})\Z", lines[1])), "no size")
+        self.size = int(lines[1])
+        require(self.size < 2**63, "no size")
+        self.root = unbase64(lines[2], 32, 32)
+
+
+def is_origin(text):
+    return text != "" and not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in text)
+
+
+class Unsigned(Exception):
+    """No log that the reader trusts signed it."""
+
+
+def open_checkpoint(note, logs):
+    """The checkpoint, if a trusted log signed it. Raises Unsigned, or Refused where the format says refuted."""
+    text, signatures = split_note(note)
+    signers = {log.name for log in logs if _signed(text, signatures, log)}
+    if not signers:
+        raise Unsigned("no log that is trusted signed the checkpoint")
+    for _, encoded, _ in signatures:
+        unbase64(encoded)
+    checkpoint = Checkpoint(text)
+    require(checkpoint.origin in signers, "the origin is not the name of the key")
+    return checkpoint
+
+
+def split_note(note):
+    """The text of a signed note (C2SP signed-note), and the lines of its signatures as pairs of name and base64."""
+    text, separator, tail = note.rpartition("\n\n")
+    require(len(note.encode()) <= _MAX_NOTE, "a signed note that is too long")
+    require(not any(char < " " and char != "\n" for char in note), "a control character in a signed note")
+    require(separator and tail.endswith("\n"), "not a signed note")
+    require(tail.count("\n") <= 100, "more than 100 signatures")
+    lines = [_SIGNATURE_LINE.match(line) for line in tail[:-1].split("\n")]
+    require(all(lines), "not a line of a signed note")
+    signatures = [(line[1], line[2], _loose_base64(line[2])) for line in lines]
+    require(all(len(data) >= 5 for _, _, data in signatures), "a signature that is too short")
+    return text + "\n", signatures
+
+
+def _loose_base64(text):
+    """Base64 whose unused bits may be anything: the strict form is asked of notes that a trusted log signed."""
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError) as err:
+        raise Refused(f"no base64: {err}") from err
+
+
+def is_checkpoint(data):
+    """Whether a file is a checkpoint by itself: a signed note, whoever signed it, whose text is that of one."""
+    try:
+        text, _ = split_note(data.decode("utf-8"))
+        Checkpoint(text)
+    except (UnicodeDecodeError, Refused):
+        return False
+    return len(data) <= _MAX_CHECKPOINT
+
+
+def _signed(text, signatures, log):
+    """Whether a log signed a note. A signature in its name that is not valid refutes the note; the first one counts."""
+    for name, _, data in signatures:
+        if name == log.name and data[:4] == log.hash:
+            require(keys.is_valid("Ed25519", log.spki, text.encode(), data[4:]), "the log's signature is not valid")
+            return True
+    return False

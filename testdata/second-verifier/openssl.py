@@ -1,0 +1,63 @@
+"""Everything that is left to the command openssl: signatures and certificate paths. Answers are remembered."""
+
+import atexit
+import base64
+import functools
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+_folder = None
+
+
+def _path(name, data):
+    global _folder
+    if _folder is None:
+        _folder = Path(tempfile.mkdtemp(prefix="jurat-verify-"))
+        atexit.register(shutil.rmtree, _folder)
+    path = _folder / name
+    path.write_bytes(data)
+    return str(path)
+
+
+def _pem(label, der):
+    body = base64.encodebytes(der).decode()
+    return f"-----BEGIN {label}-----\n{body}-----END {label}-----\n".encode()
+
+
+def _run(*arguments):
+    """Whether openssl says yes."""
+    done = subprocess.run(["openssl", *arguments], capture_output=True, check=False, timeout=60)
+    return done.returncode == 0
+
+
+@functools.cache
+def verify_digest(spki, message, signature, digest="sha256", options=()):
+    """A signature over a hash of the message: RSA PKCS #1 v1.5, RSA-PSS (by options), or ECDSA."""
+    key, signature = _path("key", _pem("PUBLIC KEY", spki)), _path("signature", signature)
+    return _run("dgst", f"-{digest}", "-verify", key, "-signature", signature, *options, _path("message", message))
+
+
+@functools.cache
+def verify_ed25519(spki, message, signature):
+    key, signature = _path("key", _pem("PUBLIC KEY", spki)), _path("signature", signature)
+    source = _path("message", message)
+    return _run("pkeyutl", "-verify", "-pubin", "-inkey", key, "-rawin", "-in", source, "-sigfile", signature)
+
+
+@functools.cache
+def is_certificate(certificate):
+    """Whether openssl can read the certificate and its key."""
+    return _run("x509", "-in", _path("certificate", _pem("CERTIFICATE", certificate)), "-noout", "-pubkey")
+
+
+@functools.cache
+def verify_path(certificate, others, root, purpose, seconds):
+    """Whether a path from a certificate to a root is valid at a time; others may stand between."""
+    leaf, root = _path("leaf", _pem("CERTIFICATE", certificate)), _path("root", _pem("CERTIFICATE", root))
+    between = ()
+    if others:
+        between = ("-untrusted", _path("others", b"".join(_pem("CERTIFICATE", other) for other in others)))
+    limits = ("-no-CApath", "-no-CAstore", "-partial_chain", "-purpose", purpose, "-attime", str(seconds))
+    return _run("verify", *limits, "-CAfile", root, *between, leaf)

@@ -1,0 +1,242 @@
+"""What a payload must be: sections "Payload", "Action types" and "Commitments" of docs/format.md."""
+
+import hashlib
+import hmac
+import re
+
+from canonical import Refused, check_bounds, form
+from shapes import (
+    MAX_WHOLE,
+    is_content,
+    is_digest_not_zero,
+    is_name,
+    is_time,
+    is_uuid7,
+    is_whole,
+    members,
+    require,
+)
+
+SCHEMA = "jurat/evidence/v1"
+ALGORITHMS = ("RS256", "ES256", "Ed25519", "ML-DSA-65")
+APPROVALS = ("approved", "approved_with_modifications", "rejected")
+_COMMITMENT = re.compile(r"hmac-sha256:[0-9a-f]{64}\Z")
+
+
+class Act:
+    """A row of the table of action types."""
+
+    def __init__(self, role, required, filled="", optional="", apart=""):
+        self.role = role
+        self.required = set(required.split()) | set(filled.split())
+        self.optional = set(optional.split())
+        self.apart = set(apart.split())
+
+
+_OUTPUT = Act(
+    "agent",
+    "agent_id request_id timestamp model model_version prompt response parameters",
+    optional="context tools_used",
+    apart="prompt context response tools_used metadata",
+)
+_CLERK = Act("clerk", "agent_id timestamp chain_id chain_position previous_record case response")
+_ASKED = (
+    "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record "
+    "saw case request_digest"
+)
+_OPERATOR = Act("operator", "agent_id timestamp response")
+
+ACTS = {
+    "model_output": _OUTPUT,
+    "recommendation": _OUTPUT,
+    "proposal": _OUTPUT,
+    "instruction": _OUTPUT,
+    "api_call": _OUTPUT,
+    "tool_plan": _OUTPUT,
+    "message": _OUTPUT,
+    "chain_step": Act(
+        "agent",
+        "agent_id request_id response chain_position",
+        filled="timestamp",
+        optional="model model_version prompt context parameters tools_used",
+        apart="prompt context response tools_used metadata",
+    ),
+    "human_review": Act(
+        "reviewer",
+        "reviewer_id timestamp original_response_id approval_status",
+        optional="request_id context modified_response changes case",
+        apart="context modified_response changes metadata",
+    ),
+    "delivery": Act(
+        "agent",
+        "agent_id response saw",
+        filled="timestamp",
+        optional="request_id context original_response_id case",
+        apart="context response metadata",
+    ),
+    "submission": Act(
+        "submitter", "agent_id timestamp chain_id chain_position case response", apart="response"
+    ),
+    "phase_opening": _CLERK,
+    "evaluation": Act("juror", _ASKED),
+    "statement": Act("juror", _ASKED),
+    "absence": _CLERK,
+    "consensus_check": _CLERK,
+    "judge_opinion": Act("judge", _ASKED),
+    "final_judgment": _CLERK,
+    "trial_closing": _CLERK,
+    "late_stamp": _OPERATOR,
+    "checkpoint_stamp": _OPERATOR,
+    "key_event": _OPERATOR,
+    "erasure": _OPERATOR,
+}
+TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
+_ALWAYS = {"schema", "record_id", "action_type", "signers"}
+_EVERYWHERE = set(
+    "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart".split()
+)
+
+
+def role_of(payload):
+    """The role whose keys sign such an act."""
+    return ACTS[payload["action_type"]].role
+
+
+def is_trial_act(payload):
+    return role_of(payload) in TRIAL_ROLES
+
+
+def actor_of(payload):
+    """Who acted."""
+    return payload["reviewer_id" if payload["action_type"] == "human_review" else "agent_id"]
+
+
+def named_by(payload):
+    """The digests by which a payload names others: those in saw, and previous_record."""
+    return set(payload.get("saw", [])) | ({payload["previous_record"]} if "previous_record" in payload else set())
+
+
+def check(payload):
+    """Refuses what is no payload."""
+    require(isinstance(payload, dict), "the payload is no object")
+    check_bounds(payload)
+    action = payload.get("action_type")
+    require(isinstance(action, str) and action in ACTS, "no such action_type")
+    act = ACTS[action]
+    members(payload, _ALWAYS | act.required, _EVERYWHERE | act.optional)
+    for name, value in payload.items():
+        require(_FORMS[name](value), f"{name} is not what it must be")
+    apart = _check_apart(payload, act)
+    _check_beyond_members(payload, act, apart)
+
+
+def _check_beyond_members(payload, act, apart):
+    """The rules that go beyond single members."""
+    chain = payload.get("chain_id", "")
+    if chain.startswith("trial-"):
+        allowed = act.role in TRIAL_ROLES or payload["action_type"] in ("human_review", "delivery")
+        require(allowed, "the chain is that of a trial")
+    if chain.startswith("operator-"):
+        require(act.role == "operator", "the chain is the operator's")
+    if payload.get("approval_status") == "approved_with_modifications":
+        require("modified_response" in payload, "modified_response is missing")
+    if act.role in TRIAL_ROLES + ("operator",) and "/response" not in apart:
+        require(isinstance(payload["response"], dict), "response must be an object")
+    if "tools_used" in payload and "/tools_used" not in apart:
+        require(isinstance(payload["tools_used"], list), "tools_used must be an array")
+
+
+def _check_apart(payload, act):
+    """Refuses pointers in sealed_apart that name nothing that may be, or is, sealed apart."""
+    pointers = payload.get("sealed_apart", [])
+    for pointer in pointers:
+        value = _at(payload, act, pointer)
+        require(isinstance(value, str) and bool(_COMMITMENT.match(value)), f"{pointer} holds no commitment")
+    return pointers
+
+
+def _at(payload, act, pointer):
+    parts = pointer.split("/")
+    require(parts[0] == "" and len(parts) in (2, 3) and parts[1] in act.apart, f"{pointer} cannot be sealed apart")
+    if len(parts) == 2:
+        require(parts[1] != "metadata" and parts[1] in payload, f"{pointer} is not there")
+        return payload[parts[1]]
+    require(parts[1] == "metadata" and parts[2] != "", f"{pointer} cannot be sealed apart")
+    require(not re.search(r"~(?![01])", parts[2]), f"{pointer} is no JSON pointer")
+    name = parts[2].replace("~1", "/").replace("~0", "~")
+    require(name in payload.get("metadata", {}), f"{pointer} is not there")
+    return payload["metadata"][name]
+
+
+def _is_sorted_pointers(value):
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        return False
+    as_bytes = [item.encode() for item in value]
+    return as_bytes == sorted(set(as_bytes))
+
+
+def _is_signers(value):
+    if not isinstance(value, list) or not 1 <= len(value) <= 16:
+        return False
+    for signer in value:
+        if not isinstance(signer, dict) or set(signer) != {"alg", "key_id"} or signer["alg"] not in ALGORITHMS:
+            return False
+        if not is_digest_not_zero(signer["key_id"]):
+            return False
+    return len({signer["key_id"] for signer in value}) == len(value)
+
+
+def _is_saw(value):
+    if not isinstance(value, list) or not value or not all(map(is_digest_not_zero, value)):
+        return False
+    return len(set(value)) == len(value)
+
+
+def _is_position(value):
+    return is_whole(value, 1, MAX_WHOLE)
+
+
+def _is_object(value):
+    return isinstance(value, dict)
+
+
+_FORMS = {
+    "schema": lambda value: value == SCHEMA,
+    "record_id": is_uuid7,
+    "action_type": lambda value: True,
+    "signers": _is_signers,
+    "timestamp": is_time,
+    "parameters": _is_object,
+    "metadata": _is_object,
+    "tools_used": lambda value: isinstance(value, (list, str)),
+    "chain_position": _is_position,
+    "saw": _is_saw,
+    "approval_status": lambda value: value in APPROVALS,
+    "sealed_apart": _is_sorted_pointers,
+}
+_FORMS |= dict.fromkeys(
+    "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id "
+    "original_response_id".split(),
+    is_name,
+)
+_FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), is_content)
+_FORMS |= dict.fromkeys("previous_record case request_digest".split(), is_digest_not_zero)
+
+
+def commitment(pointer, salt, value):
+    """What stands in a payload in place of a value that is sealed apart."""
+    return "hmac-sha256:" + hmac.new(salt, pointer.encode() + b"\0" + form(value), hashlib.sha256).hexdigest()
+
+
+def opens(payload, disclosure):
+    """Whether a disclosure gives its commitment. The pointer is known to be listed."""
+    held = _at(payload, ACTS[payload["action_type"]], disclosure["pointer"])
+    return commitment(disclosure["pointer"], disclosure["salt"], disclosure["value"]) == held
+
+
+def check_disclosed(value):
+    """Refuses a disclosed value that has no bounds; what kind of value it is is asked of no disclosure."""
+    try:
+        check_bounds(value)
+    except Refused as err:
+        raise Refused(f"the value of a disclosure: {err}") from err

@@ -1,0 +1,124 @@
+"""What was found, and the report of it: section "Report" and the table of guarantees in docs/format.md."""
+
+from shapes import time_text
+
+PROVED, NOT_PROVED, REFUTED = "proved", "not proved", "refuted"
+_WEIGHT = {PROVED: 0, NOT_PROVED: 1, REFUTED: 2}
+GUARANTEES = (
+    "content",
+    "authentication",
+    "non_repudiation",
+    "configuration",
+    "time",
+    "before",
+    "order",
+    "chain",
+    "human_review",
+    "completeness",
+    "simultaneity",
+    "verdict",
+)
+TRIAL = ("completeness", "simultaneity", "verdict")
+DOES_NOT_PROVE = [
+    "that what was said is correct",
+    "that anybody is responsible in law",
+    "that it is safe",
+    "that it should be carried out",
+]
+
+
+def worst(statuses):
+    return max(statuses, key=_WEIGHT.__getitem__, default=PROVED)
+
+
+class Findings:
+    """Everything that was found against the guarantees that are asked, in the order in which it was found."""
+
+    def __init__(self, kind, asked):
+        self.kind, self.asked = kind, set(asked)
+        self.details, self.times, self.records, self.log = [], [], 0, None
+
+    def ask(self, *guarantees):
+        self.asked |= set(guarantees)
+
+    def add(self, guarantee, status, rule, record=None, reason=""):
+        finding = {"guarantee": guarantee, "status": status, "rule": rule}
+        if record is not None:
+            finding["record"] = record.id
+        self.details.append({**finding, "reason": reason})
+
+    def refute(self, guarantee, rule, record=None, reason=""):
+        self.add(guarantee, REFUTED, rule, record, reason)
+
+    def doubt(self, guarantee, rule, record=None, reason=""):
+        self.add(guarantee, NOT_PROVED, rule, record, reason)
+
+    def against(self, *guarantees):
+        """Whether anything was found against any of them."""
+        return any(finding["guarantee"] in guarantees for finding in self.details)
+
+    def of(self, guarantee, record):
+        """The worst that was found of one record."""
+        found = [item for item in self.details if item["guarantee"] == guarantee and item.get("record") == record.id]
+        return worst(item["status"] for item in found)
+
+    def has(self, guarantee, *rules):
+        """Whether one of the rules found something against a guarantee."""
+        return any(finding["guarantee"] == guarantee and finding["rule"] in rules for finding in self.details)
+
+    def prove_time(self, record, earliest, independent):
+        """Notes when a record existed: times are pairs of a moment and the authority that vouches for it."""
+        proved = {"record": record.id} | _time_of(*earliest)
+        if independent and earliest[1].clock != "independent":
+            proved["independent"] = _time_of(*independent)
+        self.times.append(proved)
+
+    def answer(self, guarantee):
+        """The worst finding, and of equal ones the first."""
+        found = [finding for finding in self.details if finding["guarantee"] == guarantee]
+        if not found:
+            return {"guarantee": guarantee, "status": PROVED, "reason": "nothing was found against it"}
+        return next(item for item in found if item["status"] == worst(each["status"] for each in found))
+
+    def outcome(self, answers):
+        if any(answer["status"] == REFUTED for answer in answers):
+            return REFUTED
+        left_out = {"non_repudiation", "configuration"} | ({"human_review"} if self.kind == "record" else set())
+        return worst(answer["status"] for answer in answers if answer["guarantee"] not in left_out)
+
+    def report(self, trust):
+        answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
+        report = _report(self.kind, self.records, trust, self.outcome(answers), answers, self.details, self.times)
+        return report | ({"log": {"origin": self.log.origin, "size": self.log.size}} if self.log else {})
+
+
+def _time_of(time, authority):
+    return {"time": time_text(time), "authority": authority.name, "clock": authority.clock}
+
+
+def damaged(kind, trust, reason):
+    """The report of a file that does not open."""
+    asked = ("content", "authentication", "time", "order") + (TRIAL if kind == "trial" else ())
+    answers = [
+        {
+            "guarantee": guarantee,
+            "status": NOT_PROVED,
+            "reason": "the file does not open",
+        }
+        for guarantee in asked[1:]
+    ]
+    answers.insert(0, {"guarantee": "content", "status": REFUTED, "rule": "form", "reason": reason})
+    return _report(kind, 0, trust, REFUTED, answers, [], [])
+
+
+def _report(kind, records, trust, outcome, answers, details, times):
+    report = {"format": "jurat/report/v1", "kind": kind, "records": records}
+    if trust.fingerprint:
+        report["trust"] = trust.fingerprint
+    return report | {
+        "outcome": outcome,
+        "guarantees": answers,
+        "details": details,
+        "times": times,
+        "does_not_prove": DOES_NOT_PROVE,
+    }

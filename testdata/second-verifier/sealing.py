@@ -1,0 +1,80 @@
+"""Vectors of what goes into a record: canonical forms, commitments, digests, imprints, signatures, log entries."""
+
+import base64
+import hashlib
+import json
+
+import files
+import keys
+import log
+import payload
+from canonical import Refused, form, parse
+from shapes import digest_of
+
+
+def compare(manifest, folder):
+    """For each vector its name, what was found, and what is wanted."""
+    if "canonical" in manifest:
+        for vector in json.loads((folder / manifest["canonical"]).read_text(encoding="utf-8")):
+            yield f"canonical: {vector['name']}", _canonical(vector), _wanted(vector)
+    for vector in manifest.get("commitments", []):
+        made = payload.commitment(vector["pointer"], bytes.fromhex(vector["salt"]), parse(vector["value"].encode()))
+        yield f"commitment: {vector['pointer']}", {"commitment": made}, {"commitment": vector["commitment"]}
+    spki = {key["key_id"]: base64.b64decode(key["spki"]) for key in manifest.get("keys", [])}
+    for key_id, key in spki.items():
+        yield f"key: {key_id}", {"key_id": digest_of(key)}, {"key_id": key_id}
+    for vector in manifest.get("records", []):
+        yield f"record: {vector['name']}", _record(vector, spki, folder), _wanted_record(vector, folder)
+    for vector in manifest.get("bundles", []):
+        opened = files.open_file((folder / vector["file"]).read_bytes())
+        names = {item["digest"]: item["name"] for item in manifest["records"]}
+        yield f"bundle: {vector['name']}", {"records": [names[item.digest] for item in opened.records]}, {
+            "records": vector["records"]
+        }
+
+
+def _canonical(vector):
+    try:
+        made = form(parse(base64.b64decode(vector["document"])))
+    except Refused:
+        return {"refused": True}
+    return {"canonical": base64.b64encode(made).decode(), "digest": digest_of(made)}
+
+
+def _wanted(vector):
+    if "refused" in vector:
+        return {"refused": True}
+    return {"canonical": vector["canonical"], "digest": vector["digest"]}
+
+
+def _record(vector, spki, folder):
+    record = files.open_file((folder / vector["file"]).read_bytes()).records[0]
+    record.log = vector["log_counts"]
+    try:
+        valid = all(
+            keys.is_valid(signer["alg"], spki[signer["key_id"]], record.message, signature)
+            for signer, signature in zip(record.payload["signers"], record.signatures)
+        )
+    except keys.Unsupported as err:
+        return {"unsupported": str(err)}
+    return {
+        "canonical": record.message.decode(),
+        "digest": record.digest,
+        "signatures": [signature.hex() for signature in record.signatures],
+        "valid": valid,
+        "imprint": hashlib.sha256(b"".join(record.signatures)).hexdigest(),
+        "entry": log.entry(record).decode(),
+        "disclosed": all(payload.opens(record.payload, item) for item in record.disclosures),
+    }
+
+
+def _wanted_record(vector, folder):
+    return {
+        "canonical": (folder / vector["canonical"]).read_text(encoding="utf-8"),
+        "digest": vector["digest"],
+        "signatures": vector["signatures"],
+        "valid": True,
+        "imprint": vector["imprint"],
+        "entry": (folder / vector["log_entry"]).read_text(encoding="utf-8"),
+        "disclosed": True,
+    }

@@ -1,0 +1,250 @@
+"""RFC 3161 time-stamp tokens: section "Tokens" of docs/format.md."""
+
+import datetime
+import hashlib
+import re
+from fractions import Fraction
+
+import der
+import openssl
+from canonical import Refused
+from certificates import Certificate
+from shapes import require
+
+_SIGNED_DATA = "1.2.840.113549.1.7.2"
+_TST_INFO = "1.2.840.113549.1.9.16.1.4"
+_CONTENT_TYPE, _MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
+_SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.12", "1.2.840.113549.1.9.16.2.47"
+_DIGESTS = {
+    "2.16.840.1.101.3.4.2.1": "sha256",
+    "2.16.840.1.101.3.4.2.2": "sha384",
+    "2.16.840.1.101.3.4.2.3": "sha512",
+}
+_EC_KEY, _RSA_KEY, _PSS = "1.2.840.10045.2.1", "1.2.840.113549.1.1.1", "1.2.840.113549.1.1.10"
+_CURVES = ("1.2.840.10045.3.1.7", "1.3.132.0.34")
+_ECDSA = {"1.2.840.10045.4.3.2": "sha256", "1.2.840.10045.4.3.3": "sha384", "1.2.840.10045.4.3.4": "sha512"}
+_RSA = {
+    _RSA_KEY: None,
+    "1.2.840.113549.1.1.11": "sha256",
+    "1.2.840.113549.1.1.12": "sha384",
+    "1.2.840.113549.1.1.13": "sha512",
+}
+_MOCK = (
+    "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c",
+    "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10",
+)
+MAX_BYTES = 65_536
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d*[1-9]))?Z\Z")
+
+
+class NotProved(Exception):
+    """The token may be good, but shows this reader nothing."""
+
+
+def unless(holds, reason):
+    if not holds:
+        raise NotProved(reason)
+
+
+class Token:
+    """A token that was read; nothing is verified yet. Raises Refused for what is none."""
+
+    def __init__(self, data):
+        require(len(data) <= MAX_BYTES, "the token is too long")
+        content = der.Fields(der.read(data))
+        require(content.next().oid() == _SIGNED_DATA, "no SignedData")
+        signed = der.Fields(content.next(0xA0).explicit())
+        content.end()
+        signed.next(der.INTEGER)
+        signed.next(der.SET)
+        self._read_content(der.Fields(signed.next()))
+        certificates = signed.maybe(0xA0)
+        self.certificates = [child.encoding for child in certificates.children] if certificates else []
+        signed.maybe(0xA1)
+        signers = signed.next(der.SET).children
+        signed.end()
+        require(len(signers) == 1, "other than one SignerInfo")
+        self._read_signer(der.Fields(signers[0]))
+
+    def _read_content(self, content):
+        require(content.next().oid() == _TST_INFO, "no TSTInfo")
+        self.content = content.next(0xA0).explicit().expect(der.OCTET_STRING).content
+        content.end()
+        info = der.Fields(der.read(self.content))
+        require(info.next().integer() == 1, "TSTInfo of another version than 1")
+        self.policy = info.next().oid()
+        imprint = der.Fields(info.next())
+        self.imprint_algorithm = _algorithm(imprint.next())
+        self.imprint = imprint.next(der.OCTET_STRING).content
+        imprint.end()
+        info.next(der.INTEGER)
+        self.time = _time(info.next(der.GENERALIZED_TIME).content)
+        self.accuracy = _accuracy(info.maybe(der.SEQUENCE))
+        ordering = info.maybe(der.BOOLEAN)
+        require(ordering is None or ordering.content == b"\xff", "DER: a default that is written out")
+        info.maybe(der.INTEGER)
+        info.maybe(0xA0)
+        extensions = info.maybe(0xA1)
+        info.end()
+        self.critical = any(
+            child.tag == der.BOOLEAN and child.content == b"\xff"
+            for extension in (extensions.children if extensions else [])
+            for child in extension.children
+        )
+
+    def _read_signer(self, signer):
+        signer.next(der.INTEGER)
+        self.signer = signer.next()
+        self.digest_algorithm = signer.next(der.SEQUENCE)
+        self.signed_attributes = signer.next(0xA0)
+        der.require_set_order(self.signed_attributes)
+        self.signature_algorithm = signer.next(der.SEQUENCE)
+        self.signature = signer.next(der.OCTET_STRING).content
+        signer.maybe(0xA1)
+        signer.end()
+        self.attributes = {}
+        for attribute in self.signed_attributes.children:
+            fields = der.Fields(attribute)
+            name, values = fields.next().oid(), fields.next(der.SET).children
+            fields.end()
+            require(name not in self.attributes, "a signed attribute twice")
+            require(len(values) == 1, "a signed attribute with other than one value")
+            self.attributes[name] = values[0]
+        require(_CONTENT_TYPE in self.attributes and _MESSAGE_DIGEST in self.attributes, "a signed attribute is missing")
+        require(self.attributes[_CONTENT_TYPE].oid() == _TST_INFO, "another contentType")
+
+    def proved_time(self):
+        """What it proves if everything holds: the signatures existed by then."""
+        return self.time + self.accuracy
+
+
+def _algorithm(node):
+    """An algorithm's object identifier, if it has no parameters but NULL."""
+    fields = der.Fields(node)
+    name = fields.next().oid()
+    fields.maybe(der.NULL)
+    fields.end()
+    return name
+
+
+def _time(text):
+    match = _TIME.match(text)
+    require(match is not None, "genTime is not what DER wants")
+    try:
+        whole = datetime.datetime(*(int(match[i]) for i in range(1, 7)), tzinfo=datetime.timezone.utc)
+    except ValueError as err:
+        raise Refused(f"genTime: {err}") from err
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    fraction = Fraction(int(match[7]), 10 ** len(match[7])) if match[7] else 0
+    return Fraction((whole - epoch) // datetime.timedelta(seconds=1)) + fraction
+
+
+def _accuracy(node):
+    if node is None:
+        return 0
+    fields = der.Fields(node)
+    seconds, millis, micros = fields.maybe(der.INTEGER), fields.maybe(0x80), fields.maybe(0x81)
+    fields.end()
+    total = Fraction(seconds.integer() if seconds else 0)
+    require(total >= 0, "an accuracy below zero")
+    for part, scale in ((millis, 1000), (micros, 1_000_000)):
+        if part:
+            value = int.from_bytes(part.content, "big", signed=True)
+            require(1 <= value <= 999, "an accuracy that cannot be")
+            total += Fraction(value, scale)
+    return total
+
+
+def verify(data, imprint, authority):
+    """The time that a token proves by an authority (None: by nobody, only what needs no trust is looked at).
+
+    Raises Refused where the format says R, and NotProved where it says N.
+    """
+    token = Token(data)
+    _check_statement(token, imprint, authority)
+    certificate = _signer_certificate(token, authority)
+    _check_signing_certificate(token, certificate)
+    require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
+    require(certificate.may_sign(), "the key usage allows no signatures")
+    _check_signature(token, certificate)
+    unless(authority is not None, "no authority that is trusted")
+    unless(hashlib.sha256(certificate.spki).hexdigest() not in _MOCK, "the mock authority")
+    valid = openssl.verify_path(
+        certificate.encoding, tuple(token.certificates), authority.root, "timestampsign", token.time // 1
+    )
+    unless(valid, "no certificate path to the authority's root")
+    return token.proved_time()
+
+
+def _check_statement(token, imprint, authority):
+    require(_DIGESTS.get(token.imprint_algorithm) == "sha256", "the imprint is no SHA-256")
+    require(token.imprint == imprint, "the token is over something else")
+    policies = authority.policies if authority else []
+    unless(not policies or token.policy in policies, "a policy that the reader does not accept")
+    unless(not token.critical, "a critical extension")
+
+
+def _signer_certificate(token, authority):
+    """The signer's certificate, by issuer and serial number or by subject key identifier."""
+    encodings = token.certificates + ([authority.root] if authority else [])
+    for encoding in encodings:
+        certificate = Certificate(encoding)
+        if _is_signer(token.signer, certificate):
+            return certificate
+    raise NotProved("the signer's certificate is not there")
+
+
+def _is_signer(signer, certificate):
+    if signer.tag == 0x80:
+        return signer.content == certificate.subject_key_id()
+    issuer, serial = signer.expect(der.SEQUENCE).children
+    return issuer.encoding == certificate.issuer and serial.integer() == certificate.serial
+
+
+def _check_signing_certificate(token, certificate):
+    """The signed attribute that names the signer's certificate names this one."""
+    attribute, default = token.attributes.get(_SIGNING_CERTIFICATE_V2), "sha256"
+    if attribute is None:
+        attribute, default = token.attributes.get(_SIGNING_CERTIFICATE), "sha1"
+    require(attribute is not None, "nothing signed names the certificate")
+    first = der.Fields(der.Fields(attribute).next(der.SEQUENCE).children[0])
+    stated = first.maybe(der.SEQUENCE) if default == "sha256" else None
+    name = _DIGESTS.get(_algorithm(stated)) if stated else default
+    require(name is not None, "the certificate is named by another hash")
+    require(
+        first.next(der.OCTET_STRING).content == hashlib.new(name, certificate.encoding).digest(),
+        "another certificate is named",
+    )
+    issuer_serial = first.maybe(der.SEQUENCE)
+    first.end()
+    if issuer_serial:
+        names, serial = issuer_serial.children
+        matches = any(item.tag == 0xA4 and item.explicit().encoding == certificate.issuer for item in names.children)
+        require(matches and serial.integer() == certificate.serial, "another certificate is named")
+
+
+def _check_signature(token, certificate):
+    digest = _DIGESTS.get(_algorithm(token.digest_algorithm))
+    unless(digest is not None, "a digest algorithm that is not accepted")
+    held = token.attributes[_MESSAGE_DIGEST].expect(der.OCTET_STRING).content
+    require(held == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")
+    options = _signature_options(token.signature_algorithm, certificate, digest)
+    message = token.signed_attributes.retagged(der.SET)
+    valid = openssl.verify_digest(certificate.spki, message, token.signature, digest, options)
+    require(valid, "the signature is not valid")
+
+
+def _signature_options(algorithm, certificate, digest):
+    """The options that openssl needs, if the algorithm and key are among those accepted."""
+    name = algorithm.children[0].oid()
+    key, curve = certificate.key_algorithm()
+    if key == _EC_KEY:
+        unless(curve in _CURVES and name in _ECDSA, "an algorithm that is not accepted")
+        require(_ECDSA[name] == digest, "two digests")
+        return ()
+    unless(key == _RSA_KEY and (name in _RSA or name == _PSS), "an algorithm that is not accepted")
+    unless(2048 <= certificate.rsa_bits() <= 8192, "an RSA key that is not accepted")
+    if name == _PSS:
+        return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", "rsa_pss_saltlen:auto")
+    require(_RSA[name] in (None, digest), "two digests")
+    return ()

@@ -1,0 +1,358 @@
+"""The trial: which act must come next and what it must be. Sections "Trials" and "The trial" of docs/format.md.
+
+A trial is gone through from its beginning. For each act the course says what it must be, from the acts before it.
+"""
+
+import bodies
+import judgment
+import report
+from canonical import Refused, form
+from shapes import digest_of_value, is_text
+
+RULES, REQUEST = "jurat/trial/v1", "jurat/request/v1"
+_GUARANTEE = {
+    "sequence": "completeness",
+    "previous": "completeness",
+    "position": "completeness",
+    "completion": "completeness",
+    "simultaneity": "simultaneity",
+    "request": "simultaneity",
+    "settings": "verdict",
+    "answer": "verdict",
+    "consensus": "verdict",
+    "verdict": "verdict",
+}
+_ANSWERS = {"initial": "evaluation", "discussion": "statement", "judging": "judge_opinion"}
+_CLERKS = ("phase_opening", "absence", "consensus_check", "final_judgment", "trial_closing")
+
+
+class Broken(Exception):
+    """An act is not what it must be."""
+
+    def __init__(self, rule, reason):
+        super().__init__(reason)
+        self.rule = rule
+
+
+def must(holds, rule, reason):
+    if not holds:
+        raise Broken(rule, reason)
+
+
+def check(records, findings):
+    """Judges the trial in a bundle."""
+    acts = [record for record in records if record.is_trial_act]
+    if _check_bodies(acts, findings):
+        _check_unity(acts, findings)
+        _check_others(records, acts[0], findings)
+        if acts[0].action == "submission":
+            _check_course(acts, findings)
+        else:
+            _doubt_the_rest("submission", findings)
+    if findings.against("content", "authentication"):
+        _doubt_the_rest("signatures", findings)
+
+
+def _doubt_the_rest(rule, findings):
+    """What nothing was found against is not proved."""
+    for guarantee in report.TRIAL:
+        if not findings.against(guarantee):
+            findings.doubt(guarantee, rule)
+
+
+def unreadable(records):
+    """The acts whose bodies cannot be read."""
+    return [record for record in records if record.is_trial_act and not _is_readable(record)]
+
+
+def _is_readable(act):
+    try:
+        bodies.check_body(act)
+    except Refused:
+        return False
+    return True
+
+
+def _check_bodies(acts, findings):
+    """Step 1: whether every body can be read."""
+    for act in acts:
+        try:
+            bodies.check_body(act)
+        except Refused as err:
+            findings.refute("completeness", "body", act, str(err))
+    if findings.against("completeness"):
+        _doubt_the_rest("body", findings)
+    return not findings.against("completeness")
+
+
+def _check_unity(acts, findings):
+    """Steps 2 and 3: one submission first, one chain, one case, one clerk, and the case is the submission's."""
+    first = acts[0]
+    if first.action != "submission":
+        findings.refute("completeness", "submission", first)
+    for act in acts:
+        if (act.get("chain_id"), act.get("case")) != (first.get("chain_id"), first.get("case")):
+            findings.refute("completeness", "one-trial", act)
+    clerks = [act for act in acts if act.action in _CLERKS]
+    for act in clerks:
+        if act.actor != clerks[0].actor:
+            findings.refute("completeness", "one-clerk", act)
+    for act in acts:
+        if act.action == "submission" and act.get("case") != digest_of_value(act.payload["response"]):
+            findings.refute("completeness", "case", act)
+
+
+def _check_others(records, first, findings):
+    """Step 4: records that do not belong here, and gaps in the counts of the log."""
+    chain, case = first.get("chain_id"), first.get("case")
+    for place, record in enumerate(records):
+        early = place < records.index(first)
+        other = record.get("chain_id") != chain or record.get("case", case) != case
+        if not record.is_trial_act and (early or other):
+            findings.refute("completeness", "foreign", record)
+    counted = [record for record in records if record.log and record.get("chain_id") == chain]
+    for number, record in enumerate(counted, 1):
+        if record.log["chain_seq"] != number:
+            findings.refute("completeness", "gap", record)
+            return
+
+
+def _check_course(acts, findings):
+    course = Course(acts[0])
+    for act in acts:
+        try:
+            course.take(act)
+        except Broken as broken:
+            findings.refute(_GUARANTEE[broken.rule], broken.rule, act, str(broken))
+            _doubt_the_rest(broken.rule, findings)
+            return
+    if not course.closed:
+        _doubt_the_rest("closing", findings)
+
+
+class Session:
+    """An opening, and what has come since."""
+
+    def __init__(self, opening):
+        body = opening.payload["response"]
+        self.opening, self.phase, self.round = opening, body["phase"], int(body["roundNumber"])
+        self.requests = {item["jurorId"]: item["requestDigest"] for item in body["requests"]}
+        self.answers = {}
+
+    def waiting(self):
+        return [juror for juror in self.requests if juror not in self.answers]
+
+    def by_seat(self):
+        return [self.answers[juror] for juror in self.requests]
+
+
+class Course:
+    """A trial as far as it has come."""
+
+    def __init__(self, submission):
+        self._case = submission.get("case")
+        self._seen, self._positions = set(), {}
+        self._submission = self._settings = None
+        self._sessions, self._standing = [], {}
+        self._last_check = self._judgment = None
+        self._degraded = self._ceiling = self.closed = False
+
+    def take(self, act):
+        """Takes the next act. Raises Broken if it is not what it must be."""
+        must(not self.closed, "sequence", "an act after the closing")
+        must(act.digest not in self._seen, "sequence", "a record that comes twice")
+        if self._submission is None:
+            self._take_submission(act)
+        elif self._judgment is not None:
+            self._take_closing(act)
+        elif not self._in_session():
+            self._take_opening(act)
+        elif self._sessions[-1].waiting():
+            self._take_answer(act)
+        else:
+            self._take_outcome(act)
+        self._seen.add(act.digest)
+        self._positions[act.digest] = act.get("chain_position")
+
+    def _in_session(self):
+        return bool(self._sessions) and (self._last_check is None or self._last_check[1] is not self._sessions[-1])
+
+    def _check_links(self, act, previous, saw):
+        """Rules previous, simultaneity and position, in this order."""
+        must(act.get("previous_record") == previous.digest, "previous", "another record before")
+        seen = [other.digest for other in saw]
+        must(act.get("saw", []) == seen, "simultaneity", "it saw something else")
+        highest = max(self._positions[digest] for digest in [previous.digest, *seen])
+        must(act.get("chain_position") == highest + 1, "position", "another position")
+
+    def _take_submission(self, act):
+        must(act.action == "submission", "sequence", "no submission")
+        must(act.get("chain_position") == 1, "position", "another position than 1")
+        self._submission = act
+
+    def _take_opening(self, act):
+        must(act.action == "phase_opening", "sequence", "no opening")
+        body = act.payload["response"]
+        phase, round_number = self._next_session()
+        must((body["phase"], body["roundNumber"]) == (phase, round_number), "sequence", "another phase or round")
+        if self._settings is None:
+            must(bodies.settings_can_be(body["settings"]), "settings", "settings that cannot be")
+            self._settings = body["settings"]
+        if phase == "initial":
+            self._check_links(act, self._submission, [self._submission])
+        else:
+            self._check_links(act, self._last_check[0], [])
+        must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
+        must(body["rules"] == RULES, "settings", "other rules")
+        must(form(body["requests"]) == form(self._requests(phase, round_number)), "request", "other requests")
+        self._sessions.append(Session(act))
+
+    def _next_session(self):
+        if self._last_check is None:
+            return "initial", 0
+        body = self._last_check[0].payload["response"]
+        reached = body["consensusCheck"]["consensusReached"]
+        again = self._settings["collaborative"] and not reached and not self._ceiling
+        again = again and body["roundNumber"] < self._settings["maxRounds"]
+        return ("discussion", body["roundNumber"] + 1) if again else ("judging", 0)
+
+    def _requests(self, phase, round_number):
+        return [
+            {"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)}
+            for seat in self._asked(phase)
+        ]
+
+    def _asked(self, phase):
+        if phase != "judging":
+            return self._settings["seats"]
+        valid = sum(map(judgment.is_valid_vote, self._standing.values()))
+        asked = "judge" in self._settings and valid >= 2 and not self._ceiling
+        return [self._settings["judge"]] if asked else []
+
+    def _request(self, seat, phase, round_number):
+        shortening = {name: self._settings[name] for name in ("shortening",) if name in self._settings}
+        return digest_of_value(
+            shortening
+            | {
+                "evidence": self._case,
+                "format": REQUEST,
+                "phase": phase,
+                "roundNumber": round_number,
+                "rubric": self._settings["rubric"],
+                "saw": [record.digest for record in self._seen_by_answers(phase)],
+                "seat": seat,
+            }
+        )
+
+    def _seen_by_answers(self, phase):
+        """What whoever answers in a session that opens now is shown."""
+        if phase == "initial":
+            return [self._submission]
+        earlier = [answer for session in self._sessions if session.by_seat() for answer in session.by_seat()]
+        return [self._submission] + [answer for answer in earlier if answer.action != "absence"]
+
+    def _take_answer(self, act):
+        session = self._sessions[-1]
+        must(act.action in ("absence", _ANSWERS[session.phase]), "sequence", "no answer")
+        body = act.payload["response"]
+        juror = body["jurorId"] if act.action == "absence" else act.actor
+        must(juror in session.waiting(), "sequence", "nobody waits for an answer from there")
+        seat = next(seat for seat in self._asked(session.phase) if seat["jurorId"] == juror)
+        updated = {
+            "absence": self._absence,
+            "evaluation": self._evaluation,
+            "statement": self._statement,
+            "judge_opinion": self._opinion,
+        }[act.action](body, seat, session)
+        self._check_links(act, session.opening, self._saw_of(act, session))
+        if act.action != "absence":
+            must(act.get("request_digest") == session.requests[juror], "request", "another request")
+        session.answers[juror] = act
+        if updated is not None:
+            self._standing[juror] = updated
+        self._ceiling |= act.action == "absence" and body["reason"] == "ceiling"
+        self._degraded |= act.action == "absence" or bool(updated and updated["fallback"])
+
+    def _saw_of(self, act, session):
+        if act.action == "absence":
+            return []
+        before = [other for other in self._sessions if other is not session]
+        earlier = [answer for other in before for answer in other.by_seat() if answer.action != "absence"]
+        return [self._submission, *earlier]
+
+    def _absence(self, body, seat, session):
+        must(bodies.absence_is_valid(body), "answer", "an absence that is not valid")
+        must(_names_session(body, session), "answer", "another phase or round")
+        allowed = session.phase == "judging" or seat["jurorId"] in self._standing
+        must(body["reason"] != "blocked" or allowed, "answer", "a stand-in is missing")
+
+    def _opinion(self, body, seat, session):
+        must(bodies.opinion_is_valid(body, self._settings["rubric"]), "answer", "an opinion that is not valid")
+        must(body["position"] == bodies.band(body["totalScore"]), "answer", "a position of another band")
+
+    def _evaluation(self, body, seat, session, further=""):
+        """An evaluation, be it a whole answer or the updated one of a statement."""
+        rubric = self._settings["rubric"]
+        must(_names_session(body, session) and body["jurorId"] == seat["jurorId"], "answer", "another phase, round or juror")
+        if body["fallback"]:
+            wanted = judgment.stand_in(seat, session.phase, session.round, rubric)
+            must(form(body) == form(wanted), "answer", "no stand-in")
+            must(seat["jurorId"] not in self._standing, "answer", "a stand-in where there is an evaluation")
+            return body
+        roles = all(body.get(name) == seat.get(name) for name in ("roleName", "roleFocus"))
+        must(roles, "answer", "another role than the seat's")
+        must(bodies.opinion_is_valid(body, rubric, further), "answer", "an opinion that is not valid")
+        return body
+
+    def _statement(self, body, seat, session):
+        juror, updated = seat["jurorId"], body["updatedEvaluation"]
+        standing = self._standing.get(juror)
+        order = [item["jurorId"] for item in self._settings["seats"]].index(juror)
+        says = (body["jurorId"], body["roundNumber"], body["statementOrder"])
+        must(says == (juror, session.round, order), "answer", "another juror, round or place")
+        must(is_text(body["statement"]) and is_text(body["reasoning"]), "answer", "an empty text")
+        must(body["position"] in bodies.POSITIONS, "answer", "no position")
+        moved = standing is not None and standing["position"] != body["position"]
+        must(body["positionChanged"] == moved, "answer", "positionChanged is not so")
+        if updated is None:
+            needed = standing is None or standing["fallback"] or moved
+            must(not needed, "answer", "the updated evaluation is missing")
+            must(len((body["statement"] + body["reasoning"]).encode()) <= 1_048_576, "answer", "too long")
+            return None
+        self._evaluation(updated, seat, session, body["statement"] + body["reasoning"])
+        must(updated["position"] == body["position"], "answer", "two positions")
+        if updated["fallback"]:
+            texts = (judgment.STAND_IN_STATEMENT, judgment.STAND_IN_RATIONALE)
+            must((body["statement"], body["reasoning"]) == texts, "answer", "not the texts of a stand-in")
+        elif standing is not None:
+            same = all(form(updated[name]) == form(standing[name]) for name in bodies.OPINION)
+            must(not same, "answer", "an updated evaluation that changes nothing")
+        return updated
+
+    def _take_outcome(self, act):
+        session = self._sessions[-1]
+        judging = session.phase == "judging"
+        must(act.action == ("final_judgment" if judging else "consensus_check"), "sequence", "no outcome")
+        self._check_links(act, session.opening, session.by_seat())
+        jurors = [seat["jurorId"] for seat in self._settings["seats"]]
+        standing = {juror: self._standing[juror] for juror in jurors if juror in self._standing}
+        body = act.payload["response"]
+        if judging:
+            opinion = next((answer for answer in session.by_seat() if answer.action == "judge_opinion"), None)
+            wanted = judgment.judgment(self._settings, standing, opinion, self._degraded, self._ceiling)
+            must(form(body) == form(wanted), "verdict", "another judgment follows")
+            self._judgment = act
+        else:
+            wanted = judgment.consensus(session.phase, session.round, self._settings, list(standing.values()))
+            must(form(body) == form(wanted), "consensus", "another consensus follows")
+            self._last_check = (act, session)
+
+    def _take_closing(self, act):
+        must(act.action == "trial_closing", "sequence", "no closing")
+        self._check_links(act, self._judgment, [])
+        must(act.payload["response"]["acts"] == len(self._seen) + 1, "completion", "another number of acts")
+        self.closed = True
+
+
+def _names_session(body, session):
+    return (body["phase"], body["roundNumber"]) == (session.phase, session.round)

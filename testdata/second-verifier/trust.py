@@ -1,0 +1,176 @@
+"""The reader's trust file: sections "Trust file" and "Second signatures" of docs/format.md."""
+
+import re
+
+import keys
+import openssl
+from canonical import parse
+from certificates import Certificate
+from payload import ALGORITHMS
+from shapes import digest_of, digest_of_value, is_digest, members, moment, require, unbase64
+
+FORMAT = "jurat/trust/v1"
+ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator")
+_OID = re.compile(r"[0-2](\.(0|[1-9]\d*))+\Z", re.ASCII)
+
+
+class Key:
+    """A key that the reader knows."""
+
+    def __init__(self, source):
+        required = ("name", "role", "alg", "key_id", "public_key", "custody")
+        members(source, required, ("not_before", "not_after", "with", "with_from", "revoked"))
+        self.name, self.role, self.algorithm = source["name"], source["role"], source["alg"]
+        self.id, self.custody = source["key_id"], source["custody"]
+        require(isinstance(self.name, str) and self.name, "a key without a name")
+        require(self.role in ROLES, "no such role")
+        require(self.algorithm in ALGORITHMS, "no such algorithm")
+        require(self.custody in ("owner", "operator"), "no such custody")
+        self.spki = unbase64(source["public_key"])
+        keys.check_key(self.algorithm, self.spki)
+        require(self.id == digest_of(self.spki), "key_id is not the key's")
+        self.not_before, self.not_after = _time(source, "not_before"), _time(source, "not_after")
+        if self.not_before is not None and self.not_after is not None:
+            require(self.not_before <= self.not_after, "not_after is before not_before")
+        self.revoked = _time(source, "revoked")
+        self.with_keys = _list(source, "with")
+        require(all(map(is_digest, self.with_keys)), "with names no key ids")
+        require(len(set(self.with_keys)) == len(self.with_keys), "with names a key twice")
+        require(source.get("with") != [], "with is empty")
+        self.with_from = _time(source, "with_from")
+        require(self.with_from is None or self.with_keys, "with_from without with")
+
+
+class Authority:
+    """A time-stamping authority that the reader trusts."""
+
+    def __init__(self, source):
+        members(source, ("name", "certificate", "clock"), ("policies", "revocation", "not_after"))
+        self.name, self.clock = source["name"], source["clock"]
+        require(isinstance(self.name, str) and self.name, "an authority without a name")
+        require(self.clock in ("independent", "operator"), "no such clock")
+        self.root = unbase64(source["certificate"])
+        require(openssl.is_certificate(self.root), "not a certificate")
+        self.policies = _list(source, "policies")
+        require(all(isinstance(item, str) and _is_oid(item) for item in self.policies), "no object identifier")
+        self.not_after = _time(source, "not_after")
+        self.revocation = source.get("revocation") or "none"
+        require(self.revocation in ("crl", "none"), "no such revocation")
+
+
+class CA:
+    """A certification authority that the reader trusts to say whose keys are whose."""
+
+    def __init__(self, source):
+        members(source, ("name", "certificate", "roles", "custody"), ("revocation",))
+        self.name, self.custody = source["name"], source["custody"]
+        require(isinstance(self.name, str) and self.name, "a CA without a name")
+        require(self.custody in ("owner", "operator"), "no such custody")
+        self.certificate = Certificate(unbase64(source["certificate"]))
+        require(openssl.is_certificate(self.certificate.encoding) and self.certificate.is_ca(), "not a CA's certificate")
+        self.roles = _list(source, "roles")
+        require(self.roles and all(role in ROLES for role in self.roles), "no such role")
+        require(len(set(self.roles)) == len(self.roles), "a role twice")
+        self.revocation = source.get("revocation") or "crl"
+        require(self.revocation in ("crl", "none"), "no such revocation")
+
+
+class Log:
+    """A log that the reader trusts."""
+
+    def __init__(self, source):
+        require(isinstance(source, str), "the key of a log is no string")
+        name, separator, rest = source.partition("+")
+        key_hash, second, key = rest.partition("+")
+        require(separator and second and _is_log_name(name), "not a verifier key")
+        require(bool(re.match(r"[0-9a-f]{8}\Z", key_hash)), "not a verifier key")
+        data = unbase64(key)
+        require(len(data) == 33 and data[0] == 1, "not an Ed25519 verifier key")
+        self.name, self.hash = name, bytes.fromhex(key_hash)
+        require(digest_of(name.encode() + b"\n" + data)[7:15] == key_hash, "the hash is not the key's")
+        self.spki = bytes.fromhex("302a300506032b6570032100") + data[1:]
+        keys.check_key("Ed25519", self.spki)
+
+
+def _is_log_name(name):
+    return bool(name) and not any(char.isspace() for char in name)
+
+
+class Trust:
+    """A whole trust file."""
+
+    def __init__(self, data):
+        source = members(parse(data), ("format",), ("keys", "authorities", "cas", "logs"))
+        require(source["format"] == FORMAT, "not a trust file")
+        key_list = [Key(item) for item in _list(source, "keys")]
+        self.keys = {key.id: key for key in key_list}
+        require(len(self.keys) == len(key_list), "a key_id twice")
+        for key in key_list:
+            self._check_with(key)
+        self.authorities = [Authority(item) for item in _list(source, "authorities")]
+        _no_two([authority.root for authority in self.authorities])
+        self.cas = [CA(item) for item in _list(source, "cas")]
+        _no_two([ca.certificate.encoding for ca in self.cas])
+        self.logs = [Log(item) for item in _list(source, "logs")]
+        _no_two(_list(source, "logs"))
+        self.fingerprint = digest_of_value(_normal(source))
+
+    def _check_with(self, key):
+        for other in key.with_keys:
+            require(other in self.keys and other != key.id, "with names a key that is not in the file")
+            same = (self.keys[other].name, self.keys[other].role) == (key.name, key.role)
+            require(same, "with names a key of another actor or role")
+
+
+class NoTrust:
+    """What a reader believes who has no trust file."""
+
+    keys, authorities, cas, logs, fingerprint = {}, [], [], [], None
+
+
+def _no_two(items):
+    require(len(set(items)) == len(items), "the same twice")
+
+
+def _is_oid(text):
+    first, second = (text.split(".") + [""])[:2]
+    return bool(_OID.match(text)) and (first == "2" or int(second) < 40)
+
+
+def _list(source, name):
+    value = source.get(name)
+    require(value is None or isinstance(value, list), f"{name} is no array")
+    return value or []
+
+
+def _time(source, name):
+    if source.get(name) is None:
+        return None
+    value = moment(source[name]) if isinstance(source[name], str) else None
+    require(value is not None, f"{name} is no time")
+    return value
+
+
+_TIMES = ("not_before", "not_after", "with_from", "revoked")
+
+
+def _normal(source):
+    """The content of which the fingerprint is the digest."""
+    cas = [_normal_item(item) for item in _list(source, "cas")]
+    return ({"cas": cas} if cas else {}) | {
+        "format": FORMAT,
+        "keys": [_normal_item(item) for item in _list(source, "keys")],
+        "authorities": [_normal_item(item) for item in _list(source, "authorities")],
+        "logs": _list(source, "logs"),
+    }
+
+
+def _normal_item(item):
+    kept = {name: value for name, value in item.items() if value not in (None, [], "")}
+    return {name: _normal_time(value) if name in _TIMES else value for name, value in kept.items()}
+
+
+def _normal_time(text):
+    """A time without zeros at the end of its fraction, which has 9 digits at most, otherwise as it is written."""
+    text = re.sub(r"\.\d+", lambda match: match[0][:10].rstrip("0").rstrip("."), text, flags=re.ASCII)
+    return re.sub(r"[+-]00:00\Z", "Z", text)

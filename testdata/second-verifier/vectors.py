@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs the second verifier over vectors and compares what it finds with what the manifest says.
+
+    python3 vectors.py MANIFEST...
+
+prints one JSON object for each vector on a line of its own: its name, what was found, and whether that is what the manifest
+says. Disagreements are said on stderr. It ends with 1 if there are any.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import knownlog  # noqa: E402
+import sealing  # noqa: E402
+import trust as trusts  # noqa: E402
+import verification  # noqa: E402
+from canonical import Refused  # noqa: E402
+from files import NoFile  # noqa: E402
+from keys import Unsupported  # noqa: E402
+from shapes import moment  # noqa: E402
+
+
+def main(paths):
+    disagreements = 0
+    for path in paths:
+        for name, found, wanted in _compare(Path(path)):
+            agrees = found == wanted or "unsupported" in found
+            disagreements += not agrees
+            print(json.dumps({"name": name, "agrees": agrees, "found": found}, ensure_ascii=False))
+            if not agrees:
+                print(f"{name}:\n  found  {found}\n  wanted {wanted}", file=sys.stderr)
+    return 1 if disagreements else 0
+
+
+def _compare(path):
+    """For each vector of a manifest its name, what was found, and what is wanted."""
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    yield from sealing.compare(manifest, path.parent)
+    for vector in manifest.get("trust_files", []):
+        wanted = {"refused": True} if vector.get("refused") else {"fingerprint": vector["fingerprint"]}
+        yield vector["file"], _trust(path.parent / vector["file"]), wanted
+    for vector in manifest.get("verifications", []):
+        wanted = {"refused": True} if vector.get("refused") else {"report": vector["report"]}
+        yield vector["name"], _verify(vector, path.parent), wanted
+
+
+def _trust(path):
+    try:
+        return {"fingerprint": trusts.Trust(path.read_bytes()).fingerprint}
+    except Refused:
+        return {"refused": True}
+
+
+def _verify(vector, folder):
+    trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
+    try:
+        report = verification.verify((folder / vector["file"]).read_bytes(), trust, _reader(vector, folder))
+    except NoFile:
+        return {"refused": True}
+    except Unsupported as err:
+        return {"unsupported": str(err)}
+    return {"report": _comparable(report)}
+
+
+def _reader(vector, folder):
+    before, at = (moment(vector[name]) if name in vector else None for name in ("before", "at"))
+    given = {name: (folder / vector[name]).read_bytes() for name in ("checkpoint", "consistency", "entries") if name in vector}
+    checkpoint = given["checkpoint"].decode("utf-8") if "checkpoint" in given else None
+    consistency = knownlog.Consistency(given["consistency"]) if "consistency" in given else None
+    return verification.Reader(before, at, checkpoint, consistency, given.get("entries"))
+
+
+def _comparable(report):
+    """What two verifiers must agree on in a report: all of it but the words, and the details."""
+    kept = {name: report[name] for name in ("kind", "records", "trust", "log", "outcome", "times") if name in report}
+    answers = [{name: answer[name] for name in answer if name != "reason"} for answer in report["guarantees"]]
+    return kept | {"guarantees": answers}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

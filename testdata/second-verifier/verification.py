@@ -1,0 +1,216 @@
+"""The steps of verification that every file goes through: section "Verification" of docs/format.md."""
+
+import hashlib
+
+import chains
+import configuration
+import files
+import keys
+import knownlog
+import log
+import payload as payloads
+import report
+import reviews
+import tokens
+import trials
+from canonical import Refused
+from shapes import moment
+
+_ALWAYS = ("content", "authentication", "non_repudiation", "time", "order")
+_SKEW = 5 * 60
+
+
+class Reader:
+    """What a reader brings beside the trust file."""
+
+    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None):
+        self.before, self.at = before, at
+        self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
+
+
+def verify(data, trust, reader):
+    """The report on a file. Raises files.NoFile for what is none of this format."""
+    if log.is_checkpoint(data):
+        return _verify_checkpoint(data.decode("utf-8"), trust, reader)
+    try:
+        opened = files.open_file(data)
+    except files.Damaged as err:
+        return report.damaged(err.kind, trust, str(err))
+    _check_supported(opened, trust)
+    findings = report.Findings(opened.kind, _ALWAYS)
+    if reader.before is not None:
+        findings.ask("before")
+    if not opened.records:
+        for guarantee in sorted(findings.asked):
+            findings.doubt(guarantee, "empty")
+    findings.records = len(opened.records)
+    for record in opened.records:
+        _check_record(record, trust, reader, findings)
+    _check_order(opened, trust, findings)
+    knownlog.check(opened, findings.log, reader, trust, findings)
+    if opened.is_bundle:
+        _check_causality(opened.records, findings)
+    if opened.kind == "trial":
+        findings.ask(*report.TRIAL)
+        (trials.check if opened.is_bundle else _check_single)(opened.records, findings)
+    configuration.check(opened.records, trials.unreadable(opened.records), findings)
+    chains.check(opened, findings)
+    reviews.check(opened, findings)
+    return findings.report(trust)
+
+
+def _check_supported(opened, trust):
+    """Refuses to answer where the answer rests on what this verifier does not know."""
+    if any(authority.not_after is not None or authority.revocation == "crl" for authority in trust.authorities):
+        raise keys.Unsupported("authorities that are believed no longer, or whose certificates may be revoked")
+    if opened.checkpoint_timestamps:
+        raise keys.Unsupported("time stamps of checkpoints")
+    for record in opened.records:
+        if any(kind != "rfc3161" for kind, _ in record.timestamps):
+            raise keys.Unsupported("evidence records")
+        unknown = any(signer["key_id"] not in trust.keys for signer in record.payload["signers"])
+        if unknown and record.certificates:
+            raise keys.Unsupported("certificates of actors")
+
+
+def _verify_checkpoint(note, trust, reader):
+    """The report on a checkpoint by itself."""
+    opened = files.File(True, [], note, [])
+    opened.kind = "checkpoint"
+    findings = report.Findings(opened.kind, ("order",))
+    _check_order(opened, trust, findings)
+    knownlog.check(opened, findings.log, reader, trust, findings)
+    return findings.report(trust)
+
+
+def _check_record(record, trust, reader, findings):
+    time, independent = _check_time(record, trust, reader.at, findings)
+    if reader.before is not None and (time is None or time >= reader.before):
+        findings.doubt("before", "time", record)
+    for signer, signature in zip(record.payload["signers"], record.signatures):
+        _check_signature(record, signer, signature, trust, (time, independent), findings)
+    for disclosure in record.disclosures:
+        if not payloads.opens(record.payload, disclosure):
+            findings.refute("content", "disclosure", record, disclosure["pointer"])
+
+
+def _check_time(record, trust, at, findings):
+    """The earliest time that is proved, and the earliest by an independent clock; None where there is none."""
+    imprint = hashlib.sha256(b"".join(record.signatures)).digest()
+    try:
+        found = [_accepted(token, imprint, trust.authorities) for _, token in record.timestamps]
+    except Refused as err:
+        findings.refute("time", "token", record, str(err))
+        return None, None
+    vouched = [item for item in found if item]
+    proved = [item for item in vouched if at is None or item[0] <= at + _SKEW]
+    if not proved:
+        rule = "future" if vouched else "authority" if record.timestamps else "pending"
+        findings.doubt("time", rule, record)
+        return None, None
+    time, authority = _earliest(proved)
+    if "timestamp" in record.payload and moment(record.payload["timestamp"]) > time + _SKEW:
+        findings.doubt("time", "skew", record)
+    independents = [item for item in proved if item[1].clock == "independent"]
+    independent = _earliest(independents) if independents else None
+    findings.prove_time(record, (time, authority), independent)
+    return time, independent and independent[0]
+
+
+def _earliest(proved):
+    return min(proved, key=lambda found: found[0])
+
+
+def _accepted(token, imprint, authorities):
+    """The time that a token proves, and the first authority that accepts it."""
+    for authority in authorities or [None]:
+        try:
+            return tokens.verify(token, imprint, authority), authority
+        except tokens.NotProved:
+            continue
+    return None
+
+
+def _check_signature(record, signer, signature, trust, times, findings):
+    key = trust.keys.get(signer["key_id"])
+    signed = ("content", "authentication", "non_repudiation")
+    if key is None:
+        for guarantee in signed:
+            findings.doubt(guarantee, "unknown-key", record, signer["key_id"])
+        return
+    if key.algorithm != signer["alg"] or not keys.is_valid(key.algorithm, key.spki, record.message, signature):
+        for guarantee in signed:
+            findings.refute(guarantee, "signature", record, signer["key_id"])
+        return
+    if (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
+        findings.refute("authentication", "actor", record)
+    _check_validity(record, key, times, findings)
+    _check_second(record, key, times[0], findings)
+    if key.custody != "owner":
+        findings.doubt("non_repudiation", "custody", record)
+
+
+def _check_validity(record, key, times, findings):
+    time, independent = times
+    if time is not None and key.not_before is not None and time < key.not_before:
+        findings.refute("authentication", "validity", record)
+    if key.not_after is not None and (time is None or time > key.not_after):
+        findings.doubt("authentication", "validity", record)
+    if key.revoked is not None and (independent is None or independent >= key.revoked):
+        findings.doubt("authentication", "revoked", record)
+        findings.doubt("non_repudiation", "revoked", record)
+
+
+def _check_second(record, key, time, findings):
+    """Keys that sign only together with others: section "Second signatures"."""
+    named = {signer["key_id"] for signer in record.payload["signers"]}
+    if set(key.with_keys) <= named:
+        return
+    if key.with_from is None or (time is not None and time >= key.with_from):
+        findings.refute("authentication", "second-signature", record)
+        findings.refute("non_repudiation", "second-signature", record)
+    elif time is None:
+        findings.doubt("authentication", "second-signature", record)
+
+
+def _check_order(opened, trust, findings):
+    if opened.checkpoint is None:
+        findings.doubt("order", "checkpoint")
+        return
+    try:
+        checkpoint = log.open_checkpoint(opened.checkpoint, trust.logs)
+    except log.Unsigned as err:
+        findings.doubt("order", "checkpoint", reason=str(err))
+        return
+    except Refused as err:
+        findings.refute("order", "checkpoint", reason=str(err))
+        return
+    findings.log = checkpoint
+    for record in opened.records:
+        if record.log is None:
+            findings.doubt("order", "inclusion", record)
+        elif not log.is_included(record, checkpoint):
+            findings.refute("order", "inclusion", record)
+
+
+def _check_causality(records, findings):
+    by_digest = {record.digest: record for record in records}
+    for record in records:
+        for digest in record.named():
+            if other := by_digest.get(digest):
+                _check_pair(record, other, findings)
+
+
+def _check_pair(record, other, findings):
+    """A record and one that it names."""
+    if record.log and other.log and other.log["index"] >= record.log["index"]:
+        findings.refute("order", "causality", record)
+    if record.is_trial_act and "timestamp" in other.payload:
+        if moment(record.payload["timestamp"]) < moment(other.payload["timestamp"]):
+            findings.refute("order", "claimed-time", record)
+
+
+def _check_single(_, findings):
+    """A record file with one act of a trial shows nothing of the trial."""
+    for guarantee in report.TRIAL:
+        findings.doubt(guarantee, "one-act")

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""A second verifier of jurat's records, bundles and trials, written from docs/format.md alone.
+
+    python3 verify.py [--trust TRUST] [--before TIME] [--at TIME]
+                      [--checkpoint FILE] [--consistency FILE] [--entries FILE] FILE...
+
+prints the report on each file as JSON. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
+exit code that the section "Exit codes" gives.
+"""
+
+import argparse
+import json
+import sys
+
+sys.dont_write_bytecode = True
+
+import files  # noqa: E402
+import keys  # noqa: E402
+import knownlog  # noqa: E402
+import report as reports  # noqa: E402
+import trust as trusts  # noqa: E402
+import verification  # noqa: E402
+from canonical import Refused  # noqa: E402
+from shapes import moment  # noqa: E402
+
+
+def main():
+    arguments = _arguments()
+    try:
+        trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NoTrust
+        reader = _reader(arguments)
+    except (OSError, UnicodeDecodeError, Refused) as err:
+        print(f"verify.py: {err}", file=sys.stderr)
+        return 2
+    return exit_code([_verify(path, trust, reader) for path in arguments.files])
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description="Verifies files of jurat, offline.")
+    parser.add_argument("--trust", help="the trust file")
+    parser.add_argument("--before", type=_moment, help="a moment: did it exist before?")
+    parser.add_argument("--at", type=_moment, help="the moment of checking")
+    parser.add_argument("--checkpoint", help="a checkpoint of the log that was got elsewhere")
+    parser.add_argument("--consistency", help="a consistency file between that checkpoint and the file's")
+    parser.add_argument("--entries", help="all entries of the log")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    return parser.parse_args()
+
+
+def _moment(text):
+    time = moment(text)
+    if time is None:
+        raise argparse.ArgumentTypeError("no RFC 3339 time")
+    return time
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _reader(arguments):
+    given = {name: _read(path) for name in ("checkpoint", "consistency", "entries") if (path := getattr(arguments, name))}
+    return verification.Reader(
+        arguments.before,
+        arguments.at,
+        given["checkpoint"].decode("utf-8") if "checkpoint" in given else None,
+        knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
+        given.get("entries"),
+    )
+
+
+def _verify(path, trust, reader):
+    """Prints the report and gives the outcome, or None if there is nothing to report on."""
+    try:
+        report = verification.verify(_read(path), trust, reader)
+    except (OSError, files.NoFile, keys.Unsupported) as err:
+        print(f"verify.py: {path}: {err}", file=sys.stderr)
+        return None
+    print(json.dumps(report, indent=2, ensure_ascii=False))
+    return report["outcome"]
+
+
+def exit_code(outcomes):
+    """1 if any is refuted, else 2 if any could not be read, else 3 if any is not proved."""
+    if reports.REFUTED in outcomes:
+        return 1
+    if None in outcomes:
+        return 2
+    return 3 if reports.NOT_PROVED in outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
