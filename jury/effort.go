@@ -18,8 +18,8 @@ type Effort struct {
 type Attempt struct {
 	Model        string `json:"model"`                // as the provider reported it; "" if it reported none
 	FinishReason string `json:"finishReason"`         // likewise
-	Problem      string `json:"problem,omitzero"`     // why the attempt does not count; "" if it does
-	Answer       string `json:"answer,omitzero"`      // of an attempt that does not count: what came back, perhaps cut short
+	Problem      string `json:"problem,omitzero"`     // why the attempt does not count, or counts only because none after it does; "" if nothing was wrong
+	Answer       string `json:"answer,omitzero"`      // of an attempt with a problem: what came back, perhaps cut short
 	InputTokens  int64  `json:"inputTokens,omitzero"` // as the provider counted them
 	OutputTokens int64  `json:"outputTokens,omitzero"`
 	Cost         int64  `json:"costMicroUSD,omitzero"` // millionths of a US dollar, by the operator's price table

@@ -1,6 +1,10 @@
 package jury
 
-import "jurat/evidence"
+import (
+	"fmt"
+
+	"jurat/evidence"
+)
 
 // A Replayed trial is what a trial's acts so far come to.
 type Replayed struct {
@@ -50,4 +54,32 @@ func (t *Tally) State() *Replayed {
 	}
 	r.Judged = s.Phase == Judging && s.outcome != nil
 	return r
+}
+
+// BriefOf returns what a seat was given before it gave an answer, or was found absent, from the evidence and the acts of the
+// trial: the ones before that answer must be there, and as they have to be. From it whoever knows the seat's template makes the
+// words again in which the seat was asked.
+func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error) {
+	t := NewTally(evidence.DigestOf(material))
+	for _, a := range acts {
+		if a.Digest == answer {
+			return t.briefFor(&a, material)
+		}
+		if err := t.Apply(a); err != nil {
+			return Brief{}, err
+		}
+	}
+	return Brief{}, fmt.Errorf("the trial has no act %s", answer)
+}
+
+func (t *Tally) briefFor(a *Act, material []byte) (Brief, error) {
+	who := a.Actor
+	if absent, ok := a.Body.(*Absent); ok {
+		who = absent.JurorID
+	}
+	s := t.last()
+	if s == nil || s.seatOf(who) < 0 {
+		return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
+	}
+	return t.brief(s, s.seatOf(who), material)
 }
