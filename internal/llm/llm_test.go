@@ -190,3 +190,14 @@ func TestAnswerJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestEstimate: all that a question has counts, and an empty one is not for nothing.
+func TestEstimate(t *testing.T) {
+	q := Question{System: "123", Messages: []Message{{Text: "456"}, {ByModel: true, Text: "789"}}, Schema: Schema{JSON: []byte("{}")}}
+	if got := q.Estimate(7); got != (Usage{Input: 4, Output: 7}) {
+		t.Errorf("%+v", got)
+	}
+	if got := (Question{}).Estimate(0); got != (Usage{Input: 1}) {
+		t.Errorf("%+v", got)
+	}
+}
