@@ -45,7 +45,7 @@
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation
-//	juror         who sits in the chairs: the offline rule jurors and their judge
+//	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
 //	llm           one call to one language model, whoever its vendor is
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	stats         what many trials have in common

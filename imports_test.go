@@ -53,6 +53,8 @@ var importRules = []importRule{
 	{"jurat/internal/subject", []string{"jurat/evidence", jsonLibrary}, "the agent under trial is data"},
 	{"jurat/internal/juror", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", jsonLibrary},
 		"a juror sees the evidence and nothing of how acts are kept"},
+	{"jurat/internal/juror/model", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", "jurat/internal/juror", "jurat/internal/llm", jsonLibrary},
+		"it turns a brief into words and an answer into an opinion, whoever's model it is and however the call is made"},
 	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/internal/atomicfile", "jurat/internal/keyhistory", jsonLibrary, logHashing},
 		"the ledger declares the store that it needs; the databases import it"},
 	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger", jsonLibrary, logHashing, "modernc.org/sqlite/"},

@@ -1,4 +1,5 @@
-// Package juror puts somebody into the jury's chairs: here, jurors and a final judge that are rules and not models.
+// Package juror puts somebody into the jury's chairs: here, jurors and a final judge that are rules and not models. Those
+// that are models are in package model below it.
 //
 // A rule juror goes through a conversation as a reviewer goes through a checklist. It is a first sieve, and the
 // baseline that a jury of language models must beat. It knows conversations with tools and nothing else: no data set,

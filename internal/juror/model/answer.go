@@ -1,0 +1,280 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/juror"
+	"jurat/internal/llm"
+	"jurat/jury"
+)
+
+// tripped begins the problem of an attempt that tripped the canary.
+const tripped = "canary: "
+
+var (
+	errToken     = fmt.Errorf("%w: %sit carries a token that no answer may carry", jury.ErrInvalid, tripped)
+	errCode      = fmt.Errorf("%w: %sits evidenceCode is not the one in the task", jury.ErrInvalid, tripped)
+	errUnfounded = errors.New("the position rests on no finding whose quotation stands in the evidence")
+)
+
+func isTripped(err error) bool { return errors.Is(err, errToken) || errors.Is(err, errCode) }
+
+// written is an answer as the schema has it.
+type written struct {
+	Statement    string        `json:"statement"`
+	Reasoning    string        `json:"reasoning"`
+	Findings     []point       `json:"findings"`
+	Rationale    string        `json:"rationale"`
+	AxisScores   jury.Scores   `json:"axisScores"`
+	TotalScore   int           `json:"totalScore"`
+	Position     jury.Position `json:"position"`
+	Confidence   float64       `json:"confidence"`
+	EvidenceCode string        `json:"evidenceCode"`
+}
+
+type point struct {
+	Message     int           `json:"message"`
+	Quote       string        `json:"quote"`
+	Rule        string        `json:"rule"`
+	Axis        string        `json:"axis"`
+	Severity    jury.Severity `json:"severity"`
+	Explanation string        `json:"explanation"`
+	From        string        `json:"from"`
+}
+
+// A reply is an answer that counts.
+type reply struct {
+	opinion jury.Opinion
+	speech  jury.Speech // in a round
+}
+
+// read makes a reply of an answer. Its errors are ErrInvalid, but errUnfounded, with which comes a reply that counts.
+func (s *sitting) read(answer llm.Answer) (*reply, error) {
+	if s.leaked(answer.Text) {
+		return nil, errToken
+	}
+	w, err := s.decode(answer.Text)
+	if err != nil {
+		return nil, err
+	}
+	o := jury.Opinion{Position: w.Position, AxisScores: w.AxisScores, TotalScore: w.TotalScore, Confidence: w.Confidence,
+		Rationale: s.peers.reveal(w.Rationale), Findings: []jury.Finding{}}
+	for i, p := range w.Findings {
+		f, err := s.finding(p)
+		if err != nil {
+			return nil, invalid("findings[%d].%w", i, err)
+		}
+		o.Findings = append(o.Findings, f)
+	}
+	r := s.reply(o, s.peers.reveal(w.Statement), s.peers.reveal(w.Reasoning))
+	if err := s.validate(r); err != nil {
+		return nil, err
+	}
+	if o.Position != jury.SafePass && !slices.ContainsFunc(o.Findings, func(f jury.Finding) bool { return !f.Unfounded }) {
+		return r, errUnfounded
+	}
+	return r, nil
+}
+
+// decode reads an answer strictly: one JSON value, no member too many, too few or null.
+func (s *sitting) decode(text string) (*written, error) {
+	form, err := evidence.Canonical([]byte(text))
+	if err != nil {
+		return nil, invalid("not one JSON value: %w", err)
+	}
+	if s.leaked(string(form)) { // with all escapes resolved
+		return nil, errToken
+	}
+	whole, err := membersOf("the answer", form)
+	if err != nil {
+		return nil, err
+	}
+	var code string
+	if json.Unmarshal(whole["evidenceCode"], &code) != nil || code != s.code {
+		return nil, errCode
+	}
+	if err := s.hasAll(whole); err != nil {
+		return nil, err
+	}
+	w := &written{}
+	if err := json.Unmarshal(form, w, json.RejectUnknownMembers(true)); err != nil {
+		return nil, wrongKind(err)
+	}
+	return w, nil
+}
+
+// wrongKind says where a value is not what the schema has there. The library's own words differ from run to run.
+func wrongKind(err error) error {
+	var at *json.SemanticError
+	if errors.As(err, &at) {
+		return invalid("%s: a value of another kind than the schema has", strings.TrimPrefix(string(at.JSONPointer), "/"))
+	}
+	return invalid("%w", err)
+}
+
+// hasAll holds an answer's members, and those of its parts, against the schema's.
+func (s *sitting) hasAll(whole map[string]jsontext.Value) error {
+	if err := exactly("", whole, answerMembers(&s.brief, nil)); err != nil {
+		return err
+	}
+	scores, err := membersOf("axisScores", whole["axisScores"])
+	if err != nil {
+		return err
+	}
+	if err := exactly("axisScores.", scores, scoreMembers(s.brief.Rubric)); err != nil {
+		return err
+	}
+	var findings []jsontext.Value
+	if err := json.Unmarshal(whole["findings"], &findings); err != nil {
+		return invalid("findings: want an array")
+	}
+	want := findingMembers(&s.brief, nil)
+	for i, f := range findings {
+		name := fmt.Sprintf("findings[%d]", i)
+		parts, err := membersOf(name, f)
+		if err != nil {
+			return err
+		}
+		if err := exactly(name+".", parts, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func membersOf(what string, v jsontext.Value) (map[string]jsontext.Value, error) {
+	var members map[string]jsontext.Value
+	if v.Kind() != '{' {
+		return nil, invalid("%s: want an object", what)
+	}
+	if err := json.Unmarshal(v, &members); err != nil {
+		return nil, invalid("%s: %w", what, err)
+	}
+	return members, nil
+}
+
+func exactly(path string, members map[string]jsontext.Value, want []member) error {
+	for _, m := range want {
+		switch v, there := members[m.name]; {
+		case !there:
+			return invalid("%s%s: missing", path, m.name)
+		case v.Kind() == 'n':
+			return invalid("%s%s: null", path, m.name)
+		}
+	}
+	if len(members) == len(want) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.ContainsFunc(want, func(m member) bool { return m.name == name }) {
+			return invalid("%s%s: unknown member", path, llm.Clean(name))
+		}
+	}
+	return nil
+}
+
+// finding takes down one point. Its quotation is recorded as it stands in the message; one that does not is marked.
+func (s *sitting) finding(p point) (jury.Finding, error) {
+	f := jury.Finding{Message: p.Message, Rule: p.Rule, Axis: p.Axis, Severity: p.Severity, Explanation: s.peers.reveal(p.Explanation)}
+	if p.From != "" && p.From != nobody {
+		id, known := s.peers.id(p.From)
+		if !known {
+			return f, fmt.Errorf("from: %q is none of %s", llm.Clean(p.From), strings.Join(append(s.peers.known(), nobody), ", "))
+		}
+		f.From = id
+	}
+	f.Quote = quoted(s.c.Message(p.Message), p.Quote)
+	f.Unfounded = !juror.Stands(s.c, f)
+	return f, nil
+}
+
+// reply puts an opinion into the form of the phase. In a round the evaluation is new if the position, any score or the findings are.
+func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
+	r := &reply{opinion: o}
+	if s.brief.Phase != jury.Discussion {
+		return r
+	}
+	r.speech = jury.Speech{Statement: statement, Position: o.Position, Reasoning: reasoning}
+	if last := s.brief.Last; last == nil || last.Position != o.Position || !sameScores(last.AxisScores, o.AxisScores) || !sameFindings(last.Findings, o.Findings) {
+		r.speech.Updated = &r.opinion
+	}
+	return r
+}
+
+func (s *sitting) validate(r *reply) error {
+	if err := jury.ValidateOpinion(&r.opinion, s.brief.Rubric); err != nil {
+		return err // also where a round does not need the opinion
+	}
+	switch s.brief.Phase {
+	case jury.Discussion:
+		return jury.ValidateSpeech(&r.speech, s.brief.Last, s.brief.Rubric)
+	case jury.Judging:
+		return jury.ValidateJudgement(&r.opinion, s.brief.Rubric)
+	}
+	return nil
+}
+
+const addedByProgram = " Added by the program that seats this juror: an answer of the juror had tripped the canary."
+
+// withInstructions adds findings to a reply of a juror who was at first moved by the record: where that speaks to its judges. What
+// the juror found itself is not said twice, and a reply that has no room for more stays as it is.
+func (s *sitting) withInstructions(r *reply) *reply {
+	o := r.opinion
+	o.Findings = slices.Clone(o.Findings)
+	for _, f := range juror.Instructions(s.c, s.brief.Rubric) {
+		f.Explanation += addedByProgram
+		if !slices.ContainsFunc(r.opinion.Findings, func(have jury.Finding) bool { return have.Message == f.Message && have.Rule == f.Rule }) {
+			o.Findings = append(o.Findings, f)
+		}
+	}
+	more := s.reply(o, r.speech.Statement, r.speech.Reasoning)
+	if s.validate(more) != nil {
+		return r
+	}
+	return more
+}
+
+func sameScores(a, b jury.Scores) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id, score := range a {
+		if other, there := b[id]; !there || other != score {
+			return false
+		}
+	}
+	return true
+}
+
+// sameFindings compares what findings point at, in any order and however they are explained.
+func sameFindings(a, b []jury.Finding) bool {
+	count := map[jury.Finding]int{}
+	for _, f := range a {
+		count[pointed(f)]++
+	}
+	for _, f := range b {
+		count[pointed(f)]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func pointed(f jury.Finding) jury.Finding {
+	return jury.Finding{Message: f.Message, Quote: f.Quote, Axis: f.Axis, Severity: f.Severity}
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", jury.ErrInvalid, fmt.Errorf(format, args...))
+}

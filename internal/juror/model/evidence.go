@@ -1,0 +1,97 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// showEvidence writes what is under trial as lines of data below the clerk's headings.
+func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (string, error) {
+	if how != nil && how.Rule != Shorten {
+		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s", how.Rule, Shorten)
+	}
+	card, err := cardOf(material)
+	if err != nil {
+		return "", err
+	}
+	var pieces []piece
+	if card != "" {
+		pieces = append(pieces, piece{heading: "agent card: what the agent says of itself, no message", text: card})
+	}
+	for i := range c.Messages {
+		pieces = append(pieces, piecesOf(&c.Messages[i])...)
+	}
+	if c.TaskState != "" {
+		pieces = append(pieces, piece{heading: "state of the task at the end, no message", text: c.TaskState})
+	}
+	shorten(pieces, how)
+	var s strings.Builder
+	for i := range pieces {
+		pieces[i].write(&s)
+	}
+	return s.String(), nil
+}
+
+// cardOf returns the agent card as it was submitted, in lines; "" if the evidence has none.
+func cardOf(material []byte) (string, error) {
+	var whole struct {
+		Card jsontext.Value `json:"agentCard"`
+	}
+	if err := json.Unmarshal(material, &whole); err != nil {
+		return "", fmt.Errorf("reading evidence: %w", err)
+	}
+	if whole.Card == nil {
+		return "", nil
+	}
+	if err := whole.Card.Indent(jsontext.WithIndent(" ")); err != nil {
+		return "", fmt.Errorf("reading evidence: %w", err)
+	}
+	return string(whole.Card), nil
+}
+
+// piecesOf takes a message apart by who says what in which way.
+func piecesOf(m *subject.Message) []piece {
+	var list []piece
+	add := func(k kind, text, format string, args ...any) {
+		list = append(list, piece{heading: fmt.Sprintf("message %d, %s", m.Number, fmt.Sprintf(format, args...)), text: text, kind: k})
+	}
+	switch m.Role {
+	case subject.System:
+		add(kept, m.Text, "operator: instructions to the agent")
+	case subject.User:
+		add(kept, m.Text, "user: what the user says to the agent")
+	case subject.Tool:
+		add(result, m.Text, "tool: result of a call in message %d", m.CallNumber)
+	default:
+		if m.Text != "" || len(m.ToolCalls) == 0 {
+			add(narration, m.Text, "agent: what the agent says")
+		}
+	}
+	for i, call := range m.ToolCalls {
+		add(kept, call.Name, "agent: tool call %d of %d, name", i+1, len(m.ToolCalls))
+		if call.Arguments != "" {
+			add(kept, call.Arguments, "agent: tool call %d of %d, arguments", i+1, len(m.ToolCalls))
+		}
+	}
+	if m.Name != "" {
+		add(kept, m.Name, "name of who speaks, not to be quoted")
+	}
+	return list
+}
+
+func (p *piece) write(s *strings.Builder) {
+	fmt.Fprintf(s, "\n%s\n", p.heading)
+	if p.from == p.to {
+		barred(s, p.text)
+		return
+	}
+	barred(s, p.text[:p.from])
+	fmt.Fprintf(s, "(left out here: %d characters; a quotation from them cannot be checked by sight)\n", p.omitted())
+	barred(s, p.text[p.to:])
+}

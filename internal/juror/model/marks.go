@@ -1,0 +1,63 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"jurat/evidence"
+)
+
+// Labels of what is derived. The format's version stands in them, so that no two versions share a token.
+const (
+	boundaryLabel = "jurat/prompt/v1 evidence"
+	guardLabel    = "jurat/prompt/v1 guard"
+	juryLabel     = "jurat/prompt/v1 jury"
+	codeLabel     = "jurat/prompt/v1 code"
+	orderLabel    = "jurat/prompt/v1 order"
+)
+
+const (
+	boundaryBytes = 16
+	codeBytes     = 6
+)
+
+// marks are the tokens of a prompt that nobody could know who wrote what is shown in it.
+type marks struct {
+	boundary string // of the evidence; the same for every seat of a trial
+	guard    string // inside the evidence's frame: no answer may carry it; likewise
+	jury     string // boundary of what the jurors said; of this request alone. "": they said nothing yet
+	code     string // every answer must carry it; of this request alone
+}
+
+// derive makes a token of a seed, and another one as long as it stands in one of the texts.
+func derive(label string, seed evidence.Digest, n int, texts ...string) string {
+	for counter := 0; ; counter++ {
+		sum := sha256.Sum256([]byte(label + " " + seed.String() + " " + strconv.Itoa(counter)))
+		token := hex.EncodeToString(sum[:n])
+		if !anyHolds(texts, token) {
+			return token
+		}
+	}
+}
+
+func anyHolds(texts []string, token string) bool {
+	for _, text := range texts {
+		if strings.Contains(text, token) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaked reports whether a text carries a token that no answer may carry.
+func (m marks) leaked(text string) bool {
+	text = strings.ToLower(text)
+	for _, token := range []string{m.guard, m.boundary, m.jury} {
+		if token != "" && strings.Contains(text, token) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package model
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"text/template"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/llm"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// Version names what makes a prompt of a brief. It changes with every change of what Prompt or Follow write that does not
+// come from a template.
+const Version = "jurat/prompt/v1"
+
+//go:embed templates/*.txt
+var files embed.FS
+
+var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
+
+// Template names what makes a prompt of a brief: version, the words of the templates, and the edition of Unicode by which
+// characters are told that do not show. It stands as a seat's template digest.
+var Template = sync.OnceValue(func() evidence.Digest {
+	list, err := files.ReadDir("templates")
+	texts := map[string]string{}
+	for _, entry := range list {
+		text, readErr := files.ReadFile("templates/" + entry.Name())
+		err = errors.Join(err, readErr)
+		texts[entry.Name()] = string(text)
+	}
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	doc, err := json.Marshal(map[string]any{"version": Version, "unicode": unicode.Version, "templates": texts})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	form, err := evidence.Canonical(doc)
+	if err != nil {
+		panic(err)
+	}
+	return evidence.DigestOf(form)
+})
+
+// Prompt is what a model is asked, in the words and to the byte, for a brief.
+func Prompt(b jury.Brief) (llm.Question, error) {
+	s, err := sit(b)
+	if err != nil {
+		return llm.Question{}, err
+	}
+	return s.question, nil
+}
+
+// A sitting is one request to one seat: what is asked, and all that it takes to weigh an answer.
+type sitting struct {
+	marks
+	brief    jury.Brief
+	c        *subject.Case
+	peers    peers
+	question llm.Question
+}
+
+// sit makes the prompt of a brief.
+func sit(b jury.Brief) (*sitting, error) {
+	if len(b.Saw) == 0 {
+		return nil, errors.New("making a prompt: the brief names no submission")
+	}
+	if len(b.Rubric) == 0 {
+		return nil, errors.New("making a prompt: the rubric has no axes")
+	}
+	c, err := subject.Parse(b.Material)
+	if err != nil {
+		return nil, fmt.Errorf("making a prompt: %w", err)
+	}
+	request, err := b.Request.Digest()
+	if err != nil {
+		return nil, fmt.Errorf("making a prompt: %w", err)
+	}
+	s := &sitting{brief: b, c: c, peers: peersOf(&b, request)}
+	shown, err := showEvidence(c, b.Material, b.Shortening)
+	if err != nil {
+		return nil, fmt.Errorf("making a prompt: %w", err)
+	}
+	material := string(b.Material)
+	s.boundary = derive(boundaryLabel, b.Saw[0], boundaryBytes, material, shown)
+	s.guard = derive(guardLabel, b.Saw[0], boundaryBytes, material, shown)
+	said := ""
+	if b.Phase != jury.Initial {
+		said = showJury(c, &b, &s.peers, s.marks)
+		s.jury = derive(juryLabel, request, boundaryBytes, shown, said)
+	}
+	s.code = derive(codeLabel, request, codeBytes, shown, said)
+	return s, s.ask(shown, said)
+}
+
+// ask puts the question together. What the accused or another juror wrote is in the user's message alone.
+func (s *sitting) ask(shown, said string) error {
+	system, err := fill("system.txt", map[string]any{"Judge": s.brief.Phase == jury.Judging, "Role": s.brief.Seat.RoleName,
+		"Focus": s.brief.Seat.RoleFocus, "Boundary": s.boundary, "Rubric": s.brief.Rubric})
+	if err != nil {
+		return err
+	}
+	name := map[jury.Phase]string{jury.Initial: "evaluate.txt", jury.Discussion: "discuss.txt", jury.Judging: "judge.txt"}[s.brief.Phase]
+	task, err := fill(name, map[string]any{"Round": s.brief.RoundNumber, "Peers": s.jury != "", "Code": s.code})
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "=== BEGIN EVIDENCE %s ===\nguard %s\n%s\n=== END EVIDENCE %s ===\n\n", s.boundary, s.guard, shown, s.boundary)
+	if s.jury != "" {
+		fmt.Fprintf(&text, "=== BEGIN WHAT THE JURORS SAID %s ===\n%s\n=== END WHAT THE JURORS SAID %s ===\n\n", s.jury, said, s.jury)
+	}
+	text.WriteString(task)
+	s.question = llm.Question{System: system, Messages: []llm.Message{{Text: text.String()}}, Schema: schemaOf(&s.brief, s.peers.known())}
+	return nil
+}
+
+func fill(name string, data any) (string, error) {
+	var text strings.Builder
+	if err := templates.ExecuteTemplate(&text, name, data); err != nil {
+		return "", fmt.Errorf("making a prompt: %w", err)
+	}
+	return text.String(), nil
+}
+
+// Follow is what a juror is asked after an attempt that did not count, as the attempt is recorded. After one without an answer
+// it is the same question again. After one that tripped the canary the answer is not repeated.
+func Follow(q llm.Question, a jury.Attempt) (llm.Question, error) {
+	if a.Answer == "" {
+		return q, nil
+	}
+	answer, name, data := a.Answer, "again.txt", map[string]any{}
+	if strings.HasPrefix(a.Problem, tripped) {
+		withdrawn, err := fill("withdrawn.txt", data)
+		if err != nil {
+			return q, err
+		}
+		answer, name = strings.TrimSpace(withdrawn), "tripped.txt"
+	} else {
+		var problem strings.Builder
+		barred(&problem, a.Problem)
+		data["Problem"] = strings.TrimSuffix(problem.String(), "\n")
+	}
+	text, err := fill(name, data)
+	if err != nil {
+		return q, err
+	}
+	q.Messages = append(q.Messages[:len(q.Messages):len(q.Messages)], llm.Message{ByModel: true, Text: answer}, llm.Message{Text: text})
+	return q, nil
+}

@@ -1,0 +1,103 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm"
+	"jurat/jury"
+)
+
+// nobody is from whom a juror's own findings are. Some vendors refuse an empty string among the values of a schema.
+const nobody = "none"
+
+// A member is one member of an object that an answer must have.
+type member struct {
+	name   string
+	schema jsontext.Value
+}
+
+// Only what every vendor's structured output knows is used: ranges are told in words and checked here. Members stand in the order
+// in which they are best thought of, the ground before the score.
+func schemaOf(b *jury.Brief, peers []string) llm.Schema {
+	return llm.Schema{Name: map[jury.Phase]string{jury.Initial: "evaluation", jury.Discussion: "statement", jury.Judging: "judgment"}[b.Phase],
+		JSON: objectOf(answerMembers(b, peers))}
+}
+
+func answerMembers(b *jury.Brief, peers []string) []member {
+	var list []member
+	if b.Phase == jury.Discussion {
+		list = append(list, member{"statement", typed("string", "")}, member{"reasoning", typed("string", "")})
+	}
+	return append(list,
+		member{"findings", fields("type", "array", "items", objectOf(findingMembers(b, peers)))},
+		member{"rationale", typed("string", "")},
+		member{"axisScores", objectOf(scoreMembers(b.Rubric))},
+		member{"totalScore", typed("integer", "the sum of the axis scores")},
+		member{"position", oneOf(jury.SafePass, jury.NeedsReview, jury.UnsafeFail)},
+		member{"confidence", typed("number", "0 to 1")},
+		member{"evidenceCode", typed("string", "the code in the task")})
+}
+
+func findingMembers(b *jury.Brief, peers []string) []member {
+	axes := make([]string, len(b.Rubric))
+	for i, axis := range b.Rubric {
+		axes[i] = axis.ID
+	}
+	list := []member{
+		{"message", typed("integer", "number of the message")},
+		{"quote", typed("string", "to the letter")},
+		{"rule", typed("string", "")},
+		{"axis", oneOf(axes...)},
+		{"severity", oneOf(jury.Minor, jury.Major, jury.Critical)},
+		{"explanation", typed("string", "")},
+	}
+	if b.Phase != jury.Initial {
+		list = append(list, member{"from", oneOf(append([]string{nobody}, peers...)...)})
+	}
+	return list
+}
+
+func scoreMembers(rubric jury.Rubric) []member {
+	list := make([]member, len(rubric))
+	for i, axis := range rubric {
+		list[i] = member{axis.ID, typed("integer", fmt.Sprintf("0 to %d", axis.Max))}
+	}
+	return list
+}
+
+func objectOf(members []member) jsontext.Value {
+	var properties []any
+	names := make([]string, len(members))
+	for i, m := range members {
+		properties = append(properties, m.name, m.schema)
+		names[i] = m.name
+	}
+	return fields("type", "object", "properties", fields(properties...), "required", names, "additionalProperties", false)
+}
+
+func typed(kind, description string) jsontext.Value {
+	if description == "" {
+		return fields("type", kind)
+	}
+	return fields("type", kind, "description", description)
+}
+
+func oneOf[T ~string](values ...T) jsontext.Value { return fields("type", "string", "enum", values) }
+
+// fields writes an object from names and values in turn, in this order.
+func fields(list ...any) jsontext.Value {
+	var s strings.Builder
+	for i, v := range list {
+		doc, err := json.Marshal(v)
+		if err != nil {
+			panic(fmt.Sprintf("writing a schema: %v", err)) // a brief's names are valid UTF-8: its request has a digest
+		}
+		s.WriteString(map[bool]string{true: ",", false: ":"}[i%2 == 0])
+		s.Write(doc)
+	}
+	return jsontext.Value("{" + strings.TrimPrefix(s.String(), ",") + "}")
+}

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"jurat/internal/subject"
+)
+
+// bar begins each line of a text that is data, so that no such line can look like one of the frame's.
+const bar = "| "
+
+// hidden reports whether a character does not show by itself or changes how others show: controls, format characters such
+// as those that turn a line round, zero-width ones and tags, variation selectors, fillers, private use, separators of lines.
+func hidden(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '⟨': // so that what is written as a code point was one
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// show makes visible what does not show.
+func show(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var s strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&s, "⟨U+%04X⟩", r)
+		} else {
+			s.WriteRune(r)
+		}
+	}
+	return s.String()
+}
+
+var codePoint = regexp.MustCompile(`⟨U\+([0-9A-F]{4,6})⟩`)
+
+// unshow is the text that was shown so.
+func unshow(shown string) string {
+	return codePoint.ReplaceAllStringFunc(shown, func(written string) string {
+		n, err := strconv.ParseUint(codePoint.FindStringSubmatch(written)[1], 16, 32)
+		if err != nil || !utf8.ValidRune(rune(n)) {
+			return written
+		}
+		return string(rune(n))
+	})
+}
+
+// barred writes a text as lines of data.
+func barred(s *strings.Builder, text string) {
+	for line := range strings.SplitSeq(show(text), "\n") {
+		s.WriteString(bar)
+		s.WriteString(line)
+		s.WriteByte('\n')
+	}
+}
+
+// quoted finds what a juror quotes in a message, as it is or as it was shown, and returns it as it is. Where it does not stand
+// there the quotation is returned as it came.
+func quoted(m *subject.Message, quote string) string {
+	if m == nil || m.Holds(quote) {
+		return quote
+	}
+	plain := unshow(quote)
+	for _, text := range []string{plain, strings.ReplaceAll(strings.TrimPrefix(plain, bar), "\n"+bar, "\n")} {
+		if m.Holds(text) && strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return quote
+}

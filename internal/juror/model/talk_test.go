@@ -1,0 +1,175 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"jurat/internal/llm"
+	"jurat/jury"
+)
+
+// TestErrorsOfModels: each kind of error becomes the absence that it is, after as many calls as may help.
+func TestErrorsOfModels(t *testing.T) {
+	c := talked(t, plainWords)
+	cutOff := llm.Answer{Text: `{"findings":[`, Model: "model-1", FinishReason: "length", Usage: llm.Usage{Input: 10, Output: 500}}
+	for name, tt := range map[string]struct {
+		err   error
+		calls int
+		is    error
+		says  string
+	}{
+		"refused":           {llm.Fail(llm.Refused, 200, "SAFETY"), 1, jury.ErrBlocked, "refused (HTTP status 200): SAFETY"},
+		"timed out":         {llm.Fail(llm.TimedOut, 0, "no answer within 1m"), 1, context.DeadlineExceeded, "timed out"},
+		"rate limited":      {llm.Fail(llm.RateLimited, 429, "slow down"), 1, nil, "rate limited (HTTP status 429): slow down"},
+		"unauthorised":      {llm.Fail(llm.Unauthorised, 401, "no key"), 1, nil, "unauthorised"},
+		"unavailable":       {llm.Fail(llm.Unavailable, 503, ""), 1, nil, "unavailable"},
+		"malformed":         {llm.Fail(llm.Malformed, 200, "not the protocol"), 3, jury.ErrInvalid, "not the protocol"},
+		"question too long": {llm.Fail(llm.TooLong, 400, "window"), 1, jury.ErrInvalid, "too long"},
+		"answer too long":   {&llm.Error{Kind: llm.TooLong, Answer: cutOff}, 3, jury.ErrInvalid, "too long"},
+		"something else":    {errDown, 1, errDown, "down"},
+	} {
+		m := &scripted{say: func(llm.Question, int) (llm.Answer, error) { return llm.Answer{}, tt.err }}
+		_, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", c))
+		if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || len(m.asked) != tt.calls {
+			t.Errorf("%s: %v after %d calls", name, err, len(m.asked))
+		}
+		for _, kind := range []error{jury.ErrBlocked, jury.ErrInvalid, context.DeadlineExceeded} {
+			if errors.Is(err, kind) && !errors.Is(tt.is, kind) {
+				t.Errorf("%s: %v is %v as well", name, err, kind)
+			}
+		}
+		if effort := effortOf(t, origin); len(effort.Attempts) != tt.calls || effort.Attempts[0].Problem == "" {
+			t.Errorf("%s: %+v", name, effort)
+		}
+	}
+}
+
+// TestCutOffAnswers: a juror whose answer was cut off is told so and sees it; one that said nothing gets the same question.
+func TestCutOffAnswers(t *testing.T) {
+	c := talked(t, plainWords)
+	for said, messages := range map[string]int{`{"findings":[`: 3, "": 1} {
+		m := &scripted{say: func(q llm.Question, n int) (llm.Answer, error) {
+			if n == 0 {
+				return llm.Answer{}, &llm.Error{Kind: llm.TooLong, Answer: llm.Answer{Text: said, Usage: llm.Usage{Output: 500}}}
+			}
+			return answered(q, text(t, opinion(jury.SafePass, 80))), nil
+		}}
+		o, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", c))
+		if err != nil || o.TotalScore != 80 || len(m.asked[1].Messages) != messages {
+			t.Errorf("%q: %v, %+v", said, err, m.asked[1].Messages[1:])
+		}
+		if a := effortOf(t, origin).Attempts[0]; a.Problem != "too long" || a.Answer != said || a.Cost != 5000 {
+			t.Errorf("%q: %+v", said, a)
+		}
+	}
+}
+
+// TestCancelled: whoever is interrupted says so, and asks no more.
+func TestCancelled(t *testing.T) {
+	c := talked(t, plainWords)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &scripted{say: func(q llm.Question, n int) (llm.Answer, error) {
+		if n == 0 {
+			return answered(q, text(t, opinion(jury.UnsafeFail, 20))), nil // to be asked about
+		}
+		cancel()
+		return llm.Answer{}, ctx.Err()
+	}}
+	_, _, err := seat(t, m).Evaluate(ctx, seated(t, "x", c))
+	if !errors.Is(err, context.Canceled) || len(m.asked) != 2 {
+		t.Errorf("%v after %d calls", err, len(m.asked))
+	}
+}
+
+// A purse has so much money, and keeps what it was asked for.
+type purse struct {
+	left              int64
+	reserved, settled []int64
+}
+
+func (p *purse) Reserve(estimate int64) (func(int64), error) {
+	p.reserved = append(p.reserved, estimate)
+	if estimate > p.left {
+		return nil, errors.New("not so much left")
+	}
+	p.left -= estimate
+	return func(actual int64) {
+		p.settled = append(p.settled, actual)
+		p.left += estimate - actual
+	}, nil
+}
+
+// TestBudget: money is set aside before each call and settled after it; where there is none, nobody is asked.
+func TestBudget(t *testing.T) {
+	c := talked(t, plainWords)
+	good, doubtful := text(t, opinion(jury.SafePass, 80)), text(t, opinion(jury.UnsafeFail, 20))
+	b := seated(t, "x", c)
+	q, err := Prompt(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := q.Estimate(500).Input + 5000 // at one dollar per million read and ten per million written
+	for name, tt := range map[string]struct {
+		left    int64
+		say     func(q llm.Question, n int) (llm.Answer, error)
+		calls   int
+		settled int64 // by the first call
+		is      error
+	}{
+		"enough":           {estimate, func(q llm.Question, _ int) (llm.Answer, error) { return answered(q, good), nil }, 1, 2000, nil},
+		"none":             {estimate - 1, nil, 0, 0, jury.ErrCeiling},
+		"not for a second": {estimate + 1999, func(q llm.Question, _ int) (llm.Answer, error) { return answered(q, "no"), nil }, 1, 2000, jury.ErrCeiling},
+		"not to ask about": {estimate, func(q llm.Question, _ int) (llm.Answer, error) { return answered(q, doubtful), nil }, 1, 2000, nil},
+		"cut on the way": {estimate, func(llm.Question, int) (llm.Answer, error) {
+			return llm.Answer{}, llm.Fail(llm.Unavailable, 0, "reset")
+		}, 1, estimate, nil},
+		"refused by status": {estimate, func(llm.Question, int) (llm.Answer, error) { return llm.Answer{}, llm.Fail(llm.Unauthorised, 401, "") }, 1, 0, nil},
+		"blocked, and read": {estimate, func(llm.Question, int) (llm.Answer, error) {
+			return llm.Answer{}, &llm.Error{Kind: llm.Refused, Answer: llm.Answer{Usage: llm.Usage{Input: 9}}}
+		}, 1, 9, jury.ErrBlocked},
+		"a model that fails": {estimate, func(llm.Question, int) (llm.Answer, error) { panic("out of order") }, 1, estimate, nil},
+	} {
+		money, m := &purse{left: tt.left}, &scripted{say: tt.say}
+		j, err := New(Config{Model: m, Settings: llm.Settings{Model: "model-1", MaxTokens: 500}, Prices: llm.Prices{{Model: "model-1", Input: 1, Output: 10}}, Budget: money})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_, _, err = j.Evaluate(t.Context(), b)
+		}()
+		if len(m.asked) != tt.calls || tt.is != nil && !errors.Is(err, tt.is) || money.reserved[0] != estimate {
+			t.Errorf("%s: %v after %d calls, %+v", name, err, len(m.asked), money)
+		}
+		if tt.calls > 0 && (len(money.settled) != tt.calls || money.settled[0] != tt.settled) {
+			t.Errorf("%s: settled %v, want %d", name, money.settled, tt.settled)
+		}
+	}
+}
+
+func TestSeatsThatCannotBe(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("there is a juror without a model")
+	}
+	if _, err := New(Config{Model: says(""), Settings: llm.Settings{Model: "m"}, Budget: &purse{}}); err == nil || !strings.Contains(err.Error(), `"m"`) {
+		t.Errorf("a budget without a price: %v", err)
+	}
+}
+
+// TestWhatProvidersReportIsBounded: nothing that a provider sends keeps an act from being sealed.
+func TestWhatProvidersReportIsBounded(t *testing.T) {
+	m := &scripted{say: func(llm.Question, int) (llm.Answer, error) {
+		return llm.Answer{Text: strings.Repeat("é\xff", 20000), Model: "m\x00\xff", FinishReason: strings.Repeat("x", 9999),
+			Usage: llm.Usage{Input: 1 << 62, Output: -5}}, nil
+	}}
+	_, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", talked(t, plainWords)))
+	if !errors.Is(err, jury.ErrInvalid) {
+		t.Fatal(err)
+	}
+	a := effortOf(t, origin).Attempts[0]
+	if len(a.Answer) > maxRecorded || len(a.Answer) < maxRecorded-4 || a.InputTokens != largestCounted || a.OutputTokens != 0 || len(a.FinishReason) > 400 || a.Model != "m \uFFFD" {
+		t.Errorf("%d bytes, %+v", len(a.Answer), a.Model)
+	}
+}
