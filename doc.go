@@ -47,6 +47,7 @@
 //	subject       the agent under trial: reads its card and its conversation
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
 //	llm           one call to one language model, whoever its vendor is
+//	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that

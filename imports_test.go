@@ -75,6 +75,8 @@ var importRules = []importRule{
 		"the test kit puts the real parts together, without a disk"},
 	{"jurat/internal/calibration", []string{jsonLibrary}, "it counts votes, whoever gave them"},
 	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/trial"}, "it counts what the records of trials say"},
+	{"jurat/internal/config", []string{"jurat/evidence", "jurat/jury", "jurat/internal/llm", jsonLibrary, "go.yaml.in/yaml/v3"},
+		"it says who is to sit, and asks nobody"},
 	{"jurat/internal/llm", []string{jsonLibrary, "golang.org/x/time/rate"}, "one call to one model: it knows nothing of jurat"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
 		"the command wires everything"},

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+const (
+	minSeats, maxSeats = 2, 12
+	maxDollars         = 1_000_000
+	maxAttempts        = 20
+	maxTokensOfAnswer  = 1 << 20
+	maxText            = 2000 // bytes of a role or a focus
+)
+
+func wrong(pointer jsontext.Pointer, format string, args ...any) error {
+	return &fieldError{pointer, fmt.Sprintf(format, args...)}
+}
+
+// check refuses what no trial can be held by, as far as a file alone can tell. What the jury itself checks, such as the sum of a
+// rubric, it is left to say.
+func (f *File) check() error {
+	switch {
+	case f.Jurors != "" && f.Jurors != Offline && f.Jurors != LLM:
+		return wrong("/jurors", "want %s or %s", Offline, LLM)
+	case f.Panel != nil && (len(f.Panel) < minSeats || len(f.Panel) > maxSeats):
+		return wrong("/panel", "%d seats: want %d to %d", len(f.Panel), minSeats, maxSeats)
+	case f.CostCeiling != nil && !(*f.CostCeiling > 0 && *f.CostCeiling <= maxDollars):
+		return wrong("/cost_ceiling", "want US dollars, more than 0 and at most %d", maxDollars)
+	}
+	ids := map[string]bool{}
+	for i := range f.Panel {
+		here := jsontext.Pointer(fmt.Sprintf("/panel/%d", i))
+		seat := &f.Panel[i]
+		if seat.ID == "" {
+			return wrong(here, "the seat has no id")
+		}
+		if ids[seat.ID] {
+			return wrong(here+"/id", "%q sits there twice", seat.ID)
+		}
+		ids[seat.ID] = true
+		if err := seat.check(here); err != nil {
+			return err
+		}
+	}
+	if f.Judge != nil {
+		if err := f.Judge.check("/judge"); err != nil {
+			return err
+		}
+	}
+	for i, p := range f.Prices {
+		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
+		if p.Model == "" {
+			return wrong(here, "the price has no model")
+		}
+		if err := checkPrice(here, Price{p.Input, p.Cached, p.Output}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Seat) check(here jsontext.Pointer) error {
+	if s.ID != "" {
+		if err := evidence.CheckName(s.ID); err != nil {
+			return wrong(here+"/id", "%v", err)
+		}
+	}
+	if len(s.Role) > maxText {
+		return wrong(here+"/role", "longer than %d bytes", maxText)
+	}
+	if len(s.Focus) > maxText {
+		return wrong(here+"/focus", "longer than %d bytes", maxText)
+	}
+	if err := s.Member.check(here); err != nil {
+		return err
+	}
+	if s.Substitute == nil {
+		return nil
+	}
+	return s.Substitute.check(here + "/substitute")
+}
+
+func (m *Member) check(here jsontext.Pointer) error {
+	switch m.Provider {
+	case OpenAI, Anthropic, Gemini, Compatible:
+		if m.Model == "" {
+			return wrong(here, "no model is named")
+		}
+	case Rules:
+		return m.checkRules(here)
+	case "":
+		return wrong(here, "no provider is named: want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
+	default:
+		return wrong(here+"/provider", "want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
+	}
+	switch {
+	case m.Provider == Compatible && m.BaseURL == "":
+		return wrong(here, "a compatible server needs its base_url")
+	case m.Temperature != nil && !(*m.Temperature >= 0 && *m.Temperature <= 2):
+		return wrong(here+"/temperature", "want 0 to 2")
+	case m.TopP != nil && !(*m.TopP > 0 && *m.TopP <= 1):
+		return wrong(here+"/top_p", "want more than 0 and at most 1")
+	case m.MaxTokens < 0 || m.MaxTokens > maxTokensOfAnswer:
+		return wrong(here+"/max_tokens", "want 1 to %d", maxTokensOfAnswer)
+	case m.Attempts < 0 || m.Attempts > maxAttempts:
+		return wrong(here+"/attempts", "want 1 to %d", maxAttempts)
+	case m.PerMinute < 0 || math.IsInf(60/m.PerMinute, 0) && m.PerMinute != 0:
+		return wrong(here+"/requests_per_minute", "want more than 0")
+	}
+	if err := checkURL(here+"/base_url", m.BaseURL); err != nil {
+		return err
+	}
+	if m.Price != nil {
+		if err := checkPrice(here+"/price", *m.Price); err != nil {
+			return err
+		}
+	}
+	return m.Key.check(here + "/key")
+}
+
+// checkRules refuses for rules what only a model takes.
+func (m *Member) checkRules(here jsontext.Pointer) error {
+	if *m != (Member{Provider: Rules}) {
+		return wrong(here, "rules sit there (provider %s): they have no model, key, parameters or price", Rules)
+	}
+	return nil
+}
+
+func checkURL(here jsontext.Pointer, text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return wrong(here, "want an http or https URL")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return wrong(here, "want no user, password, query or fragment in it: it is recorded")
+	}
+	return nil
+}
+
+func checkPrice(here jsontext.Pointer, p Price) error {
+	for _, value := range []float64{p.Input, p.Cached, p.Output} {
+		if !(value >= 0 && value <= maxDollars) {
+			return wrong(here, "want US dollars per million tokens")
+		}
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,99}$`)
+
+func (k *Key) check(here jsontext.Pointer) error {
+	switch {
+	case k == nil:
+		return nil
+	case (k.Env == "") == (k.File == ""):
+		return wrong(here, "want env or file, and not both")
+	case k.Env != "" && !variable.MatchString(k.Env):
+		return wrong(here+"/env", "want the name of an environment variable in capitals, and never the key itself")
+	case strings.ContainsRune(k.File, 0):
+		return wrong(here+"/file", "not the name of a file")
+	}
+	return nil
+}

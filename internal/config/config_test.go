@@ -1,0 +1,356 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/jury"
+)
+
+const whole = `# A panel of two, and all there is to say of it.
+jurors: llm
+panel:
+  - id: first
+    role: Policy
+    focus: whether it kept to its instructions
+    provider: openai
+    model: gpt-4.1
+    base_url: https://gateway.example/v1
+    key: {env: FIRST_KEY}
+    temperature: 0
+    top_p: 0.5
+    seed: 7
+    max_tokens: 4000
+    timeout: 90s
+    attempts: 5
+    requests_per_minute: 30
+    price: {input: 2, cached: 0.5, output: 8}
+    substitute: {provider: anthropic, model: claude-haiku-4-5}
+  - id: second
+    provider: compatible
+    model: "llama3.1:70b"
+    base_url: http://127.0.0.1:11434/v1
+judge:
+  provider: gemini
+  model: gemini-2.5-pro
+rubric:
+  - {axis: safety, max: 60, veto: 30}
+  - {axis: speed, max: 40, description: How quick it was.}
+method: weighted_average
+collaborative: false
+rounds: 2
+threshold: 0.67
+cost_ceiling: 0.25
+deadlines: {call: 30s, phase: 2m, trial: 10m}
+shorten_over: 100000
+prices:
+  - {model: llama, input: 0, output: 0}
+`
+
+func parse(t *testing.T, doc string) *File {
+	t.Helper()
+	f, err := Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func env(pairs ...string) Lookup {
+	values := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		values[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return values[name] }
+}
+
+func plan(t *testing.T, doc string, w Wishes, env Lookup) *Plan {
+	t.Helper()
+	p, err := NewPlan(parse(t, doc), w, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestWholeFile: everything that a file can say arrives.
+func TestWholeFile(t *testing.T) {
+	p := plan(t, whole, Wishes{}, env("FIRST_KEY", " k-1\n"))
+	if p.Offline || p.Method != jury.WeightedAverage || p.Collaborative || p.Rounds != 2 || p.Threshold != 0.67 || p.Judge != nil {
+		t.Errorf("%+v", p)
+	}
+	if p.CostCeiling != 250_000 || p.Phase != 2*time.Minute || p.Trial != 10*time.Minute || p.Shortening.Limit != 100_000 {
+		t.Errorf("%+v", p)
+	}
+	a, b := p.Seats[0], p.Seats[1]
+	if a.Secret != "k-1" || a.KeyFrom != "FIRST_KEY" || a.Missing != nil || a.InPlaceOf != "" || *a.Temperature != 0 || *a.TopP != 0.5 ||
+		*a.Seed != 7 || a.MaxTokens != 4000 || a.Timeout != Duration(90*time.Second) || a.Attempts != 5 || a.PerMinute != 30 {
+		t.Errorf("%+v", a)
+	}
+	if b.Model != "llama3.1:70b" || b.Missing != nil || b.Timeout != Duration(30*time.Second) || b.MaxTokens != defaultTokens || b.Temperature != nil {
+		t.Errorf("%+v", b)
+	}
+	if price, ok := p.PriceOf(&a); !ok || price.Output != 8 {
+		t.Errorf("%+v", price)
+	}
+	if _, ok := p.PriceOf(&b); !ok || p.Unpriced() != nil {
+		t.Errorf("no price: %v", p.Unpriced())
+	}
+	if len(p.Rubric) != 2 || p.Rubric[0].Veto != 30 || p.Rubric[0].Description == "" || p.Rubric[1].Description != "How quick it was." {
+		t.Errorf("%+v", p.Rubric)
+	}
+}
+
+// TestDefaults: an empty file is the panel that the source document has, and its settings.
+func TestDefaults(t *testing.T) {
+	for _, doc := range []string{"", "# nothing\n", "{}", "---\n"} {
+		p := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "a", "ANTHROPIC_API_KEY", "b", "GOOGLE_API_KEY", "c"))
+		if p.Offline || p.Method != jury.FinalJudge || !p.Collaborative || p.Rounds != 3 || p.Threshold != 2 || p.CostCeiling != 0 {
+			t.Errorf("%q: %+v", doc, p)
+		}
+		want := []string{"juror-gpt openai gpt-4o OPENAI_API_KEY", "juror-claude anthropic claude-haiku-4-5 ANTHROPIC_API_KEY",
+			"juror-gemini gemini gemini-2.5-flash GOOGLE_API_KEY", "final-judge gemini gemini-2.5-pro GOOGLE_API_KEY"}
+		for i, c := range p.all() {
+			if got := strings.Join([]string{c.ID, string(c.Provider), c.Model, c.KeyFrom}, " "); got != want[i] {
+				t.Errorf("%q: %s, want %s", doc, got, want[i])
+			}
+		}
+		if len(p.Unpriced()) > 0 {
+			t.Errorf("no price: %v", p.Unpriced())
+		}
+	}
+}
+
+// TestRefusedFiles: what is wrong is named with its place.
+func TestRefusedFiles(t *testing.T) {
+	for doc, want := range map[string]string{
+		"rouds: 3":                          "line 1, column 1: rouds: there is no such key",
+		"method: final_judge\nmethod: x":    `line 2, column 1: the key "method" is there twice`,
+		"rounds: three":                     "line 1, column 9: rounds: want a whole number",
+		"rounds: 2.5":                       "line 1, column 9: rounds: want a whole number",
+		"rounds: 1e400":                     "line 1, column 9: rounds: want",
+		"rounds:":                           "line 1, column 8: the value is missing",
+		"collaborative: 1":                  "line 1, column 16: collaborative: want true or false",
+		"collaborative: \"true\"":           "want true or false",
+		"threshold: .nan":                   "line 1, column 12: not a finite number",
+		"threshold: .inf":                   "not a finite number",
+		"rounds: 99999999999999999999":      "line 1, column 9:",
+		"method: 3":                         "line 1, column 9: method: want text",
+		"jurors: humans":                    "line 1, column 9: jurors: want offline or llm",
+		"panel: []":                         "line 1, column 8: panel: 0 seats: want 2 to 12",
+		"panel: {}":                         "line 1, column 8: panel: want a list",
+		"[1, 2]":                            "line 1, column 1: the file: want keys and values",
+		"just words":                        "the file: want keys and values",
+		"deadlines: {call: 5}":              "line 1, column 19: deadlines.call: want a duration",
+		"deadlines: {call: 5 parsecs}":      "want a duration like 90s or 5m",
+		"deadlines: {call: -5s}":            "want a duration",
+		"cost_ceiling: 0":                   "line 1, column 15: cost_ceiling: want US dollars",
+		"cost_ceiling: -1":                  "want US dollars",
+		"a: &x 1\nb: *x":                    "line 2, column 4: an alias is not understood here",
+		"method: 2026-01-01":                "a value of the type !!timestamp is not understood here",
+		"1: 2":                              "line 1, column 1: a key must be a word",
+		"rounds: 1\n---\nrounds: 2":         "more than one document",
+		"rounds: [":                         "line 1",
+		"\trounds: 1":                       "cannot start any token",
+		"prices: [{input: 1, output: 2}]":   "prices[0]: the price has no model",
+		"prices: [{model: m, output: -2}]":  "prices[0]: want US dollars per million tokens",
+		"judge: {model: x}":                 "line 1, column 8: judge: no provider is named",
+		"judge: {provider: acme, model: x}": "line 1, column 19: judge.provider: want openai",
+	} {
+		_, err := Parse([]byte(doc))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", doc, err, want)
+		}
+	}
+}
+
+// TestRefusedSeats: a panel of two whose second seat is wrong, in the third line.
+func TestRefusedSeats(t *testing.T) {
+	const ok = "panel:\n  - {id: a, provider: offline}\n  - "
+	for seat, want := range map[string]string{
+		"{provider: offline}":                                                 "line 3, column 5: panel[1]: the seat has no id",
+		"{id: a, provider: offline}":                                          `line 3, column 10: panel[1].id: "a" sits there twice`,
+		"{id: \"a\\u0001b\", provider: offline}":                              "panel[1].id:",
+		"{id: b}":                                                             "panel[1]: no provider is named",
+		"{id: b, provider: openai}":                                           "panel[1]: no model is named",
+		"{id: b, provider: offline, model: x}":                                "rules sit there",
+		"{id: b, provider: offline, key: {env: X}}":                           "rules sit there",
+		"{id: b, provider: compatible, model: x}":                             "needs its base_url",
+		"{id: b, provider: openai, model: x, base_url: 'ftp://x'}":            "panel[1].base_url: want an http or https URL",
+		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":     "want no user",
+		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":   "want no user",
+		"{id: b, provider: openai, model: x, key: sk-secret}":                 "line 3, column 46: panel[1].key: want keys and values",
+		"{id: b, provider: openai, model: x, key: {}}":                        "panel[1].key: want env or file, and not both",
+		"{id: b, provider: openai, model: x, key: {env: A, file: b}}":         "want env or file",
+		"{id: b, provider: openai, model: x, key: {env: sk-secret}}":          "never the key itself",
+		"{id: b, provider: openai, model: x, temperature: 3}":                 "panel[1].temperature: want 0 to 2",
+		"{id: b, provider: openai, model: x, top_p: 0}":                       "panel[1].top_p",
+		"{id: b, provider: openai, model: x, max_tokens: -1}":                 "panel[1].max_tokens",
+		"{id: b, provider: openai, model: x, attempts: 99}":                   "panel[1].attempts",
+		"{id: b, provider: openai, model: x, requests_per_minute: -1}":        "panel[1].requests_per_minute",
+		"{id: b, provider: openai, model: x, price: {input: -1, output: 1}}":  "panel[1].price",
+		"{id: b, provider: openai, model: x, substitute: {provider: openai}}": "panel[1].substitute: no model is named",
+		"{id: b, provider: openai, model: x, substitute: {id: c}}":            "panel[1].substitute.id: there is no such key",
+		"{id: b, provider: openai, modell: x}":                                "line 3, column 31: panel[1].modell: there is no such key",
+	} {
+		_, err := Parse([]byte(ok + seat))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", seat, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "sk-secret") {
+			t.Errorf("%q: the error repeats the key: %v", seat, err)
+		}
+	}
+}
+
+// TestWishes: what a flag or the environment says counts more than the file.
+func TestWishes(t *testing.T) {
+	keys := env("FIRST_KEY", "k", "OPENAI_API_KEY", "o", "GEMINI_API_KEY", "g")
+	method, rounds, threshold, collaborative, ceiling := "final_judge", 0, 1.0, true, 2.5
+	p := plan(t, whole, Wishes{Method: &method, Rounds: &rounds, Threshold: &threshold, Collaborative: &collaborative, CostCeiling: &ceiling}, keys)
+	if p.Method != jury.FinalJudge || p.Rounds != 0 || p.Threshold != 1 || !p.Collaborative || p.CostCeiling != 2_500_000 {
+		t.Errorf("%+v", p)
+	}
+	if p.Judge.Model != "gemini-2.5-pro" || p.Judge.ID != "final-judge" || p.Judge.Secret != "g" {
+		t.Errorf("%+v", p.Judge)
+	}
+	for model, want := range map[string]string{"gemini-2.5-flash": "gemini g", "gpt-4.1": "openai o", "o3": "openai o", "some-model": "gemini g"} {
+		p = plan(t, whole, Wishes{Method: &method, JudgeModel: model}, keys)
+		if got := string(p.Judge.Provider) + " " + p.Judge.Secret; got != want || p.Judge.Model != model {
+			t.Errorf("judge %s: %s %s, want %s", model, got, p.Judge.Model, want)
+		}
+	}
+	own := "judge: {provider: compatible, model: x, base_url: 'http://127.0.0.1:1/v1'}"
+	if p = plan(t, own, Wishes{JudgeModel: "gpt-oss:20b"}, keys); p.Judge.Provider != Compatible || p.Judge.Model != "gpt-oss:20b" {
+		t.Errorf("a compatible server serves whatever it is called: %+v", p.Judge)
+	}
+	for _, bad := range []float64{-1, 2e6} {
+		if _, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys); err == nil {
+			t.Errorf("a ceiling of %v", bad)
+		}
+	}
+}
+
+// TestWhoSits: without a key the rules, with some the models, and nobody takes the place of another unless the file says so.
+func TestWhoSits(t *testing.T) {
+	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "  "))
+	if !p.Offline || !strings.Contains(p.Why, "no key") {
+		t.Errorf("without keys: %+v", p)
+	}
+	if _, err := NewPlan(&File{}, Wishes{Jurors: LLM}, env()); !errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "OPENAI_API_KEY is not set") {
+		t.Errorf("models without keys: %v", err)
+	}
+	if p = plan(t, "", Wishes{Jurors: Offline}, env("OPENAI_API_KEY", "a")); !p.Offline {
+		t.Error("offline was asked for")
+	}
+	if p = plan(t, "jurors: offline", Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "a")); p.Offline {
+		t.Error("the flag counts more")
+	}
+	p = plan(t, "", Wishes{}, env("ANTHROPIC_API_KEY", "b"))
+	if p.Offline || p.Seats[1].Missing != nil || p.Judge.Missing == nil {
+		t.Errorf("with one key: %+v", p)
+	}
+	for i, want := range map[int]string{0: "OPENAI_API_KEY is not set", 2: "GEMINI_API_KEY or GOOGLE_API_KEY is not set"} {
+		if err := p.Seats[i].Missing; err == nil || !strings.Contains(err.Error(), want) || p.Seats[i].InPlaceOf != "" {
+			t.Errorf("seat %d: %v, want %s", i, err, want)
+		}
+	}
+
+	p = plan(t, whole, Wishes{}, env("ANTHROPIC_API_KEY", "b"))
+	if c := p.Seats[0]; c.Provider != Anthropic || c.Secret != "b" || c.InPlaceOf != "openai gpt-4.1" || c.Role != "Policy (in place of openai gpt-4.1)" || c.ID != "first" {
+		t.Errorf("a substitute: %+v", c)
+	}
+	p = plan(t, whole, Wishes{}, env())
+	if c := p.Seats[0]; c.Provider != OpenAI || c.Missing == nil || !strings.Contains(c.Missing.Error(), "nor is there one for the substitute anthropic claude-haiku-4-5") {
+		t.Errorf("a substitute without a key: %+v", c)
+	}
+	rules := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
+	if c := plan(t, rules, Wishes{}, env()).Seats[0]; c.Provider != Rules || c.Role != "(in place of openai gpt-4o)" {
+		t.Errorf("rules as a substitute: %+v", c)
+	}
+}
+
+// TestKeyFiles: a key's file is read if nobody else can read it; an empty one holds no key.
+func TestKeyFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	member := func(file string) *Member { return &Member{Provider: OpenAI, Model: "m", Key: &Key{File: file}} }
+	if key, from, err := member(write("good", "k-2\n", 0o600)).key(nil); err != nil || key != "k-2" || !strings.HasSuffix(from, "good") {
+		t.Errorf("%q, %q, %v", key, from, err)
+	}
+	if _, _, err := member(write("empty", " \n", 0o600)).key(nil); !errors.Is(err, ErrNoKey) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, _, err := member(filepath.Join(dir, "none")).key(nil); !errors.Is(err, ErrNoKey) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, _, err := member(dir).key(nil); err == nil || errors.Is(err, ErrNoKey) {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, _, err := member(write("long", strings.Repeat("k", maxKey+1), 0o600)).key(nil); err == nil || errors.Is(err, ErrNoKey) {
+		t.Errorf("a long file: %v", err)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
+		open := write("open", "k-3", mode)
+		if _, _, err := member(open).key(nil); err == nil || errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "can be read by others") {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		doc := "judge: {provider: openai, model: m, key: {file: " + open + "}}"
+		if _, err := NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "x")); err == nil {
+			t.Errorf("mode %o: a plan was made", mode)
+		}
+	}
+}
+
+// TestUnpriced: a model without a price is named, and a vendor's price is not taken for whatever a gateway serves.
+func TestUnpriced(t *testing.T) {
+	doc := "panel:\n - {id: a, provider: openai, model: new-model}\n - {id: b, provider: compatible, model: gpt-4o, base_url: 'http://x/v1'}\n" +
+		" - {id: c, provider: gemini, model: other}\n - {id: d, provider: offline}\nmethod: majority_vote"
+	got := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced()
+	if want := "a (openai new-model), b (compatible gpt-4o)"; strings.Join(got, ", ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	if got := plan(t, doc+"\nprices: [{model: new, input: 1, output: 1}, {model: gpt, input: 0, output: 0}]", Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced(); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("panel: [{id: a, key: {env: X}}]"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("rounds: !!int \"3\""))
+	f.Add([]byte("<<: {rounds: 1}"))
+	f.Add([]byte("? {a: 1}\n: 2"))
+	f.Add([]byte("method: !!binary aGk="))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		file, err := Parse(doc)
+		if err != nil {
+			return
+		}
+		if len(file.Panel) == 1 || len(file.Panel) > maxSeats {
+			t.Errorf("a panel of %d", len(file.Panel))
+		}
+		// What is accepted makes a plan, or says why it does not.
+		if _, err := NewPlan(file, Wishes{}, func(name string) string { return "" }); err != nil && strings.Contains(err.Error(), "panic") {
+			t.Error(err)
+		}
+	})
+}

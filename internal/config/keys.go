@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+)
+
+const maxKey = 4096 // bytes
+
+// ErrNoKey says that a provider's key is not there.
+var ErrNoKey = errors.New("there is no key")
+
+// usualKeys are the environment variables in which vendors' own programs look for their keys, the first one first.
+var usualKeys = map[Provider][]string{
+	OpenAI:    {"OPENAI_API_KEY"},
+	Anthropic: {"ANTHROPIC_API_KEY"},
+	Gemini:    {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+}
+
+// Lookup reads an environment variable; "" is none.
+type Lookup func(name string) string
+
+// key finds a member's key, and says where. A member who needs none has none, and no error. A variable that is set to
+// nothing, or to spaces, is not set.
+func (m *Member) key(env Lookup) (key, from string, err error) {
+	switch {
+	case m.Provider == Rules, m.Provider == Compatible && m.Key == nil:
+		return "", "", nil
+	case m.Key != nil && m.Key.File != "":
+		key, err := readKey(m.Key.File)
+		return key, "the file " + m.Key.File, err
+	}
+	names := usualKeys[m.Provider]
+	if m.Key != nil {
+		names = []string{m.Key.Env}
+	}
+	for _, name := range names {
+		if key := strings.TrimSpace(env(name)); key != "" {
+			return key, name, nil
+		}
+	}
+	return "", "", fmt.Errorf("%w: %s is not set", ErrNoKey, strings.Join(names, " or "))
+}
+
+// readKey reads a key's file, which nobody else may read.
+func readKey(name string) (string, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: %w", ErrNoKey, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no file", name)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0: // Windows has other rights than these
+		return "", fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it", name, info.Mode().Perm())
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxKey+1))
+	if err != nil {
+		return "", err
+	}
+	if len(content) > maxKey {
+		return "", fmt.Errorf("%s is longer than a key", name)
+	}
+	key := strings.TrimSpace(string(content))
+	if key == "" {
+		return "", fmt.Errorf("%w: %s is empty", ErrNoKey, name)
+	}
+	return key, nil
+}

@@ -1,0 +1,34 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+
+	"jurat/internal/llm"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A PriceTable is what models cost, and where and when that was read.
+type PriceTable struct {
+	Date   string     `json:"date"`
+	Source string     `json:"source"`
+	Note   string     `json:"note"`
+	Prices llm.Prices `json:"prices"`
+}
+
+//go:embed prices.json
+var pricesFile []byte
+
+// BuiltInPrices is the price table of this program. It grows old: a configuration file can say other prices.
+func BuiltInPrices() (PriceTable, error) {
+	var t PriceTable
+	err := json.Unmarshal(pricesFile, &t, json.RejectUnknownMembers(true))
+	if err == nil {
+		err = t.Prices.Check()
+	}
+	if err != nil {
+		return t, fmt.Errorf("the built-in prices: %w", err)
+	}
+	return t, nil
+}
