@@ -97,8 +97,9 @@ func (r *Record) CheckDisclosures() error {
 	if err != nil {
 		return err
 	}
+	get := m.getter()
 	for _, d := range r.Disclosures {
-		committed, err := m.get(d.Pointer)
+		committed, err := get(d.Pointer)
 		if err != nil {
 			return err
 		}
@@ -111,6 +112,7 @@ func (r *Record) CheckDisclosures() error {
 
 // checkApart checks that sealed_apart is sorted, lists only what may be sealed apart, and points at commitments.
 func checkApart(m members, pointers []string, r rule) error {
+	get := m.getter()
 	for i, pointer := range pointers {
 		if i > 0 && pointers[i-1] >= pointer {
 			return &FieldError{Field: "sealed_apart", Reason: "not sorted, or a pointer is there twice"}
@@ -118,7 +120,7 @@ func checkApart(m members, pointers []string, r rule) error {
 		if err := apartAllowed(pointer, r); err != nil {
 			return err
 		}
-		value, err := m.get(pointer)
+		value, err := get(pointer)
 		if err != nil {
 			return err
 		}
@@ -192,23 +194,33 @@ func badPointer(pointer string) error {
 		Reason: fmt.Sprintf("%q is not a pointer like /prompt or /metadata/user_id", abbreviate(pointer))}
 }
 
-func (m members) get(pointer string) (jsontext.Value, error) {
-	name, inner, err := splitPointer(pointer)
-	if err != nil {
-		return nil, err
-	}
-	value, there := m[name]
-	if there && inner != "" {
-		var object members
-		if object, err = membersOf(value); err != nil {
+func (m members) get(pointer string) (jsontext.Value, error) { return m.getter()(pointer) }
+
+// getter finds members by pointer, and takes apart what they lie in once: whoever makes a payload chooses how many
+// pointers it has.
+func (m members) getter() func(pointer string) (jsontext.Value, error) {
+	objects := map[string]members{}
+	return func(pointer string) (jsontext.Value, error) {
+		name, inner, err := splitPointer(pointer)
+		if err != nil {
 			return nil, err
 		}
-		value, there = object[inner]
+		value, there := m[name]
+		if there && inner != "" {
+			object, known := objects[name]
+			if !known {
+				if object, err = membersOf(value); err != nil {
+					return nil, err
+				}
+				objects[name] = object
+			}
+			value, there = object[inner]
+		}
+		if !there {
+			return nil, &FieldError{Field: pointer, Reason: "there is no such member"}
+		}
+		return value, nil
 	}
-	if !there {
-		return nil, &FieldError{Field: pointer, Reason: "there is no such member"}
-	}
-	return value, nil
 }
 
 func (m members) set(pointer string, value jsontext.Value) error {

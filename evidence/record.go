@@ -200,16 +200,19 @@ func (r *Record) checkTimestamps() error {
 }
 
 func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
+	seen := make(map[[sha256.Size]byte]bool, len(stamps))
 	for i, t := range stamps {
 		if !slices.Contains(kinds, t.Kind) {
 			return fmt.Errorf("timestamp %d: kind %q is none of %s", i, abbreviate(string(t.Kind)), list(kinds))
 		}
-		if slices.ContainsFunc(stamps[:i], func(other Timestamp) bool { return bytes.Equal(other.Token, t.Token) }) {
-			return fmt.Errorf("timestamp %d: the same token twice", i)
-		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
 			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)
 		}
+		digest := sha256.Sum256(t.Token)
+		if seen[digest] {
+			return fmt.Errorf("timestamp %d: the same token twice", i)
+		}
+		seen[digest] = true
 	}
 	return nil
 }
@@ -249,7 +252,7 @@ func (r *Record) checkDisclosureForm() error {
 		if d.Pointer <= last || len(d.Salt) != saltSize {
 			return fmt.Errorf("disclosures: not sorted by pointer, or a salt that has not %d bytes", saltSize)
 		}
-		if !slices.Contains(r.Payload.SealedApart, d.Pointer) {
+		if _, listed := slices.BinarySearch(r.Payload.SealedApart, d.Pointer); !listed { // both are sorted
 			return fmt.Errorf("disclosures: %q is not sealed apart in the payload", abbreviate(d.Pointer))
 		}
 		last = d.Pointer

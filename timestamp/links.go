@@ -18,6 +18,16 @@ type Group struct {
 	Optional [][]byte // and any of these
 }
 
+func (g Group) hashed(hash crypto.Hash) (hashes Group) {
+	for _, object := range g.Required {
+		hashes.Required = append(hashes.Required, sum(hash, object))
+	}
+	for _, object := range g.Optional {
+		hashes.Optional = append(hashes.Optional, sum(hash, object))
+	}
+	return hashes
+}
+
 // A Link is one time stamp of an evidence record, with the imprint that it must
 // have if the record is what it seems.
 type Link struct {
@@ -40,12 +50,16 @@ func (e *EvidenceRecord) Links(g Group) (links []Link, covered []bool, err error
 	if len(g.Required) < 2 {
 		return nil, nil, errors.New("checking evidence record: a group has two data objects at least")
 	}
+	objects := map[crypto.Hash]Group{} // their hashes: data objects are long, and there can be many chains
 	for i, chain := range e.chains {
 		before, err := e.before(i, chain.hash)
 		if err != nil {
 			return nil, nil, err
 		}
-		here, err := chain.covered(g, before)
+		if _, hashed := objects[chain.hash]; !hashed {
+			objects[chain.hash] = g.hashed(chain.hash)
+		}
+		here, err := chain.covered(objects[chain.hash], before)
 		if err != nil {
 			return nil, nil, fmt.Errorf("checking evidence record: chain %d: %w", i, err)
 		}
@@ -85,16 +99,15 @@ func marshalSequence(chains []archiveChain) ([]byte, error) {
 	return b.Bytes()
 }
 
-// objectHash is what stands in a tree for a data object.
-func objectHash(hash crypto.Hash, object, before []byte) []byte {
-	h := sum(hash, object)
+// inTree is what stands in a tree for a data object with this hash.
+func inTree(hash crypto.Hash, object, before []byte) []byte {
 	if before == nil {
-		return h
+		return object
 	}
-	return sum(hash, append(h, before...))
+	return sum(hash, slices.Concat(object, before))
 }
 
-// covered holds the first list of a chain against the group.
+// covered holds the first list of a chain against the hashes of the group.
 func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
 	if c.stamps[0].lists == nil {
 		return nil, fmt.Errorf("%w: a single data object is stamped, not a group", ErrImprint)
@@ -102,7 +115,7 @@ func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
 	first := c.stamps[0].lists[0]
 	known := map[string]bool{}
 	for _, object := range g.Required {
-		hash := objectHash(c.hash, object, before)
+		hash := inTree(c.hash, object, before)
 		if !first.has(hash) {
 			return nil, fmt.Errorf("%w: one of the data objects is not covered", ErrImprint)
 		}
@@ -110,7 +123,7 @@ func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
 	}
 	covered := make([]bool, len(g.Optional))
 	for i, object := range g.Optional {
-		hash := objectHash(c.hash, object, before)
+		hash := inTree(c.hash, object, before)
 		if covered[i] = first.has(hash); covered[i] {
 			known[string(hash)] = true
 		}

@@ -82,7 +82,7 @@ func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
 func (t *Tree) addGroup(objects [][]byte, before []byte, e *EvidenceRecord) (int, error) {
 	entry := treeEntry{renewed: e, rehash: e != nil}
 	for _, object := range objects {
-		hash := objectHash(t.hash, object, before)
+		hash := inTree(t.hash, sum(t.hash, object), before)
 		if entry.first.has(hash) {
 			return 0, errors.New("adding to hash tree: the same data object twice")
 		}

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 
 	"jurat/evidence"
@@ -15,9 +14,21 @@ type stampedCheckpoint struct {
 	tree   *evidence.Checkpoint // nil: none that a log of the reader's signed
 	err    error                // why there is none
 	times  []ProvedTime
-	doubts []error
+	doubts several
 	forged bool
 }
+
+// several are errors of which the first is told: they are told again of each record.
+type several []error
+
+func (s several) Error() string {
+	if len(s) == 1 {
+		return s[0].Error()
+	}
+	return fmt.Sprintf("%v; and %d more of them prove nothing either", s[0], len(s)-1)
+}
+
+func (s several) Unwrap() []error { return s }
 
 // openStamped opens the checkpoint and asks what its time stamps prove.
 func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
@@ -26,6 +37,10 @@ func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
 		s.tree = &tree
 	} else {
 		s.err = err
+	}
+	if n := len(stamps); n > maxTimestamps {
+		s.doubts = several{fmt.Errorf("the checkpoint has %d time stamps: of more than %d none is looked at", n, maxTimestamps)}
+		return
 	}
 	for i, stamp := range stamps {
 		t, err := c.token(stamp.Token, sha256.Sum256([]byte(checkpoint)), proof{})
@@ -55,5 +70,8 @@ func (c *check) byCheckpoint(r *evidence.Record, at *proof) error {
 	for _, t := range s.times {
 		at.add(t)
 	}
-	return errors.Join(s.doubts...)
+	if len(s.doubts) == 0 {
+		return nil
+	}
+	return s.doubts
 }

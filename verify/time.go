@@ -47,6 +47,9 @@ func (c *check) time(r *evidence.Record) proof {
 		return proof{}
 	}
 	var at proof
+	if n := len(r.Timestamps); n > maxTimestamps {
+		return c.orByCheckpoint(r, at, []error{fmt.Errorf("it has %d time stamps: of more than %d none is looked at", n, maxTimestamps)})
+	}
 	doubts := make([]error, len(r.Timestamps))
 	shown := shownBy{}
 	for _, kind := range []evidence.TimestampKind{evidence.RFC4998, evidence.RFC3161} {
@@ -67,6 +70,15 @@ func (c *check) time(r *evidence.Record) proof {
 			}
 		}
 	}
+	return c.orByCheckpoint(r, at, doubts)
+}
+
+// maxTimestamps of a record are looked at, or none, and likewise of a checkpoint: whoever hands over the file chooses how many
+// there are, and each evidence record is over the whole payload.
+const maxTimestamps = 128
+
+// orByCheckpoint adds what time stamps of the checkpoint prove, and sums up.
+func (c *check) orByCheckpoint(r *evidence.Record, at proof, doubts []error) proof {
 	if err := c.byCheckpoint(r, &at); err != nil {
 		doubts = append(doubts, err)
 	}

@@ -1,0 +1,49 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestFloods: what a hostile record has many of takes time that grows with its length, and not with the square of that.
+// These sizes took minutes when it did.
+func TestFloods(t *testing.T) {
+	t.Run("time stamps", func(t *testing.T) {
+		stamps := make([]Timestamp, 500_000)
+		for i := range stamps {
+			stamps[i] = Timestamp{Kind: RFC3161, Token: fmt.Append(nil, i)}
+		}
+		if err := checkTimestamps(stamps, RFC3161); err != nil {
+			t.Error(err)
+		}
+		if err := checkTimestamps(append(stamps, stamps[17]), RFC3161); err == nil || !strings.Contains(err.Error(), "timestamp 500000: the same token twice") {
+			t.Error(err)
+		}
+	})
+	t.Run("commitments", func(t *testing.T) {
+		r := &Record{}
+		var metadata, pointers []string
+		for i := range 20_000 {
+			d := Disclosure{Pointer: fmt.Sprintf("/metadata/%06d", i), Salt: make([]byte, saltSize), Value: []byte("1")}
+			metadata = append(metadata, fmt.Sprintf("%q:%q", strings.TrimPrefix(d.Pointer, "/metadata/"), d.commitment()))
+			pointers = append(pointers, fmt.Sprintf("%q", d.Pointer))
+			r.Payload.SealedApart, r.Disclosures = append(r.Payload.SealedApart, d.Pointer), append(r.Disclosures, d)
+		}
+		r.canonical = []byte(`{"metadata":{` + strings.Join(metadata, ",") + `},"sealed_apart":[` + strings.Join(pointers, ",") + `]}`)
+		m, err := membersOf(r.canonical)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkApart(m, r.Payload.SealedApart, rules[ModelOutput]); err != nil {
+			t.Error(err)
+		}
+		if err := r.CheckDisclosures(); err != nil {
+			t.Error(err)
+		}
+		r.Disclosures[19_999].Value = []byte("2")
+		if err := r.CheckDisclosures(); err == nil {
+			t.Error("a false value among many is not found")
+		}
+	})
+}

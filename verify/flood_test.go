@@ -1,0 +1,67 @@
+package verify_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// looked is how many time stamps of a record or checkpoint are looked at.
+const looked = 128
+
+// TestFloodOfTimestamps: whoever hands over a file chooses how many time stamps it has. A good one among too many proves
+// nothing.
+func TestFloodOfTimestamps(t *testing.T) {
+	r, o := standalone(t, output("a"))
+	stranger := newTSA(t, "stranger", on(1000))
+	for len(r.Timestamps) < looked {
+		r.Timestamps = append(r.Timestamps, stranger.plain(t, r, on(1).Add(time.Duration(len(r.Timestamps))*time.Second)))
+	}
+	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.Proved {
+		t.Errorf("of %d: %+v", looked, got)
+	}
+	r.Timestamps = append(r.Timestamps, stranger.plain(t, r, on(2)))
+	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is looked at") {
+		t.Errorf("of one more: %+v", got)
+	}
+}
+
+// TestFloodOfCheckpointTimestamps: what is wrong with time stamps of a checkpoint is said of every record, and therefore
+// shortly.
+func TestFloodOfCheckpointTimestamps(t *testing.T) {
+	h := jurattest.New(t)
+	r := h.Seal(t, output("a"))
+	b := h.Bundle(t, r)
+	stranger := newTSA(t, "stranger", on(1000))
+	stamp := func(at time.Time) evidence.Timestamp {
+		stranger.now = at
+		token := must[[]byte](t)(stranger.Issue(&timestamp.Request{Imprint: evidence.DigestOf([]byte(b.Checkpoint)), CertReq: true}))
+		return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
+	}
+	for len(b.CheckpointTimestamps) < looked {
+		b.CheckpointTimestamps = append(b.CheckpointTimestamps, stamp(on(1).Add(time.Duration(len(b.CheckpointTimestamps))*time.Second)))
+	}
+	o := h.Options(t)
+	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.Proved {
+		t.Errorf("beside the record's own: %+v", got)
+	}
+	b.Records[0].Timestamps = nil
+	got := verify.Bundle(b, o).Of(verify.Time)
+	if got.Status != verify.NotProved || got.Rule != "authority" || len(got.Reason) > 1000 || !strings.Contains(got.Reason, fmt.Sprintf("%d more", looked-1)) {
+		t.Errorf("of %d: %+v", looked, got)
+	}
+	o.Trust = trusting(t, o.Trust, stranger.trusted(verify.Independent, time.Time{}))
+	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.Proved {
+		t.Errorf("of an authority that is trusted: %+v", got)
+	}
+	b.CheckpointTimestamps = append(b.CheckpointTimestamps, stamp(on(2)))
+	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is looked at") {
+		t.Errorf("of one more: %+v", got)
+	}
+}
