@@ -41,12 +41,10 @@ func (c *check) basisOf(r *evidence.Record) basis {
 func (c *check) delivery(r *evidence.Record) {
 	b := c.basisOf(r)
 	c.delivered(r, b)
-	for _, review := range b.reviews {
-		if !c.onDelivered(review, b) {
-			c.refute(HumanReview, "delivery-review", r, "it names the review %s, which is of record %s and not of what it delivers",
-				recordName(review), review.Payload.OriginalResponseID)
-			return
-		}
+	if review := b.stray(); review != nil {
+		c.refute(HumanReview, "delivery-review", r, "it names the review %s, which is of record %s and not of what it delivers",
+			recordName(review), review.Payload.OriginalResponseID)
+		return
 	}
 	switch {
 	case c.rejected(r, b):
@@ -75,12 +73,26 @@ func (c *check) delivered(r *evidence.Record, b basis) {
 	}
 }
 
-// onDelivered reports whether a review is of what is delivered, or of another review of it. A delivery that names no
-// original is of what its review is of.
-func (c *check) onDelivered(review *evidence.Record, b basis) bool {
-	of := review.Payload.OriginalResponseID
-	return len(b.ids) == 0 || slices.Contains(b.ids, of) ||
-		slices.ContainsFunc(b.reviews, func(other *evidence.Record) bool { return other != review && recordName(other) == of })
+// stray finds a review that is neither of what is delivered nor of another review of it. A delivery that names no original
+// is of what its review is of.
+func (b *basis) stray() *evidence.Record {
+	if len(b.ids) == 0 {
+		return nil
+	}
+	ids, reviews := map[string]bool{}, map[string]bool{}
+	for _, id := range b.ids {
+		ids[id] = true
+	}
+	for _, review := range b.reviews {
+		reviews[recordName(review)] = true
+	}
+	for _, review := range b.reviews {
+		of := review.Payload.OriginalResponseID
+		if !ids[of] && (!reviews[of] || of == recordName(review)) {
+			return review
+		}
+	}
+	return nil
 }
 
 // rejected refutes a delivery of what a person had rejected, in a review that it names or not, unless it was approved
@@ -111,17 +123,30 @@ func subjects(r *evidence.Record, b basis) []string {
 
 // lastDecision is the last review of a record before a place in the file. A review of another version decides nothing.
 func (c *check) lastDecision(id string, before *evidence.Record) *evidence.Record {
+	decisions := c.decisionsOn(id)
+	n, _ := slices.BinarySearchFunc(decisions, c.graph.place[before], func(r *evidence.Record, place int) int { return c.graph.place[r] - place })
+	if n == 0 {
+		return nil
+	}
+	return decisions[n-1]
+}
+
+// decisionsOn lists the reviews of a record that are of this version of it, in the order of the file. It looks for them
+// once: a file can have as many deliveries as reviews.
+func (c *check) decisionsOn(id string) []*evidence.Record {
+	if known, ok := c.decisions[id]; ok {
+		return known
+	}
 	original := c.graph.byID[id]
-	reviews := c.graph.reviews[id]
-	for i := len(reviews) - 1; i >= 0; i-- {
-		review := reviews[i]
+	var list []*evidence.Record
+	for _, review := range c.graph.reviews[id] {
 		named := digests(review)
-		elsewhere := original != nil && len(named) > 0 && !slices.Contains(named, original.Digest)
-		if c.graph.place[review] < c.graph.place[before] && !elsewhere {
-			return review
+		if original == nil || len(named) == 0 || slices.Contains(named, original.Digest) {
+			list = append(list, review)
 		}
 	}
-	return nil
+	c.decisions[id] = list
+	return list
 }
 
 // asApproved compares what was delivered with what the last review let pass.

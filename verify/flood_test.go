@@ -65,3 +65,47 @@ func TestFloodOfCheckpointTimestamps(t *testing.T) {
 		t.Errorf("of one more: %+v", got)
 	}
 }
+
+// TestFloodOfReviews: as many deliveries as reviews, and reviews of reviews, take time that grows with their number. With
+// the square of that, these took minutes.
+func TestFloodOfReviews(t *testing.T) {
+	const many = 12_000
+	numbered := func(n int, p evidence.Payload) *evidence.Record {
+		p.RecordID, p.Timestamp = fmt.Sprintf("019b76da-a801-791b-aeb8-%012x", n), "2026-01-01T00:00:00Z"
+		digest := evidence.DigestOf([]byte(p.RecordID))
+		p.Signers = []evidence.SignerInfo{{Algorithm: evidence.ES256, KeyID: digest}}
+		return &evidence.Record{Payload: p, Digest: digest, Signatures: [][]byte{{1}}}
+	}
+	review := func(n int, of *evidence.Record) *evidence.Record {
+		return numbered(n, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "r", OriginalResponseID: of.Payload.RecordID,
+			ApprovalStatus: evidence.Approved, ModifiedResponse: []byte(`"b"`), Saw: []evidence.Digest{of.Digest}})
+	}
+	refuted := func(t *testing.T, records []*evidence.Record, first *evidence.Record) {
+		t.Helper()
+		got := verify.Bundle(&evidence.Bundle{Records: records}, verify.Options{}).Of(verify.HumanReview)
+		if got.Status != verify.Refuted || got.Rule != "approval" || got.Record != first.Payload.RecordID {
+			t.Errorf("%+v", got)
+		}
+	}
+	original := output("a")
+	original.Response = []byte(`"a"`)
+	first := numbered(0, original)
+	t.Run("of one record", func(t *testing.T) {
+		records := []*evidence.Record{first}
+		for i := range many {
+			records = append(records, numbered(1+i, evidence.Payload{ActionType: evidence.Delivery, AgentID: "d", Response: []byte(`"a"`),
+				OriginalResponseID: first.Payload.RecordID, Saw: []evidence.Digest{first.Digest}}))
+		}
+		for i := range many {
+			records = append(records, review(1+many+i, first))
+		}
+		refuted(t, records, records[1+many])
+	})
+	t.Run("of each other", func(t *testing.T) {
+		records := []*evidence.Record{first}
+		for i := range many {
+			records = append(records, review(1+i, records[i]))
+		}
+		refuted(t, records, records[1])
+	})
+}

@@ -91,22 +91,32 @@ func (c *check) decision(r, original *evidence.Record) {
 	}
 }
 
-// output is what a record gave out: its response, or, of a review, what it let pass.
+// output is what a record gave out: its response, or, of a review, what it let pass. It goes back through reviews of reviews
+// once, however many ask.
 func (c *check) output(r *evidence.Record) spokenText {
-	if r.Payload.ActionType != evidence.HumanReview {
-		return c.said[r].response
-	}
-	switch r.Payload.ApprovalStatus {
-	case evidence.ApprovedWithModifications:
-		return c.said[r].modified
-	case evidence.Approved:
+	var asked []*evidence.Record
+	found, known := c.outputs[r]
+	for !known {
+		asked = append(asked, r)
 		original := c.graph.byID[r.Payload.OriginalResponseID]
-		if original == nil || c.graph.place[original] >= c.graph.place[r] { // ids alone can go in a circle
-			return spokenText{withheld: true}
+		switch {
+		case r.Payload.ActionType != evidence.HumanReview:
+			found, known = c.said[r].response, true
+		case r.Payload.ApprovalStatus == evidence.ApprovedWithModifications:
+			found, known = c.said[r].modified, true
+		case r.Payload.ApprovalStatus != evidence.Approved: // a rejection lets nothing pass
+			found, known = spokenText{}, true
+		case original == nil || c.graph.place[original] >= c.graph.place[r]: // ids alone can go in a circle
+			found, known = spokenText{withheld: true}, true
+		default:
+			r = original
+			found, known = c.outputs[r]
 		}
-		return c.output(original)
 	}
-	return spokenText{} // a rejection lets nothing pass
+	for _, r := range asked {
+		c.outputs[r] = found
+	}
+	return found
 }
 
 // ownOutput: nobody reviews their own output, under whichever name or key.

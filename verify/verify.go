@@ -109,6 +109,9 @@ type check struct {
 	graph    *graph
 	byDigest map[evidence.Digest]*evidence.Record // the graph's
 
+	outputs   map[*evidence.Record]spokenText // that were asked for
+	decisions map[string][]*evidence.Record   // likewise, by the id of what they are on
+
 	log    *evidence.Checkpoint // the file's, verified; nil: it has none, or none that counts
 	known  *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
 	whole  string               // what the log's entries show of the file to be whole; "": they do not
@@ -127,7 +130,7 @@ type check struct {
 
 func newCheck(o Options, kind Kind) *check {
 	c := &check{options: o, trust: o.Trust, kind: kind, memory: timestamp.NewMemory(), said: map[*evidence.Record]spoken{},
-		names: map[string]string{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
+		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
 	for _, list := range o.CRLs {
 		c.crls = append(c.crls, newCRL(list))
 	}
