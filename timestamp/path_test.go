@@ -190,6 +190,15 @@ func TestPaths(t *testing.T) {
 		_, err := verifyToken(f.build(t), Options{Roots: roots})
 		checkError(t, err, ErrUntrusted)
 	})
+	t.Run("a time that crypto/x509 takes for now", func(t *testing.T) {
+		template := leaf()
+		template.NotBefore, template.NotAfter = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+		valid := issueTest(t, template, testKey("leaf").Public(), middle, middleKey)
+		f := draftBy(valid, testKey("leaf"))
+		f.genTime = genTime("00010101000000Z")
+		_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{valid}})
+		checkError(t, err, ErrUntrusted)
+	})
 	t.Run("oversized key on the way", func(t *testing.T) {
 		huge := *middle
 		huge.PublicKey = &rsa.PublicKey{N: newHugeModulus(), E: 65537}

@@ -182,6 +182,9 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 	if isMock(signer) && !opts.UnsafeAllowMock {
 		return nil, ErrMock
 	}
+	if u.info.genTime.IsZero() { // the year 1, which crypto/x509 takes for now
+		return nil, fmt.Errorf("%w at %s", ErrUntrusted, formatGenTime(u.info.genTime))
+	}
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	for _, c := range opts.Roots {
 		roots.AddCert(c)

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,28 @@ func TestRevokedAuthorityBesideAnother(t *testing.T) {
 	report := verify.Record(r, o)
 	if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Authority != "second" || report.Of(verify.Time).Status != verify.Proved {
 		t.Errorf("%+v, %+v", at, report.Of(verify.Time))
+	}
+}
+
+// TestAuthorityKnownTwice: a token is held against one authority after the other, until one accepts it.
+func TestAuthorityKnownTwice(t *testing.T) {
+	r, o, _, _ := stampedElsewhere(t)
+	token, err := timestamp.Parse(r.Timestamps[0].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	itself := verify.Authority{Name: "itself", Certificate: token.UnverifiedInfo().Certificates[0].Raw, Clock: verify.Independent}
+	for _, reverse := range []bool{false, true} {
+		o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+			trust.Authorities = append(trust.Authorities[:1:1], itself) // the first has no list that says that it is not revoked
+			if reverse {
+				slices.Reverse(trust.Authorities)
+			}
+		})
+		report := verify.Record(r, o)
+		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Authority != "itself" || report.Of(verify.Time).Status != verify.Proved {
+			t.Errorf("%+v, %+v", at, report.Of(verify.Time))
+		}
 	}
 }
 

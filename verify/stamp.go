@@ -116,6 +116,7 @@ func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (Prov
 		return ProvedTime{}, nil, err
 	}
 	var first error
+	var told []error // what says more than that it is another's
 	for i := range c.trust.Authorities {
 		a := &c.trust.Authorities[i]
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
@@ -124,16 +125,23 @@ func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (Prov
 		if err == nil && !believed {
 			err = fmt.Errorf("%w: %s, %s", errLost, a.Name, utc(a.NotAfter))
 		}
+		var t ProvedTime
 		if err == nil {
-			t, err := c.by(a, clock, token, shown)
-			return t, token, err
+			t, err = c.by(a, clock, token, shown)
 		}
-		if !uncheckable(err) {
+		switch {
+		case err == nil:
+			return t, token, nil
+		case !uncheckable(err):
 			return ProvedTime{}, nil, err
-		}
-		if first == nil || errors.Is(err, errLost) || errors.Is(err, timestamp.ErrExpired) { // these say more than that it is another's
+		case doubtful(err) != "authority":
+			told = append(told, err)
+		case first == nil:
 			first = err
 		}
+	}
+	if len(told) > 0 {
+		first = errors.Join(told...)
 	}
 	return ProvedTime{}, nil, first
 }

@@ -83,10 +83,33 @@ func ParseTrust(doc []byte) (*Trust, error) {
 		return nil, fmt.Errorf("reading trust file: %w", err)
 	}
 	t := new(Trust)
-	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
 		return nil, fmt.Errorf("reading trust file: %w", err)
 	}
 	return t, t.prepare()
+}
+
+// readTime refuses the one time that is no time here: it would stand for a limit that was left out, and a key that was
+// revoked from the beginning would be a good one.
+func readTime(in *jsontext.Decoder, t *time.Time) error {
+	token, err := in.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch token.Kind() {
+	case '"':
+	case 'n': // left out
+		return nil
+	default:
+		return errors.New("want an RFC 3339 time")
+	}
+	if err := t.UnmarshalText([]byte(token.String())); err != nil {
+		return err
+	}
+	if t.IsZero() {
+		return errors.New("the first moment of the year 1 is not a time that anything is limited by")
+	}
+	return nil
 }
 
 // prepare parses what the file holds as bytes and text.

@@ -79,6 +79,10 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 		{"a log key twice", `"logs": [`, `"logs": [` + logKey + ",", "twice"},
 		{"a policy that is none", `"clock":`, `"policies": ["1.x"], "clock":`, "policies"},
 		{"an end before the beginning", `"custody":`, `"not_before":"2026-02-01T00:00:00Z","not_after":"2026-01-01T00:00:00Z","custody":`, "not_after"},
+		{"revoked from the beginning of time", `"custody":`, `"revoked":"0001-01-01T00:00:00Z","custody":`, "year 1"},
+		{"the same moment elsewhere", `"custody":`, `"not_after":"0001-01-01T01:00:00+01:00","custody":`, "year 1"},
+		{"an authority that ends there", `"clock":`, `"not_after":"0001-01-01T00:00:00Z","clock":`, "year 1"},
+		{"a time that is none", `"custody":`, `"revoked":7,"custody":`, "RFC 3339"},
 		{"trailing text", "\n}\n", "\n}\nx", "after the end"},
 	}
 	for _, tt := range tests {

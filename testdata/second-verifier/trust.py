@@ -143,11 +143,15 @@ def _list(source, name):
     return value or []
 
 
+_YEAR_ONE = moment("0001-01-01T00:00:00Z")
+
+
 def _time(source, name):
     if source.get(name) is None:
         return None
     value = moment(source[name]) if isinstance(source[name], str) else None
     require(value is not None, f"{name} is no time")
+    require(value != _YEAR_ONE, f"{name} is the time that stands for none")
     return value
 
 

@@ -18,6 +18,7 @@ from shapes import moment
 
 _ALWAYS = ("content", "authentication", "non_repudiation", "time", "order")
 _SKEW = 5 * 60
+_MAX_TIMESTAMPS = 128
 
 
 class Reader:
@@ -96,6 +97,9 @@ def _check_record(record, trust, reader, findings):
 
 def _check_time(record, trust, at, findings):
     """The earliest time that is proved, and the earliest by an independent clock; None where there is none."""
+    if len(record.timestamps) > _MAX_TIMESTAMPS:
+        findings.doubt("time", "authority", record)
+        return None, None
     imprint = hashlib.sha256(b"".join(record.signatures)).digest()
     try:
         found = [_accepted(token, imprint, trust.authorities) for _, token in record.timestamps]
