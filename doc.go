@@ -46,7 +46,8 @@
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
-//	llm           one call to one language model, whoever its vendor is
+//	llm           one call to one language model, whoever its vendor is; below it an adapter for each vendor, and
+//	              llmtest, whose servers speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	stats         what many trials have in common

@@ -129,12 +129,12 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// longestWait is the longest that a provider is obeyed.
-const longestWait = 10 * time.Minute
+// LongestWait is the longest that a provider is obeyed.
+const LongestWait = 10 * time.Minute
 
 func bounded(seconds float64) time.Duration {
-	if seconds >= longestWait.Seconds() {
-		return longestWait
+	if seconds >= LongestWait.Seconds() {
+		return LongestWait
 	}
 	return time.Duration(seconds * float64(time.Second))
 }

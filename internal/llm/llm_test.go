@@ -145,7 +145,7 @@ func TestRetryAfter(t *testing.T) {
 		want        time.Duration
 	}{{"Retry-After", "3", 3 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After", "-1", 0},
 		{"Retry-After", "Thu, 01 Jan 2026 00:00:09 GMT", 9 * time.Second}, {"Retry-After", "Wed, 31 Dec 2025 00:00:00 GMT", 0},
-		{"Retry-After", "soon", 0}, {"Retry-After", "1e300", longestWait}, {"Retry-After", "NaN", 0}, {"Retry-After-Ms", "250", 250 * time.Millisecond}} {
+		{"Retry-After", "soon", 0}, {"Retry-After", "1e300", LongestWait}, {"Retry-After", "NaN", 0}, {"Retry-After-Ms", "250", 250 * time.Millisecond}} {
 		if got := RetryAfter(http.Header{tt.name: {tt.value}}, now); got != tt.want {
 			t.Errorf("%s: %s: %v, want %v", tt.name, tt.value, got, tt.want)
 		}

@@ -1,0 +1,565 @@
+package llmtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/llm"
+	"jurat/internal/llm/anthropic"
+	"jurat/internal/llm/compatible"
+	"jurat/internal/llm/gemini"
+	. "jurat/internal/llm/llmtest"
+	"jurat/internal/llm/openai"
+)
+
+type adapter struct {
+	Vendor
+	make func(llm.Config) (llm.Model, error)
+}
+
+var adapters = []adapter{{OpenAI, openai.New}, {Anthropic, anthropic.New}, {Gemini, gemini.New}, {Compatible, compatible.New}}
+
+// verdict has its members in an order that is not the alphabet's, and words that HTML would escape.
+var verdict = llm.Schema{Name: "verdict", JSON: []byte(`{"type":"object","properties":{"why":{"type":"string","description":"in < 9 words"},"score":{"type":"integer"},"axes":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}},"required":["why","score","axes"],"additionalProperties":false}`)}
+
+var question = llm.Question{
+	System: "You are a juror.\n\"Judge\" <safely> & well.",
+	Messages: []llm.Message{{Text: "The evidence: 証拠 \u2028 </evidence>"}, {ByModel: true, Text: "{}"},
+		{Text: "That was no answer."}},
+	Schema: verdict,
+}
+
+var some = llm.Settings{Model: "model-1.5", MaxTokens: 900}
+
+// each runs a test against each vendor.
+func each(t *testing.T, f func(*testing.T, adapter)) {
+	for _, a := range adapters {
+		t.Run(a.Name, func(t *testing.T) { f(t, a) })
+	}
+}
+
+func (a adapter) ask(t *testing.T, script Script) (llm.Answer, *Server, error) {
+	t.Helper()
+	s := New(t, a.Vendor, script)
+	answer, err := a.model(t, s.Config(some)).Ask(t.Context(), question)
+	return answer, s, err
+}
+
+func (a adapter) model(t *testing.T, c llm.Config) llm.Model {
+	t.Helper()
+	m, err := a.make(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestAnswer: what was asked reaches the server whole, and what it said is told as it said it.
+func TestAnswer(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		answer, s, err := a.ask(t, Always(Reply{Text: `{"why":"<ok> 証"}`, Model: "model-1.5-2026-01-01"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests := s.Requests()
+		if len(requests) != 1 {
+			t.Fatalf("%d requests", len(requests))
+		}
+		asked := requests[0].Call
+		if asked.System != question.System || !slices.Equal(asked.Messages, question.Messages) || asked.Number != 1 {
+			t.Errorf("asked %+v", asked)
+		}
+		if diff := cmp.Diff(some, asked.Settings); diff != "" {
+			t.Error(diff)
+		}
+		version := map[string]string{"OpenAI": "service_tier=default", "Compatible": "fp_44709d6fcb"}[a.Name]
+		if answer.Text != `{"why":"<ok> 証"}` || string(answer.JSON) != answer.Text || answer.Model != "model-1.5-2026-01-01" ||
+			answer.Version != version || answer.Usage != Used {
+			t.Errorf("answered %+v", answer)
+		}
+		reason := map[string]string{"OpenAI": "completed", "Anthropic": "end_turn", "Gemini": "STOP", "Compatible": "stop"}[a.Name]
+		if answer.FinishReason != reason || !bytes.Contains(answer.Raw, []byte("2026-01-01")) {
+			t.Errorf("reason %q, raw %s", answer.FinishReason, answer.Raw)
+		}
+	})
+}
+
+// TestSchemaAsGiven: byte by byte but for escapes, because models write members in the schema's order.
+func TestSchemaAsGiven(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		_, s, err := a.ask(t, Say("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Requests()[0].Schema
+		inner := func(schema []byte) string {
+			text := strings.ReplaceAll(string(schema), `\u003c`, "<")
+			_, properties, _ := strings.Cut(text, `"properties":`) // of the root, SDKs sort the members
+			properties, _, _ = strings.Cut(properties, `,"required":["why"`)
+			return properties
+		}
+		if want := inner(verdict.JSON); inner(got.JSON) != want {
+			t.Errorf("got  %s\nwant %s", inner(got.JSON), want)
+		}
+		if (a.Name == "OpenAI" || a.Name == "Compatible") && got.Name != verdict.Name {
+			t.Errorf("name %q", got.Name)
+		}
+	})
+}
+
+// TestSettings: what is set is sent exactly, zero included; what is not is absent.
+func TestSettings(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		zero, exact, seed := 0.0, 0.12345678901234567, int64(-7)
+		full := llm.Settings{Model: "m", Temperature: &zero, TopP: &exact, MaxTokens: 33}
+		least := llm.Settings{Model: "m"}
+		if a.Name == "Anthropic" {
+			least.MaxTokens = 1
+		}
+		if a.Name == "Gemini" || a.Name == "Compatible" {
+			full.Seed = &seed
+		}
+		for _, settings := range []llm.Settings{full, least} {
+			s := New(t, a.Vendor, Say("ok"))
+			if _, err := a.model(t, s.Config(settings)).Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: "hello"}}}); err != nil {
+				t.Fatal(err)
+			}
+			r := s.Requests()[0]
+			if diff := cmp.Diff(settings, r.Settings); diff != "" {
+				t.Error(diff)
+			}
+			if r.Schema.JSON != nil || r.System != "" {
+				t.Errorf("%+v", r.Call)
+			}
+			for _, name := range []string{"temperature", "top_p", "topP", "seed", "max_output_tokens", "maxOutputTokens", "null", "schema", "Schema", "instructions", "system"} {
+				if settings.Temperature == nil && bytes.Contains(r.Body, []byte(name)) {
+					t.Errorf("%s is sent: %s", name, r.Body)
+				}
+			}
+		}
+	})
+}
+
+// TestFailures: each way to fail is one of the closed set, told in words, without the key, and after one request.
+func TestFailures(t *testing.T) {
+	refused := map[string]string{"Gemini": "SAFETY, HARM_CATEGORY_DANGEROUS_CONTENT HIGH", "Anthropic": "refusal cyber", "OpenAI": "refusal: I'm sorry", "Compatible": "refusal: I'm sorry"}
+	for _, tt := range []struct {
+		reply  Reply
+		kind   llm.Kind
+		status int // 0: none
+		detail map[string]string
+		cost   bool // what it cost is told
+	}{
+		{Reply{Failure: RateLimited, RetryAfter: 7 * time.Second}, llm.RateLimited, 429, nil, false},
+		{Reply{Failure: Unauthorised}, llm.Unauthorised, 401, nil, false},
+		{Reply{Failure: NoSuchModel}, llm.Unauthorised, 404, nil, false},
+		{Reply{Failure: NoMoney}, llm.Unauthorised, -1, nil, false},
+		{Reply{Failure: ServerError}, llm.Unavailable, 500, nil, false},
+		{Reply{Failure: Overloaded}, llm.Unavailable, -1, nil, false},
+		{Reply{Failure: PromptTooLong}, llm.TooLong, 400, nil, false},
+		{Reply{Failure: PromptBlocked}, llm.Refused, -1, map[string]string{"Gemini": "PROHIBITED_CONTENT"}, false},
+		{Reply{Failure: Blocked}, llm.Refused, 0, refused, true},
+		{Reply{Failure: CutOff, Text: `{"why":`}, llm.TooLong, 0, nil, true},
+		{Reply{Failure: NotJSON}, llm.Malformed, 0, nil, false},
+		{Reply{Failure: Malformed, Text: "x"}, llm.Malformed, 0, nil, false},
+		{Reply{Failure: OtherShape}, llm.Malformed, 0, nil, false},
+		{Reply{Failure: BodyCut, Text: strings.Repeat("x", 9000)}, llm.Unavailable, 0, nil, false},
+		{Reply{Failure: Closed}, llm.Unavailable, 0, nil, false},
+		{Reply{Failure: EchoedKey}, llm.Malformed, 400, nil, false},
+		{Reply{Text: ""}, llm.Malformed, 0, nil, true},
+		{Reply{Text: " \n"}, llm.Malformed, 0, nil, true},
+		{Reply{Text: "x", Usage: llm.Usage{Input: 5, Output: -3}}, llm.Malformed, 0, nil, false},
+		{Reply{Text: strings.Repeat("x", 9<<20)}, llm.Malformed, 0, nil, false},
+	} {
+		t.Run(fmt.Sprintf("%d %.9q", tt.reply.Failure, tt.reply.Text), func(t *testing.T) {
+			each(t, func(t *testing.T, a adapter) {
+				answer, s, err := a.ask(t, Always(tt.reply))
+				var e *llm.Error
+				if !errors.As(err, &e) || e.Kind != tt.kind || answer.Text != "" {
+					t.Fatalf("%q, %v; want %s", answer.Text, err, tt.kind)
+				}
+				if status := tt.status; status >= 0 && e.Status != status && (a.Name != "Gemini" || tt.reply.Failure != Unauthorised) {
+					t.Errorf("status %d, want %d", e.Status, status)
+				}
+				if e.RetryAfter != tt.reply.RetryAfter {
+					t.Errorf("retry after %v", e.RetryAfter)
+				}
+				if e.Detail == "" || !strings.Contains(e.Detail, tt.detail[a.Name]) {
+					t.Errorf("detail %q", e.Detail)
+				}
+				if told := e.Answer.Usage == Used; told != tt.cost {
+					t.Errorf("usage %+v", e.Answer.Usage)
+				}
+				if everything := fmt.Sprintf("%v %+v %#v %s", err, e, e, e.Answer.Raw); strings.Contains(everything, s.Key) {
+					t.Errorf("the key is in %s", everything)
+				}
+				want := 1
+				if tt.reply.Failure == EchoedKey && a.Name == "Compatible" {
+					want = 2 // without a schema as well
+				}
+				if n := len(s.Requests()); n != want {
+					t.Errorf("%d requests, want %d", n, want)
+				}
+			})
+		})
+	}
+}
+
+// TestBlocks: every vendor's words for content that a filter kept back, and words that are none of that.
+func TestBlocks(t *testing.T) {
+	for _, tt := range []struct {
+		adapter
+		failure Failure
+		block   string
+		kind    llm.Kind
+	}{
+		{adapters[0], Blocked, "content_filter", llm.Refused},
+		{adapters[3], Blocked, "content_filter", llm.Refused},
+		{adapters[1], Blocked, "bio", llm.Refused},
+		{adapters[2], Blocked, "RECITATION", llm.Refused}, {adapters[2], Blocked, "BLOCKLIST", llm.Refused},
+		{adapters[2], Blocked, "PROHIBITED_CONTENT", llm.Refused}, {adapters[2], Blocked, "SPII", llm.Refused},
+		{adapters[2], Blocked, "IMAGE_SAFETY", llm.Refused}, {adapters[2], Blocked, "OTHER", llm.Malformed},
+		{adapters[2], Blocked, "LANGUAGE", llm.Malformed}, {adapters[2], Blocked, "MALFORMED_FUNCTION_CALL", llm.Malformed},
+		{adapters[2], PromptBlocked, "SAFETY", llm.Refused}, {adapters[2], PromptBlocked, "OTHER", llm.Refused},
+	} {
+		_, _, err := tt.ask(t, Always(Reply{Failure: tt.failure, Block: tt.block}))
+		if llm.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.block) {
+			t.Errorf("%s: %v, want %s", tt.block, err, tt.kind)
+		}
+	}
+}
+
+// TestDeadline and a cancellation by the caller are told apart, and the server is let go.
+func TestDeadline(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		s := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour}))
+		m := a.model(t, s.Config(some))
+		late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer stop()
+		if _, err := m.Ask(late, question); llm.KindOf(err) != llm.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("deadline: %v", err)
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		go func() {
+			for len(s.Requests()) < 2 {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
+		if _, err := m.Ask(cancelled, question); !errors.Is(err, context.Canceled) || llm.KindOf(err) != "" {
+			t.Errorf("cancelled: %v", err)
+		}
+		c := s.Config(some)
+		c.HTTP = &http.Client{Timeout: 20 * time.Millisecond}
+		if _, err := a.model(t, c).Ask(t.Context(), question); llm.KindOf(err) != llm.TimedOut {
+			t.Errorf("the client's own limit: %v", err)
+		}
+	})
+}
+
+func TestNobodyListens(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	each(t, func(t *testing.T, a adapter) {
+		_, err := a.model(t, llm.Config{BaseURL: gone.URL, Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
+		if llm.KindOf(err) != llm.Unavailable || !strings.Contains(err.Error(), "refused") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRedirect: key and evidence go where the configuration says, and nowhere else.
+func TestRedirect(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		var visits atomic.Int32
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
+		defer elsewhere.Close()
+		_, _, err := a.ask(t, Always(Reply{Failure: Redirected, Location: elsewhere.URL + "/v1"}))
+		if llm.KindOf(err) != llm.Malformed || !strings.Contains(err.Error(), "redirects") || visits.Load() != 0 {
+			t.Errorf("%v, %d visits", err, visits.Load())
+		}
+	})
+}
+
+// TestKeyStaysHere: not in what a provider echoes into a good answer, not in a log, not in an error of New.
+func TestKeyStaysHere(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		var logged bytes.Buffer
+		log.SetOutput(&logged)
+		defer log.SetOutput(os.Stderr)
+		s := New(t, a.Vendor, nil)
+		echo := New(t, a.Vendor, func(Call) Reply { return Reply{Text: "your key is " + s.Key + "."} })
+		echo.Key = s.Key
+		answer, err := a.model(t, echo.Config(some)).Ask(t.Context(), question)
+		if err != nil || answer.Text != "your key is [key]." || bytes.Contains(answer.Raw, []byte(s.Key)) {
+			t.Errorf("%+v, %v, %s", answer.Text, err, answer.Raw)
+		}
+		bad := s.Config(some)
+		bad.BaseURL = "https://user:" + s.Key + "@host/"
+		if _, err := a.make(bad); err == nil || strings.Contains(err.Error(), s.Key) {
+			t.Errorf("%v", err)
+		}
+		bad = s.Config(some)
+		bad.Key += "\n"
+		if _, err := a.make(bad); err == nil || strings.Contains(err.Error(), s.Key) {
+			t.Errorf("%v", err)
+		}
+		if strings.Contains(logged.String(), s.Key) {
+			t.Errorf("logged: %s", &logged)
+		}
+	})
+}
+
+// TestEnvironment: what the SDKs would take from it changes nothing.
+func TestEnvironment(t *testing.T) {
+	for _, name := range []string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} {
+		t.Setenv(name, "http://127.0.0.1:1/")
+	}
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} {
+		t.Setenv(name, "of-the-environment")
+	}
+	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Extra: of-the-environment")
+	t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+	each(t, func(t *testing.T, a adapter) {
+		_, s, err := a.ask(t, Say("ok"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if headers := fmt.Sprint(s.Requests()[0].Header); strings.Contains(headers, "of-the-environment") {
+			t.Error(headers)
+		}
+		if _, err := a.make(llm.Config{BaseURL: s.URL, Settings: some}); (err == nil) != (a.Name == "Compatible") {
+			t.Errorf("without a key: %v", err)
+		}
+	})
+}
+
+// TestConcurrent: a hundred calls at once get each its own answer, and leave nothing behind.
+func TestConcurrent(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		transport := &http.Transport{}
+		before := runtime.NumGoroutine()
+		s := New(t, a.Vendor, func(c Call) Reply { return Reply{Text: "to " + c.Last(), Failure: Failure(0)} })
+		c := s.Config(some)
+		c.HTTP = &http.Client{Transport: transport}
+		m := a.model(t, c)
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				text := fmt.Sprintf("question %d", i)
+				answer, err := m.Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: text}}, Schema: verdict})
+				if err != nil || answer.Text != "to "+text || !bytes.Contains(answer.Raw, []byte(text)) {
+					t.Errorf("%q: %q, %v", text, answer.Text, err)
+				}
+			})
+		}
+		wg.Wait()
+		transport.CloseIdleConnections()
+		for range 1000 {
+			if runtime.NumGoroutine() <= before+5 {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+	})
+}
+
+// TestNoSchemas: a server that knows no schemas is asked without, with the schema in words, and is not bothered again.
+func TestNoSchemas(t *testing.T) {
+	s := New(t, Compatible, Always(Reply{Text: "{}", Failure: NoSchemas}))
+	m := adapters[3].model(t, s.Config(some))
+	for range 2 {
+		if answer, err := m.Ask(t.Context(), question); err != nil || answer.Text != "{}" {
+			t.Fatal(answer, err)
+		}
+	}
+	requests := s.Requests()
+	if len(requests) != 3 || requests[0].Schema.JSON == nil || requests[1].Schema.JSON != nil || requests[2].Schema.JSON != nil {
+		t.Fatalf("%d requests", len(requests))
+	}
+	if !strings.HasPrefix(requests[2].System, question.System) || !strings.HasSuffix(requests[2].System, string(verdict.JSON)) ||
+		!bytes.Contains(requests[2].Body, []byte(`"json_object"`)) {
+		t.Errorf("%s", requests[2].Body)
+	}
+}
+
+// TestOtherRefusalsAreNotTheSchemas: a request that is wrong either way says nothing about schemas.
+func TestOtherRefusalsAreNotTheSchemas(t *testing.T) {
+	s := New(t, Compatible, InTurn(Reply{Failure: EchoedKey}, Reply{Failure: EchoedKey}, Reply{Text: "{}"}))
+	m := adapters[3].model(t, s.Config(some))
+	if _, err := m.Ask(t.Context(), question); llm.KindOf(err) != llm.Malformed {
+		t.Error(err)
+	}
+	if _, err := m.Ask(t.Context(), question); err != nil || s.Requests()[2].Schema.JSON == nil {
+		t.Error(err)
+	}
+}
+
+// TestCompatibleWithoutKey: local servers want none, and get none.
+func TestCompatibleWithoutKey(t *testing.T) {
+	s := New(t, Compatible, Say("ok"))
+	s.Key = ""
+	if _, err := adapters[3].model(t, s.Config(some)).Ask(t.Context(), question); err != nil {
+		t.Error(err)
+	}
+}
+
+// odd answers every request with a status and a body.
+func odd(t *testing.T, status int, body string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestOddBodies: whatever a server sends under a good status is an answer or malformed, and no panic.
+func TestOddBodies(t *testing.T) {
+	for _, body := range []string{``, `null`, `[]`, `1`, `"x"`, `{}`, `{"candidates":1}`, `{"candidates":[1]}`, `{"candidates":[null]}`, `{"candidates":{"a":1}}`,
+		`{"candidates":[{"content":[]}]}`, `{"candidates":[{"content":{"parts":"x"},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":7}]}`,
+		`{"promptFeedback":3}`, `{"usageMetadata":[],"candidates":[{"content":{"parts":[null]},"finishReason":"STOP"}]}`, `{"candidates":[],"candidates":[]}`,
+		`{"type":"message","content":{},"stop_reason":[]}`, `{"type":"message","content":[1],"stop_reason":"end_turn"}`, `{"type":"message","content":[null],"stop_reason":"end_turn"}`,
+		`{"status":"completed","output":{}}`, `{"status":"completed","output":[null,1,{"type":"message","content":7}]}`, `{"status":"queued","output":[]}`, `{"status":"failed","output":[],"error":null}`,
+		`{"choices":7}`, `{"choices":[]}`, `{"choices":[{},{}]}`, `{"choices":[{"message":null,"finish_reason":"stop"}]}`, `{"choices":[{"message":{"content":["x"]},"finish_reason":"stop"}]}`,
+		`{"error":{"message":"it broke"}}`, `{"error":"it broke"}`, `{} {}`, `{"a":` + strings.Repeat("[", 20_000)} {
+		each(t, func(t *testing.T, a adapter) {
+			_, err := a.model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
+			if llm.KindOf(err) != llm.Malformed {
+				t.Errorf("%.60s: %v", body, err)
+			}
+		})
+	}
+}
+
+// TestErrorsInOtherForms: servers that speak a protocol in part say what is wrong in their own ways.
+func TestErrorsInOtherForms(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string
+		kind   llm.Kind
+		detail string
+	}{
+		{400, `{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}`, llm.TooLong, "4096"},
+		{400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, llm.TooLong, "context size"},
+		{400, `{"error":{"code":"content_filter","message":"policy","innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, llm.Refused, "content_filter"},
+		{403, `{"detail":"Forbidden here"}`, llm.Unauthorised, "Forbidden here"},
+		{502, `<html>Bad Gateway</html>`, llm.Unavailable, "Bad Gateway"},
+		{200, `{"error":{"code":429,"message":"slow down"}}`, llm.RateLimited, "slow down"},
+		{200, `{"error":{"code":502,"message":"no provider"}}`, llm.Unavailable, "no provider"},
+	} {
+		_, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, tt.status, tt.body), Settings: some}).Ask(t.Context(), llm.Question{Messages: question.Messages})
+		if llm.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.detail) {
+			t.Errorf("%s: %v", tt.body, err)
+		}
+	}
+	each(t, func(t *testing.T, a adapter) {
+		for status, want := range map[int]llm.Kind{500: llm.Unavailable, 418: llm.Malformed, 401: llm.Unauthorised, 429: llm.RateLimited} {
+			_, err := a.model(t, llm.Config{BaseURL: odd(t, status, "<p>some page"), Key: "some-long-key", Settings: some}).Ask(t.Context(), llm.Question{Messages: question.Messages})
+			if llm.KindOf(err) != want || !strings.Contains(err.Error(), "some page") {
+				t.Errorf("%d: %v", status, err)
+			}
+		}
+	})
+}
+
+// TestResponseFailed: OpenAI tells of failures under a good status as well.
+func TestResponseFailed(t *testing.T) {
+	for code, want := range map[string]llm.Kind{"server_error": llm.Unavailable, "rate_limit_exceeded": llm.RateLimited, "invalid_prompt": llm.Refused, "invalid_image": llm.Malformed} {
+		body := `{"id":"r","object":"response","status":"failed","output":[],"model":"m","error":{"code":"` + code + `","message":"so it is"}}`
+		_, err := adapters[0].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
+		if llm.KindOf(err) != want || !strings.Contains(err.Error(), "so it is") {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+// TestKeyInEscapes: what cannot be cut out of a body is not let through either.
+func TestKeyInEscapes(t *testing.T) {
+	body := `{"model":"m","choices":[{"message":{"content":"it is \u0073ome-long-key"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7}}`
+	_, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.Malformed || e.Answer.Usage.Input != 7 || e.Answer.Raw != nil || e.Answer.Text != "" {
+		t.Errorf("%v, %+v", err, e)
+	}
+}
+
+// TestNames: what a record will say that the model was is short and on one line, or the response is no good.
+func TestNames(t *testing.T) {
+	each(t, func(t *testing.T, a adapter) {
+		for _, name := range []string{"m\nsigned: nobody", strings.Repeat("m", 400)} {
+			_, _, err := a.ask(t, Always(Reply{Text: "x", Model: name}))
+			var e *llm.Error
+			if !errors.As(err, &e) || e.Kind != llm.Malformed || len(e.Answer.Model) > 310 || strings.Contains(e.Answer.Model, "\n") {
+				t.Errorf("%v, %+v", err, e)
+			}
+		}
+	})
+}
+
+// TestReasoningCountedApart: some servers leave it out of the output, and it is paid for all the same.
+func TestReasoningCountedApart(t *testing.T) {
+	for total, want := range map[int]int64{30: 20, 37: 27} {
+		body := fmt.Sprintf(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":%d,"completion_tokens_details":{"reasoning_tokens":7}}}`, total)
+		answer, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, 200, body), Settings: some}).Ask(t.Context(), question)
+		if err != nil || answer.Usage != (llm.Usage{Input: 10, Output: want, Reasoning: 7}) {
+			t.Errorf("total %d: %+v, %v", total, answer.Usage, err)
+		}
+	}
+}
+
+// TestNewRefuses: settings that a vendor's protocol cannot carry are refused before anything is asked, not left out.
+func TestNewRefuses(t *testing.T) {
+	seed, large, hot := int64(1), int64(1)<<40, 1.5
+	for _, tt := range []struct {
+		adapter
+		settings llm.Settings
+		want     string
+	}{
+		{adapters[0], llm.Settings{Model: "m", Seed: &seed}, "seed"},
+		{adapters[1], llm.Settings{Model: "m", MaxTokens: 1, Seed: &seed}, "seed"},
+		{adapters[1], llm.Settings{Model: "m"}, "max_tokens"},
+		{adapters[1], llm.Settings{Model: "m", MaxTokens: 1, Temperature: &hot}, "temperature"},
+		{adapters[2], llm.Settings{Model: "m", Seed: &large}, "seed"},
+		{adapters[2], llm.Settings{Model: "../files"}, "no name of a model"},
+		{adapters[2], llm.Settings{Model: "m?key=1"}, "no name of a model"},
+		{adapters[3], llm.Settings{}, "model"},
+	} {
+		if _, err := tt.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: tt.settings}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %+v: %v", tt.Name, tt.settings, err)
+		}
+	}
+	if _, err := compatible.New(llm.Config{Settings: some}); err == nil {
+		t.Error("compatible has no address of its own")
+	}
+}
+
+// TestAPanelOfAll: the servers speak to a mix of adapters alike.
+func TestAPanelOfAll(t *testing.T) {
+	script := func(c Call) Reply { return Reply{Text: strings.ToUpper(c.Last())} }
+	each(t, func(t *testing.T, a adapter) {
+		answer, _, err := a.ask(t, script)
+		if err != nil || answer.Text != "THAT WAS NO ANSWER." {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+// Package llmtest has servers on this machine that speak the protocols of language models' vendors as these publish them.
+// What they are asked is checked strictly and kept; what they answer is scripted, in no vendor's terms.
+package llmtest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/internal/llm"
+)
+
+// A Vendor is a protocol: OpenAI, Anthropic, Gemini or Compatible.
+type Vendor struct {
+	Name string
+
+	base    string // what a base URL ends with
+	headers func(h http.Header, key string) error
+	decode  func(path string, body []byte) (Call, error)
+	answer  func(Call, Reply) any
+	fail    func(Reply) failure
+	wrong   func(message string) any // the body that says that a request is wrong, with status 400
+}
+
+// failure is an error in a vendor's form.
+type failure struct {
+	status int
+	body   any
+}
+
+// Vendors are all of them.
+var Vendors = []Vendor{OpenAI, Anthropic, Gemini, Compatible}
+
+// String names the vendor.
+func (v Vendor) String() string { return v.Name }
+
+// A Call is what a model was asked, in no vendor's terms.
+type Call struct {
+	Number   int // of the server's calls, from 1
+	System   string
+	Messages []llm.Message
+	Schema   llm.Schema // Name only where the protocol has one; of Compatible also nil if any JSON object will do
+	Settings llm.Settings
+}
+
+// Last is the text of the last message.
+func (c Call) Last() string { return c.Messages[len(c.Messages)-1].Text }
+
+// A Request is a Call as it came.
+type Request struct {
+	Call
+	Path   string
+	Header http.Header
+	Body   []byte
+}
+
+// A Script decides on each call. It is called by many goroutines at once.
+type Script func(Call) Reply
+
+// Always answers every call alike.
+func Always(r Reply) Script { return func(Call) Reply { return r } }
+
+// Say answers every call with a text.
+func Say(text string) Script { return Always(Reply{Text: text}) }
+
+// InTurn answers the first call with the first reply, and so on; the last one then for ever.
+func InTurn(replies ...Reply) Script {
+	return func(c Call) Reply { return replies[min(c.Number, len(replies))-1] }
+}
+
+// A Reply is what a server does about a call.
+type Reply struct {
+	Text  string
+	Model string        // as reported; "": as asked
+	Usage llm.Usage     // zero: Used
+	Delay time.Duration // before anything is sent; ends early when the caller goes away
+
+	Failure    Failure
+	RetryAfter time.Duration // of RateLimited, in whole seconds
+	Block      string        // of Blocked and PromptBlocked: the vendor's word for the kind, where it has several
+	Location   string        // of Redirected
+}
+
+// Used is what a call consumes unless the reply says otherwise.
+var Used = llm.Usage{Input: 120, Cached: 20, Output: 30, Reasoning: 10}
+
+// Failure is what goes wrong.
+type Failure int
+
+const (
+	Nothing       Failure = iota
+	RateLimited           // with Retry-After, or as the vendor says that
+	Unauthorised          // the key is wrong
+	NoSuchModel           // or none that this key may use
+	NoMoney               // the account is empty
+	ServerError           // status 500
+	Overloaded            // the vendor's own status for that
+	PromptTooLong         // the question does not fit the window
+	PromptBlocked         // by a filter, before the model saw it
+	Blocked               // by a filter, while the model answered
+	CutOff                // at the limit of tokens
+	NotJSON               // a page for people, with a good status
+	Malformed             // JSON that ends too early, with a good status
+	OtherShape            // JSON, but of another protocol
+	BodyCut               // the connection ends within the body
+	Closed                // the connection ends before anything
+	Redirected            // to Location
+	EchoedKey             // an error that repeats the key
+	NoSchemas             // a request with a schema is refused: older servers know none
+)
+
+// A Server is one vendor's, for one test.
+type Server struct {
+	URL string // what a Config has as its base URL
+	Key string // what it wants as its key
+
+	t       testing.TB
+	vendor  Vendor
+	script  Script
+	closing chan struct{}
+
+	mu       sync.Mutex
+	calls    int
+	requests []Request
+}
+
+const maxRequest = 32 << 20
+
+// New starts a server that ends with the test. A request that is not what the vendor publishes fails the test.
+func New(t testing.TB, vendor Vendor, script Script) *Server {
+	s := &Server{Key: "key-of-" + strings.ToLower(vendor.Name) + "-5f0c9a71d3", t: t, vendor: vendor, script: script, closing: make(chan struct{})}
+	server := httptest.NewServer(s)
+	s.URL = server.URL + vendor.base
+	t.Cleanup(func() {
+		close(s.closing)
+		server.Close()
+	})
+	return s
+}
+
+// Config is what an adapter needs to ask this server.
+func (s *Server) Config(settings llm.Settings) llm.Config {
+	return llm.Config{BaseURL: s.URL, Key: s.Key, Settings: settings}
+}
+
+// Requests are those so far, in the order in which they came.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err != nil {
+		return // the caller went away
+	}
+	call, err := s.check(r, body)
+	if err != nil {
+		s.t.Errorf("a request that is not %s's protocol: %v\n%s %s\n%s", s.vendor, err, r.Method, r.URL, body)
+		write(w, http.StatusBadRequest, s.vendor.wrong(err.Error()))
+		return
+	}
+	s.mu.Lock()
+	s.calls++
+	call.Number = s.calls
+	s.requests = append(s.requests, Request{call, r.URL.Path, r.Header.Clone(), body})
+	s.mu.Unlock()
+	reply := s.script(call)
+	select {
+	case <-time.After(reply.Delay):
+	case <-r.Context().Done():
+		return
+	case <-s.closing:
+		return
+	}
+	s.send(w, r, call, reply)
+}
+
+// check holds a request against what the vendor publishes.
+func (s *Server) check(r *http.Request, body []byte) (Call, error) {
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		return Call{}, err
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, base.Path)
+	switch {
+	case r.Method != http.MethodPost:
+		return Call{}, fmt.Errorf("method %s", r.Method)
+	case !ok || r.URL.RawQuery != "":
+		return Call{}, fmt.Errorf("path or query of %s", r.URL)
+	case r.Header.Get("Content-Type") != "application/json":
+		return Call{}, fmt.Errorf("content type %q", r.Header.Get("Content-Type"))
+	case s.Key != "" && strings.Contains(string(body), s.Key):
+		return Call{}, fmt.Errorf("the key is in the body")
+	}
+	if err := s.vendor.headers(r.Header, s.Key); err != nil {
+		return Call{}, err
+	}
+	return s.vendor.decode(path, body)
+}

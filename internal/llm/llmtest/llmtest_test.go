@@ -1,0 +1,90 @@
+package llmtest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestStrict: what is not in a vendor's protocol is refused, each for its own reason. The good request beside each shows
+// that it is that alone.
+func TestStrict(t *testing.T) {
+	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
+	for _, tt := range []struct {
+		vendor           Vendor
+		path, good       string
+		replace, by, why string
+	}{
+		{OpenAI, "/responses", `{"model":"m","store":false,"input":[{"role":"user","content":"x"}],"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":` + schema + `}}}`, "", "", ""},
+		{OpenAI, "", "", `"model"`, `"seed":1,"model"`, "seed"},
+		{OpenAI, "", "", `"m"`, `"m","model":"m"`, "duplicate"},
+		{OpenAI, "", "", `"store":false,`, ``, "keep"},
+		{OpenAI, "", "", `"strict":true`, `"strict":false`, "strict"},
+		{OpenAI, "", "", `,"additionalProperties":false`, ``, "additionalProperties"},
+		{OpenAI, "", "", `["a"]`, `[]`, "required"},
+		{OpenAI, "", "", `"type":"string"`, `"type":"string","minLength":1`, "minLength"},
+		{OpenAI, "", "", `"user"`, `"model"`, "role"},
+		{Anthropic, "/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}}`, "", "", ""},
+		{Anthropic, "", "", `"max_tokens":9,`, ``, "max_tokens"},
+		{Anthropic, "", "", `"type":"string"`, `"type":"integer","minimum":1`, "minimum"},
+		{Anthropic, "", "", `"text":"x"`, `"text":""`, "block"},
+		{Anthropic, "", "", `"output_config"`, `"output_format"`, "output_format"},
+		{Gemini, "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":1,"responseMimeType":"application/json","responseJsonSchema":` + schema + `}}`, "", "", ""},
+		{Gemini, "", "", `"responseMimeType":"application/json",`, ``, "responseMimeType"},
+		{Gemini, "", "", `"candidateCount":1`, `"seed":4294967296`, "32 bits"},
+		{Gemini, "", "", `"user"`, `"assistant"`, "role"},
+		{Gemini, "", "", `"type":"string"`, `"type":"string","pattern":"x"`, "pattern"},
+		{Compatible, "/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":` + schema + `}}}`, "", "", ""},
+		{Compatible, "", "", `"name":"n",`, ``, "name"},
+		{Compatible, "", "", `"model":"m"`, `"model":"m","stream":true`, "stream"},
+		{Compatible, "", "", `"m"`, `""`, "no model"},
+	} {
+		good := good(tt.vendor.Name, tt.path, tt.good)
+		body := good.body
+		if tt.replace != "" {
+			if body = strings.Replace(body, tt.replace, tt.by, 1); body == good.body {
+				t.Fatalf("%s is not in %s", tt.replace, body)
+			}
+		}
+		_, err := tt.vendor.decode(good.path, []byte(body))
+		if tt.why == "" && err != nil || tt.why != "" && (err == nil || !strings.Contains(err.Error(), tt.why)) {
+			t.Errorf("%s: %s: %v, want %q", tt.vendor, body, err, tt.why)
+		}
+		if _, err := tt.vendor.decode(good.path+"x", []byte(good.body)); err == nil {
+			t.Errorf("%s: another path is accepted", tt.vendor)
+		}
+	}
+}
+
+type request struct{ path, body string }
+
+var lastGood = map[string]request{}
+
+// good is the vendor's good request: the one given, or the last one that was.
+func good(vendor, path, body string) request {
+	if body != "" {
+		lastGood[vendor] = request{path, body}
+	}
+	return lastGood[vendor]
+}
+
+// TestKeyInItsHeader: and in no other.
+func TestKeyInItsHeader(t *testing.T) {
+	for vendor, h := range map[string]http.Header{
+		"OpenAI": {"Authorization": {"Bearer k"}}, "Compatible": {"Authorization": {"Bearer k"}},
+		"Anthropic": {"X-Api-Key": {"k"}, "Anthropic-Version": {"2023-06-01"}}, "Gemini": {"X-Goog-Api-Key": {"k"}},
+	} {
+		for _, v := range Vendors {
+			if err := v.headers(h, "k"); (err == nil) != (v.Name == vendor || strings.HasPrefix(h.Get("Authorization"), "B") && v.Name != "Anthropic" && v.Name != "Gemini") {
+				t.Errorf("%s takes %v: %v", v, h, err)
+			}
+			if v.Name == vendor {
+				twice := h.Clone()
+				twice.Set("X-Other", "k")
+				if v.headers(twice, "k") == nil || v.headers(h, "other") == nil {
+					t.Errorf("%s: a wrong key, or one in two headers, is accepted", v)
+				}
+			}
+		}
+	}
+}

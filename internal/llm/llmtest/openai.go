@@ -1,0 +1,181 @@
+package llmtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm"
+)
+
+// OpenAI is the Responses API.
+var OpenAI = Vendor{Name: "OpenAI", base: "/v1", headers: bearer, decode: decodeResponses, answer: answerResponses, fail: failOpenAI, wrong: wrongOpenAI}
+
+func bearer(h http.Header, key string) error {
+	want := "Bearer " + key
+	if key == "" {
+		want = ""
+	}
+	if h.Get("Authorization") != want {
+		return errors.New("authorization is not the key as a bearer")
+	}
+	return only(h, "Authorization", key)
+}
+
+// only makes sure that a key is in one header and no other.
+func only(h http.Header, name, key string) error {
+	for other := range h {
+		if other != http.CanonicalHeaderKey(name) && key != "" && h.Get(other) == key {
+			return fmt.Errorf("the key is in header %s", other)
+		}
+	}
+	return nil
+}
+
+func decodeResponses(path string, body []byte) (Call, error) {
+	var r struct {
+		Model        string `json:"model"`
+		Instructions string `json:"instructions"`
+		Input        []struct {
+			Type    string `json:"type"`
+			Role    string `json:"role"`
+			Content string `json:"content"`
+		} `json:"input"`
+		Store           *bool    `json:"store"`
+		Temperature     *float64 `json:"temperature"`
+		TopP            *float64 `json:"top_p"`
+		MaxOutputTokens *int     `json:"max_output_tokens"`
+		Text            struct {
+			Format *struct {
+				Type   string         `json:"type"`
+				Name   string         `json:"name"`
+				Strict bool           `json:"strict"`
+				Schema jsontext.Value `json:"schema"`
+			} `json:"format"`
+		} `json:"text"`
+	}
+	if err := strict(body, &r); err != nil {
+		return Call{}, err
+	}
+	if path != "/responses" {
+		return Call{}, fmt.Errorf("path %s", path)
+	}
+	if r.Store == nil || *r.Store {
+		return Call{}, errors.New("the vendor is left to keep the request")
+	}
+	call := Call{System: r.Instructions, Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
+	if err := call.limit(r.MaxOutputTokens, 16); err != nil {
+		return Call{}, err
+	}
+	for _, m := range r.Input {
+		if m.Type != "" && m.Type != "message" {
+			return Call{}, fmt.Errorf("input of type %q", m.Type)
+		}
+		if err := call.turn(m.Role, "assistant", m.Content); err != nil {
+			return Call{}, err
+		}
+	}
+	if f := r.Text.Format; f != nil {
+		if f.Type != "json_schema" || !f.Strict || f.Name == "" {
+			return Call{}, errors.New("format: want a strict json_schema with a name")
+		}
+		call.Schema = llm.Schema{Name: f.Name, JSON: f.Schema}
+		if err := openAIDialect.check(f.Schema); err != nil {
+			return Call{}, err
+		}
+	}
+	return call, call.whole()
+}
+
+func answerResponses(c Call, r Reply) any {
+	content := []any{object{"type": "output_text", "text": r.Text, "annotations": []any{}, "logprobs": []any{}}}
+	status, incomplete := "completed", any(nil)
+	switch {
+	case r.Failure == Blocked && r.Block == "content_filter":
+		status, incomplete = "incomplete", object{"reason": "content_filter"}
+	case r.Failure == Blocked: // by the model itself
+		content = []any{object{"type": "refusal", "refusal": "I'm sorry, but I cannot assist with that request."}}
+	case r.Failure == CutOff:
+		status, incomplete = "incomplete", object{"reason": "max_output_tokens"}
+	}
+	return object{
+		"id": fmt.Sprintf("resp_%032d", c.Number), "object": "response", "created_at": 1767225600, "status": status, "background": false,
+		"error": nil, "incomplete_details": incomplete, "instructions": c.System, "metadata": object{}, "model": r.Model,
+		"output": []any{
+			object{"id": fmt.Sprintf("rs_%032d", c.Number), "type": "reasoning", "summary": []any{}},
+			object{"id": fmt.Sprintf("msg_%032d", c.Number), "type": "message", "status": status, "role": "assistant", "content": content},
+		},
+		"parallel_tool_calls": true, "temperature": 1.0, "top_p": 1.0, "tool_choice": "auto", "tools": []any{}, "service_tier": "default", "store": false,
+		"text": object{"format": object{"type": "text"}},
+		"usage": object{
+			"input_tokens": r.Usage.Input, "input_tokens_details": object{"cached_tokens": r.Usage.Cached},
+			"output_tokens": r.Usage.Output, "output_tokens_details": object{"reasoning_tokens": r.Usage.Reasoning},
+			"total_tokens": r.Usage.Input + r.Usage.Output,
+		},
+	}
+}
+
+func errorOpenAI(kind, code, message string) any {
+	e := object{"message": message, "type": kind, "param": nil, "code": nil}
+	if code != "" {
+		e["code"] = code
+	}
+	return object{"error": e}
+}
+
+func wrongOpenAI(message string) any { return errorOpenAI("invalid_request_error", "", message) }
+
+func failOpenAI(r Reply) failure {
+	switch r.Failure {
+	case RateLimited:
+		return failure{429, errorOpenAI("tokens", "rate_limit_exceeded", "Rate limit reached for this model")}
+	case Unauthorised:
+		return failure{401, errorOpenAI("invalid_request_error", "invalid_api_key", "Incorrect API key provided: key-of****d3")}
+	case NoSuchModel:
+		return failure{404, errorOpenAI("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it.")}
+	case NoMoney:
+		return failure{429, errorOpenAI("insufficient_quota", "insufficient_quota", "You exceeded your current quota")}
+	case Overloaded:
+		return failure{503, errorOpenAI("server_error", "", "The engine is currently overloaded")}
+	case PromptTooLong:
+		return failure{400, errorOpenAI("invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model.")}
+	case PromptBlocked:
+		return failure{400, errorOpenAI("invalid_request_error", "invalid_prompt", "The prompt was flagged as violating the usage policy.")}
+	}
+	return failure{500, errorOpenAI("server_error", "", "The server had an error while processing your request")}
+}
+
+// turn adds a message.
+func (c *Call) turn(role, model, text string) error {
+	if role != "user" && role != model {
+		return fmt.Errorf("messages/%d: role %q", len(c.Messages), role)
+	}
+	if text == "" {
+		return fmt.Errorf("messages/%d: it is empty", len(c.Messages))
+	}
+	c.Messages = append(c.Messages, llm.Message{ByModel: role == model, Text: text})
+	return nil
+}
+
+func (c *Call) limit(tokens *int, least int) error {
+	if tokens != nil {
+		if *tokens < least {
+			return fmt.Errorf("a limit of %d tokens", *tokens)
+		}
+		c.Settings.MaxTokens = *tokens
+	}
+	return nil
+}
+
+// whole refuses a call without what all vendors want.
+func (c *Call) whole() error {
+	switch {
+	case c.Settings.Model == "":
+		return errors.New("there is no model")
+	case len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].ByModel:
+		return errors.New("there is no last message by the user")
+	}
+	return nil
+}

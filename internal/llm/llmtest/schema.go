@@ -1,0 +1,135 @@
+package llmtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A dialect is what a vendor takes of JSON Schema.
+type dialect struct {
+	keywords    []string
+	closed      bool // every object says that it has no further members
+	allRequired bool // and that all of its members are required
+}
+
+// What every vendor takes, and nothing else, is good for a panel of several.
+var everywhere = []string{"type", "title", "description", "enum", "items", "properties", "required", "additionalProperties", "anyOf", "$ref", "$defs"}
+
+var (
+	openAIDialect = dialect{append([]string{"const", "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"}, everywhere...), true, true}
+
+	anthropicDialect = dialect{append([]string{"const", "default", "allOf", "pattern", "format", "definitions"}, everywhere...), true, false}
+
+	geminiDialect = dialect{append([]string{"$id", "$anchor", "format", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "oneOf", "propertyOrdering"}, everywhere...), false, false}
+)
+
+// check refuses a schema that the vendor would refuse, or would not keep to.
+func (d dialect) check(schema jsontext.Value) error {
+	if schema.Kind() != jsontext.KindBeginObject {
+		return errors.New("schema: it is no object")
+	}
+	var root struct {
+		Type jsontext.Value `json:"type"`
+	}
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return err
+	}
+	if string(root.Type) != `"object"` {
+		return errors.New("schema: the root is not of type object")
+	}
+	return d.walk(schema, "schema")
+}
+
+func (d dialect) walk(schema jsontext.Value, at string) error {
+	if schema.Kind() != jsontext.KindBeginObject {
+		return fmt.Errorf("%s: it is no object", at)
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(schema, &members); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(d.keywords, keyword) {
+			return fmt.Errorf("%s: the vendor does not support %s", at, keyword)
+		}
+	}
+	properties, err := membersOf(members["properties"])
+	if err != nil {
+		return fmt.Errorf("%s/properties: %w", at, err)
+	}
+	if string(members["type"]) == `"object"` {
+		if err := d.object(members, properties); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	return d.below(members, properties, at)
+}
+
+func (d dialect) object(members, properties map[string]jsontext.Value) error {
+	if d.closed && string(members["additionalProperties"]) != "false" {
+		return errors.New("additionalProperties is not false")
+	}
+	var required []string
+	if v := members["required"]; v != nil {
+		if err := json.Unmarshal(v, &required); err != nil {
+			return fmt.Errorf("required: %w", err)
+		}
+	}
+	slices.Sort(required)
+	if d.allRequired && !slices.Equal(required, slices.Sorted(maps.Keys(properties))) {
+		return errors.New("not every member is required")
+	}
+	for _, name := range required {
+		if properties[name] == nil {
+			return fmt.Errorf("required: %q is no member", name)
+		}
+	}
+	return nil
+}
+
+// below goes into the schemas within a schema.
+func (d dialect) below(members, properties map[string]jsontext.Value, at string) error {
+	within := map[string]jsontext.Value{}
+	for name, schema := range properties {
+		within["properties/"+name] = schema
+	}
+	definitions, err := membersOf(members["$defs"])
+	if err != nil {
+		return fmt.Errorf("%s/$defs: %w", at, err)
+	}
+	for name, schema := range definitions {
+		within["$defs/"+name] = schema
+	}
+	if items := members["items"]; items != nil {
+		within["items"] = items
+	}
+	if v := members["anyOf"]; v != nil {
+		var choices []jsontext.Value
+		if err := json.Unmarshal(v, &choices); err != nil {
+			return fmt.Errorf("%s/anyOf: %w", at, err)
+		}
+		for i, schema := range choices {
+			within[fmt.Sprintf("anyOf/%d", i)] = schema
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(within)) {
+		if err := d.walk(within[name], at+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func membersOf(v jsontext.Value) (map[string]jsontext.Value, error) {
+	var members map[string]jsontext.Value
+	if v == nil {
+		return nil, nil
+	}
+	err := json.Unmarshal(v, &members)
+	return members, err
+}
