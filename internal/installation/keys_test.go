@@ -18,6 +18,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
+	"jurat/internal/vault"
 	"jurat/verify"
 )
 
@@ -485,4 +486,35 @@ func TestRevoked(t *testing.T) {
 	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keyhistory.ErrEvent) {
 		t.Errorf("revoked from before it was the owner's: %v", err)
 	}
+}
+
+// TestAcceptApart takes in a record of which the owner has sealed two members apart, also after a crash between the notes
+// that their values were never here. Nothing of it passes for lost, and nobody can erase what is not here.
+func TestAcceptApart(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	signer, key := ownKey(t, false)
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "courier", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	r := must(draft(t).Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now, RecordID: must(evidence.NewRecordID(now, rand.Reader)),
+		Apart: []string{"/prompt", "/response"}, Random: rand.Reader}))
+	r.Disclosures = nil
+	half := new(*r)
+	half.Payload.SealedApart = []string{"/prompt"} // as a crash leaves it
+	if err := i.Keep(half); err != nil {
+		t.Fatal(err)
+	}
+	r = must(i.Ledger.Accept(t.Context(), r))
+	wantWhole(t, c)
+	wantDisclosed(t, i, r)
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, vault.ErrElsewhere) {
+		t.Errorf("erased: %v", err)
+	}
+	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }

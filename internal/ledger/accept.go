@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"jurat/evidence"
@@ -63,28 +62,19 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	if err != nil {
 		return nil, err
 	}
+	// That the values of what the owner sealed apart were never here is noted first, and stays noted whatever comes of it:
+	// it holds nothing that anybody said, and who takes in the same record at the same moment relies on the same note.
+	if l.keeps(record) {
+		if err := l.cfg.Apart.Keep(record); err != nil {
+			return nil, err
+		}
+	}
 	// What has happened to a key since is seen inside the transaction.
-	err = l.noteAndAppend(ctx, record, func(b *Batch) { b.Waits = waits(b.Rows[0].Index, missing, now) })
+	err = l.append(ctx, record, func(b *Batch) { b.Waits = waits(b.Rows[0].Index, missing, now) })
 	if err != nil {
 		return nil, err
 	}
 	return record, nil
-}
-
-// noteAndAppend appends a record. Where its owner has sealed members apart, it is noted that their values were never here.
-// Whoever takes in the same record at the same moment notes the same.
-func (l *Ledger) noteAndAppend(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
-	if l.cfg.Apart == nil || len(record.Payload.SealedApart) == 0 {
-		return l.append(ctx, record, also)
-	}
-	if err := l.cfg.Apart.Keep(record); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	err := l.append(ctx, record, also)
-	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrDuplicate) { // then it is, or may be, in the log
-		err = errors.Join(err, l.cfg.Apart.Forget(record))
-	}
-	return err
 }
 
 // bare refuses what only a sealed record has.

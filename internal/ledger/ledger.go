@@ -90,7 +90,8 @@ type Published interface {
 
 // A Keeper keeps what opens the members of records that are sealed apart.
 type Keeper interface {
-	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all.
+	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all. Of a record without
+	// disclosures it notes that they were never here, which it can be asked for again, after a crash too.
 	Keep(record *evidence.Record) error
 	// Forget takes away what Keep has stored, because the record did not get into the log.
 	Forget(record *evidence.Record) error

@@ -68,7 +68,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 // keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between
 // the two leaves values of a record that never was, and so of nothing.
 func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, also func(*Batch)) error {
-	if l.cfg.Apart == nil || len(record.Payload.SealedApart) == 0 {
+	if !l.keeps(record) {
 		return l.append(ctx, record, also)
 	}
 	err := l.cfg.Apart.Keep(record)
@@ -80,6 +80,11 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, als
 		err = errors.Join(err, l.cfg.Apart.Forget(record))
 	}
 	return err
+}
+
+// keeps reports whether there is something of a record to be kept.
+func (l *Ledger) keeps(record *evidence.Record) bool {
+	return l.cfg.Apart != nil && len(record.Payload.SealedApart) > 0
 }
 
 // stamp adds the time stamps that are to be had now, and returns whose are missing.

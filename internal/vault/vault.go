@@ -79,7 +79,7 @@ type entry struct {
 }
 
 // Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
-// value is elsewhere, so that it does not pass for lost.
+// value is elsewhere, so that it does not pass for lost. Such a note can be made again.
 func (v *Vault) Keep(record *evidence.Record) error {
 	if n := len(record.Payload.SealedApart); n > maxMembers {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
@@ -110,7 +110,11 @@ func (v *Vault) write(at place, e entry, key []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := v.create(at.value, append(text, '\n')); err != nil || key == nil {
+	err = v.create(at.value, append(text, '\n'))
+	if key == nil && errors.Is(err, fs.ErrExist) {
+		return nil // noted before, by another process or before a crash
+	}
+	if err != nil || key == nil {
 		return err
 	}
 	return v.create(at.key, key)
@@ -118,18 +122,19 @@ func (v *Vault) write(at place, e entry, key []byte) error {
 
 // create makes a file for good: its name is durable, and so are those of its folders, which may be new.
 func (v *Vault) create(file string, text []byte) error {
-	if err := atomicfile.Create(file, text, 0o600); err != nil {
-		return err
+	created := atomicfile.Create(file, text, 0o600)
+	if created != nil && !errors.Is(created, fs.ErrExist) { // whoever made one that is there may have crashed before what follows
+		return created
 	}
 	shard := filepath.Dir(file)
 	if _, done := v.synced.Load(shard); done {
-		return nil
+		return created
 	}
 	if err := atomicfile.SyncFolders(filepath.Dir(shard), v.dir); err != nil {
 		return err
 	}
 	v.synced.Store(shard, true)
-	return nil
+	return created
 }
 
 // Forget takes away what was kept for a record that did not get into the log.

@@ -1,0 +1,69 @@
+package ledger_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+)
+
+// apart is what the owner's agent says, of which the owner has sealed the prompt apart and keeps what opens it.
+func (o *owner) apart(t *testing.T) *evidence.Record {
+	t.Helper()
+	now := time.Now()
+	r := must(must(evidence.ParseDraft(signedDraft(o.name))).Seal(evidence.Sealing{Signers: o.signers, Time: now,
+		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Apart: []string{"/prompt"}, Random: rand.Reader}))
+	r.Disclosures = nil
+	return r
+}
+
+// meanwhile is a clock that does something else first, once.
+type meanwhile struct{ do func() }
+
+func (m *meanwhile) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return clock{}.Stamp(context.WithoutCancel(ctx), imprint)
+}
+
+// TestAcceptApart: of what an owner has sealed apart it is noted that its value was never here, before the record is in the
+// log. Who gives up on the record takes no note away on which somebody else relies, who takes it in at the same moment.
+func TestAcceptApart(t *testing.T) {
+	store, between := memory.New(), &meanwhile{}
+	k := &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}
+	c := config(store)
+	c.Apart, c.Stamper = k, between
+	l := must(ledger.Create(t.Context(), c))
+	o := newOwner(t, "a", false)
+	o.register(t, l)
+	r := o.apart(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	between.do = func() {
+		if _, err := l.Accept(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if _, err := l.Accept(ctx, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	if _, noted := k.kept[r.Digest]; !noted || !k.early[0] {
+		t.Errorf("noted: %v, before the record was in the log: %v", noted, k.early)
+	}
+	if _, err := l.Accept(t.Context(), r); !errors.Is(err, ledger.ErrDuplicate) || len(k.kept) != 1 {
+		t.Errorf("again: %v, noted: %v", err, k.kept)
+	}
+	k.broken = errFault
+	_, err := l.Accept(t.Context(), o.apart(t))
+	wantError(t, err, errFault)
+	if size := must(l.Size(t.Context())); size != 2 {
+		t.Errorf("%d records, want the event and one", size)
+	}
+}
