@@ -51,13 +51,9 @@ func (l *Ledger) readKeys(ctx context.Context) (*keyhistory.History, error) {
 
 // ReadKeys reads what the log in a store says of keys.
 func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
-	rows, err := store.ByChain(ctx, evidence.KeysChain)
+	records, err := readChain(ctx, store, evidence.KeysChain)
 	if errors.Is(err, ErrNotFound) {
 		return keyhistory.New(), nil
-	}
-	var records []*evidence.Record
-	if err == nil {
-		records, err = openRows(rows)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading key events: %w", err)

@@ -33,9 +33,23 @@ func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*e
 
 // Chain returns the records of a chain in log order, or ErrNotFound when there are none.
 func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record, error) {
-	rows, err := l.cfg.Store.ByChain(ctx, chainID)
+	records, err := readChain(ctx, l.cfg.Store, chainID)
 	if err != nil {
 		return nil, fmt.Errorf("reading chain %q: %w", chainID, err)
+	}
+	return records, nil
+}
+
+// readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
+func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Record, error) {
+	rows, err := store.ByChain(ctx, chainID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if n := rows[i].Counts.ChainSeq; n != int64(i+1) {
+			return nil, fmt.Errorf("%w: row %d was logged as %d of the chain, and is %d", ErrDamaged, rows[i].Index, n, i+1)
+		}
 	}
 	return openRows(rows)
 }
