@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
 )
 
@@ -103,6 +105,9 @@ func (l *Ledger) Anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 }
 
 func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
+	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
 	if _, err := l.cfg.open(body.Checkpoint); err != nil {
 		return nil, err
 	}
@@ -110,19 +115,35 @@ func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 	if err != nil {
 		return nil, err
 	}
-	p := evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: OperatorName, ChainID: evidence.CheckpointsChain,
-		Timestamp: evidence.FormatTime(l.cfg.Now()), Response: response}
+	for {
+		record, err := l.sealAnchor(ctx, response, by)
+		if !errors.Is(err, errMoved) {
+			return record, err
+		}
+	}
+}
+
+// sealAnchor seals the act directly after the last one of its chain.
+func (l *Ledger) sealAnchor(ctx context.Context, response jsontext.Value, by []evidence.Signer) (*evidence.Record, error) {
+	p := evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: OperatorName, ChainID: evidence.CheckpointsChain, Response: response}
 	last, err := l.cfg.Store.LastOfChain(ctx, evidence.CheckpointsChain)
+	var before *evidence.Record
 	if err == nil {
-		p.PreviousRecord = last.Digest
-	} else if !errors.Is(err, ErrNotFound) {
+		before, err = openRow(&last)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	draft, err := evidence.NewDraft(p)
+	l.follow(&p, before)
+	record, err := l.signPayload(p, by)
 	if err != nil {
 		return nil, err
 	}
-	return l.Seal(ctx, draft, by, nil)
+	if _, err := l.stamp(ctx, record); err != nil {
+		return nil, err
+	}
+	end := &chainEnd{chain: evidence.CheckpointsChain, count: last.Counts.ChainSeq}
+	return record, l.appendAfter(ctx, end, []*evidence.Record{record}, func(*Batch) {})
 }
 
 // earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities that

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -218,4 +219,26 @@ func TestAnchorFaults(t *testing.T) {
 			t.Errorf("stored %v: only %d writes failed", stored, runs)
 		}
 	}
+}
+
+// TestAnchoredByTwo: of two processes that have a checkpoint stamped at the same time each act follows another one, and none
+// claims to be earlier than what it follows, though a clock was set back.
+func TestAnchoredByTwo(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	seal(t, l, "")
+	c := f.config(must(f.store(t)))
+	race := &racing{Store: c.Store}
+	c.Store = race
+	c.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	mine := must(ledger.Open(t.Context(), c))
+	var first *evidence.Record
+	race.first = func() { first, _ = anchor(t, l, "one") }
+	second, _ := anchor(t, mine, "two")
+	if second.Payload.PreviousRecord != first.Digest || second.Payload.Time().Before(first.Payload.Time()) {
+		t.Errorf("it follows %v at %s, and the one before is %v at %s", second.Payload.PreviousRecord, second.Payload.Timestamp,
+			first.Digest, first.Payload.Timestamp)
+	}
+	wantUnder(t, l, must(l.Record(t.Context(), second.Payload.RecordID)), 3)
+	wantClean(t, f.fsck(t))
 }

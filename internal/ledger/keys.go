@@ -144,8 +144,13 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 	end := &chainEnd{chain: chain, count: int64(len(before))}
 	var records []*evidence.Record
 	var missing [][]Missing
-	for _, p := range payloads {
-		l.follows(&p, chain, slices.Concat(before, records))
+	var last *evidence.Record
+	if n := len(before); n > 0 {
+		last = before[n-1]
+	}
+	for i, p := range payloads {
+		p.ChainID, p.ChainPosition = chain, int64(len(before)+i+1)
+		l.follow(&p, last)
 		record, err := l.signPayload(p, by)
 		var waiting []Missing
 		if err == nil {
@@ -154,7 +159,7 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 		if err != nil {
 			return nil, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 		}
-		records, missing = append(records, record), append(missing, waiting)
+		records, missing, last = append(records, record), append(missing, waiting), record
 	}
 	err = l.appendAfter(ctx, end, records, func(b *Batch) {
 		for i, m := range missing {
@@ -167,15 +172,14 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 	return records, nil
 }
 
-// follows says of a payload where in a chain it stands.
-func (l *Ledger) follows(p *evidence.Payload, chain string, before []*evidence.Record) {
+// follow says of a payload which record it comes after in its chain, nil for none. It does not claim to be earlier: a clock
+// may have been set back.
+func (l *Ledger) follow(p *evidence.Payload, last *evidence.Record) {
 	now := l.cfg.Now()
-	p.ChainID, p.ChainPosition = chain, int64(len(before)+1)
-	if n := len(before); n > 0 {
-		last := before[n-1]
+	if last != nil {
 		p.PreviousRecord = last.Digest
 		if then := last.Payload.Time(); now.Before(then) {
-			now = then // a clock that was set back
+			now = then
 		}
 	}
 	p.Timestamp = evidence.FormatTime(now)

@@ -148,7 +148,7 @@ func (l *Ledger) appendAfter(ctx context.Context, end *chainEnd, records []*evid
 func (l *Ledger) appendBy(ctx context.Context, keys *keyhistory.History, end *chainEnd, records []*evidence.Record, also func(*Batch)) error {
 	var next *tree
 	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
-		tree, err := l.follow(head, log)
+		tree, err := l.treeOf(head, log)
 		if err != nil {
 			return Batch{}, err
 		}
@@ -184,9 +184,9 @@ func (l *Ledger) appendBy(ctx context.Context, keys *keyhistory.History, end *ch
 	return nil
 }
 
-// follow returns the tree of a log that is locked: the one that this process made, or, when another process has
+// treeOf returns the tree of a log that is locked: the one that this process made, or, when another process has
 // appended since, or after an error, the one in the store, if it contains all that this process knows of.
-func (l *Ledger) follow(head Head, hashes tlog.HashReader) (*tree, error) {
+func (l *Ledger) treeOf(head Head, hashes tlog.HashReader) (*tree, error) {
 	if l.tree != nil && l.tree.head == head {
 		return l.tree, nil
 	}
