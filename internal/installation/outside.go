@@ -104,8 +104,8 @@ var ErrAwaited = errors.New("records wait for its time stamps")
 // of those who verify them. While records wait for it, it is removed only if their time stamps are given up; then a
 // record that has none at all gets one by the built-in authority. It returns how many were given up.
 //
-// The authority goes first. A crash after that leaves records that wait for one that is not there, which shows, and this
-// can be repeated.
+// The authority goes first. A crash after that leaves records that wait for one that is not there, and so does another
+// process that has it still and seals meanwhile. That shows, and this can be repeated.
 func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bool) (int64, error) {
 	waiting, err := i.awaited(ctx, name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"jurat/evidence"
 )
 
-// A settlement is what a late_stamp act says of a record and an authority.
+// A settlement is of a record and an authority whose time stamp it got late.
 type settlement struct {
 	record    evidence.Digest
 	authority string

@@ -67,7 +67,7 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 	return pending, nil
 }
 
-// Forget has no record wait for this authority any more, and returns how many did.
+// Forget has no record that has a time stamp wait for this authority any more, and returns how many did.
 func (l *Ledger) Forget(ctx context.Context, authority string) (int64, error) {
 	n, err := l.cfg.Store.Forget(ctx, authority)
 	if err != nil {
@@ -107,10 +107,16 @@ func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 	if len(stamps) > evidence.MaxLateStamps {
 		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), evidence.MaxLateStamps)
 	}
+	seen := map[settlement]bool{}
 	for i := range stamps {
 		if err := stamps[i].check(); err != nil {
 			return 0, err
 		}
+		wait := settlement{stamps[i].Record.Digest, stamps[i].Authority}
+		if wait.authority != "" && seen[wait] { // which would be taken for what another process was first to stamp
+			return 0, fmt.Errorf("two stamps for record %s, which waits for one by %s", stamps[i].Record.Payload.RecordID, wait.authority)
+		}
+		seen[wait] = true
 	}
 	for {
 		still, err := l.stillWaiting(ctx, stamps)

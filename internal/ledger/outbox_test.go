@@ -181,6 +181,9 @@ func TestSettleRefuses(t *testing.T) {
 	if _, err := l.Settle(t.Context(), many, actor); err == nil || !strings.Contains(err.Error(), "501 stamps") {
 		t.Errorf("too many: %v", err)
 	}
+	if _, err := l.Settle(t.Context(), slices.Repeat(waiting(1), 2), actor); err == nil || !strings.Contains(err.Error(), "two stamps for record") {
+		t.Errorf("twice: %v", err)
+	}
 	sundial := waiting(1)
 	sundial[0].Timestamp.Kind = "sundial"
 	if _, err := l.Settle(t.Context(), sundial, actor); err == nil || !strings.Contains(err.Error(), "sundial") {

@@ -55,7 +55,8 @@ type Store interface {
 	Waiting(ctx context.Context, authority string, from, n int64) ([]Wait, error)
 	// Owing sums up for each authority, by name, what records wait for.
 	Owing(ctx context.Context) ([]Owed, error)
-	// Forget has no record wait for this authority any more, and returns how many did.
+	// Forget has no record that has a time stamp wait for this authority any more, and returns how many did. Those that
+	// have none go on waiting: no record is without a time stamp and waits for none.
 	Forget(ctx context.Context, authority string) (int64, error)
 
 	// Checkpoint returns the last signed checkpoint, or "": then there is no log here yet.

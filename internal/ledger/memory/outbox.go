@@ -86,10 +86,11 @@ func (s *Store) Owing(ctx context.Context) (owing []ledger.Owed, err error) {
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.write(ctx, func() error {
 		maps.DeleteFunc(s.waiting, func(d debt, _ time.Time) bool {
-			if d.authority == authority {
+			given := d.authority == authority && len(s.rows[d.index].Timestamps) > 0
+			if given {
 				n++
 			}
-			return d.authority == authority
+			return given
 		})
 		return nil
 	})

@@ -92,7 +92,8 @@ func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
 // Forget implements ledger.Store.
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.transact(ctx, func(ctx context.Context) error {
-		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?`, authority)
+		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?
+			AND EXISTS (SELECT 1 FROM timestamps WHERE timestamps.idx = waiting.idx)`, authority)
 		if err != nil {
 			return translate(err)
 		}

@@ -103,6 +103,20 @@ func outbox(t *testing.T, s ledger.Store) {
 	if n != 0 || err != nil {
 		t.Errorf("Forget again = %d, %v", n, err)
 	}
+
+	bare := row(6)
+	bare.Timestamps = nil
+	wantError(t, s.Append(ctx, planWaiting(bare, since, "one", "two")), nil)
+	n, err = s.Forget(ctx, "one")
+	if n != 0 || err != nil {
+		t.Errorf("Forget where there is no time stamp = %d, %v", n, err)
+	}
+	wantWaiting(t, s, "one", 6)
+	wantError(t, s.Append(ctx, planStamps(row(7), late(6, "two"))), nil)
+	if n, err = s.Forget(ctx, "one"); n != 1 || err != nil {
+		t.Errorf("Forget where there is another's = %d, %v", n, err)
+	}
+	wantWaiting(t, s, "one")
 }
 
 // outboxAllOrNone stamps what does not wait: nothing of such a batch is stored.
