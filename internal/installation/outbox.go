@@ -138,7 +138,7 @@ func (i *Installation) stampPage(ctx context.Context, by source, o *Outcome, fro
 	case failure != nil:
 		o.Reason = failure
 		return -1, nil
-	case len(records) < evidence.MaxLateStamps:
+	case len(stamps) < len(records):
 		return -1, nil
 	}
 	return records[len(records)-1].Index + 1, nil

@@ -316,11 +316,13 @@ func (r *renewer) flush(ctx context.Context) error {
 		tokens[hash] = token
 	}
 	var late []ledger.LateStamp
+	held := 0
 	for k, n := range r.due {
 		record, err := r.Ledger.Record(ctx, n.id)
 		if err != nil {
 			return err
 		}
+		held += len(record.Canonical())
 		stamp, err := evidenceRecord(r.trees[n.hash], n.entry, tokens[n.hash], groupWithTokens(record))
 		switch {
 		case errors.Is(err, timestamp.ErrUnsupported):
@@ -331,7 +333,7 @@ func (r *renewer) flush(ctx context.Context) error {
 			late = append(late, ledger.LateStamp{Pending: ledger.Pending{Wait: ledger.Wait{Index: n.index}, Record: record},
 				Timestamp: stamp, By: r.result.Authority})
 		}
-		if len(late) < evidence.MaxLateStamps && k+1 < len(r.due) {
+		if len(late) < evidence.MaxLateStamps && held < ledger.MaxHeld && k+1 < len(r.due) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -342,7 +344,7 @@ func (r *renewer) flush(ctx context.Context) error {
 			return err
 		}
 		r.result.Records += int64(settled)
-		if late = nil; r.config.Progress != nil {
+		if late, held = nil, 0; r.config.Progress != nil {
 			r.config.Progress(k+1, len(r.due))
 		}
 	}

@@ -42,7 +42,12 @@ func (l *Ledger) Owing(ctx context.Context) ([]Owed, error) {
 	return owing, nil
 }
 
-// Waiting returns, in log order, the first n records at the index from and later that wait for this authority.
+// MaxHeld is about how many bytes of payloads are held in memory at once, where many records are worked on together. One
+// record can have MaxDocument of them.
+const MaxHeld = 32 << 20
+
+// Waiting returns, in log order, the first records at the index from and later that wait for this authority: at most n, and
+// no more after MaxHeld. None are returned only where none wait.
 func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
 	pending, err := l.waiting(ctx, authority, from, n)
 	if err != nil {
@@ -56,13 +61,17 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 	if err != nil {
 		return nil, err
 	}
-	pending := make([]Pending, len(waits))
-	for i, w := range waits {
+	var pending []Pending
+	held := 0
+	for _, w := range waits {
 		records, err := l.page(ctx, w.Index, 1)
 		if err != nil {
 			return nil, err
 		}
-		pending[i] = Pending{Wait: w, Record: records[0]}
+		pending = append(pending, Pending{Wait: w, Record: records[0]})
+		if held += len(records[0].Canonical()); held >= MaxHeld {
+			break
+		}
 	}
 	return pending, nil
 }

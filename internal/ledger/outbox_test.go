@@ -314,3 +314,32 @@ func (f folder) with(t testing.TB, s ledger.Stamper) *ledger.Ledger {
 	t.Cleanup(func() { l.Close() })
 	return l
 }
+
+// TestWaitingIsBounded: however many large records wait, no more of them are in memory than a bound allows, and none is left
+// out.
+func TestWaitingIsBounded(t *testing.T) {
+	c := config(memory.New())
+	c.Stamper, c.Settler = silent("one"), clock{}
+	l := must(ledger.Create(t.Context(), c))
+	const size, n = 5 << 20, 9
+	large := act(`,"context":"` + strings.Repeat("x", size) + `"`)
+	for range n {
+		if _, err := l.Seal(t.Context(), large, actor, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for from := int64(0); ; {
+		page := must(l.Waiting(t.Context(), "one", from, 500))
+		if len(page) == 0 {
+			break
+		}
+		if held := len(page) * size; held > ledger.MaxHeld+size {
+			t.Errorf("%d bytes at once", held)
+		}
+		found, from = found+len(page), page[len(page)-1].Index+1
+	}
+	if found != n {
+		t.Errorf("%d records wait, want %d", found, n)
+	}
+}
