@@ -30,7 +30,14 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 		return fmt.Errorf("refusing record: field action_type: %s is an act of a %s, whose key is the operator's", signed.Payload.ActionType, role)
 	}
 	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
-		if err := bound(ctx, io, i, signed); err != nil {
+		draft, err := evidence.NewDraft(signed.Payload)
+		if err != nil {
+			return err
+		}
+		if err := asSet(i, draft); err != nil {
+			return err
+		}
+		if err := bound(ctx, io, i, draft); err != nil {
 			return err
 		}
 		sealed, err := i.Ledger.Accept(ctx, signed)
@@ -61,17 +68,24 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 	return client.Assemble(doc, signatures...)
 }
 
-// bound says where a review that is signed already names nothing by digest, which nobody but its owner can change, and
-// refuses it where it names something else than it says.
-func bound(ctx context.Context, io stdio, i *installation.Installation, r *evidence.Record) error {
-	draft, err := evidence.NewDraft(r.Payload)
-	if err != nil {
+// asSet refuses what is signed with a text in it that is always to be sealed apart of this actor: it would be part of every
+// proof, and no erasure could reach it.
+func asSet(i *installation.Installation, signed *evidence.Draft) error {
+	open, err := i.Apart(signed, nil)
+	if err != nil || len(open) == 0 {
 		return err
 	}
-	as, err := bind(ctx, io, i, draft)
-	if err == nil && len(as.Saw) > len(r.Payload.Saw) {
+	return hint(fmt.Errorf("refusing record: field %s: of %q it is to be sealed apart ('jurat apart list'), and it is signed as it is", open[0], signed.Actor()),
+		"its owner seals it apart before signing, with sealed_apart as 'docs/format.md' has it; nothing was recorded")
+}
+
+// bound says where a review that is signed already names nothing by digest, which nobody but its owner can change, and
+// refuses it where it names something else than it says.
+func bound(ctx context.Context, io stdio, i *installation.Installation, signed *evidence.Draft) error {
+	as, err := bind(ctx, io, i, signed)
+	if err == nil && len(as.Saw) > len(signed.Saw) {
 		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s\n",
-			r.Payload.ActionType, r.Payload.OriginalResponseID, as.Saw[0])
+			signed.ActionType, signed.OriginalResponseID, as.Saw[0])
 	}
 	return err
 }
