@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -152,4 +153,27 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	if err := installation.AddOutside(t.Context(), c, good, true); err != nil {
 		t.Errorf("untried: %v", err)
 	}
+}
+
+// TestClockAheadOfAnAuthority: what an actor's new key signs is not refuted because the operator's clock, by which the key was
+// made, is a little ahead of the authority's, by which it signed before.
+func TestClockAheadOfAnAuthority(t *testing.T) {
+	c, _ := withOutside(t)
+	c.Now = func() time.Time { return time.Now().Add(4 * time.Minute) }
+	i := open(t, c)
+	wantSound := func(what string, r *evidence.Record) {
+		t.Helper()
+		report := verify.Record(r, verify.Options{Trust: must(i.Trust())})
+		for _, g := range []verify.Guarantee{verify.Authentication, verify.Time} {
+			if f := report.Of(g); f.Status != verify.Proved {
+				t.Errorf("%s: %s %s: %s", what, g, f.Status, f.Reason)
+			}
+		}
+	}
+	wantSound("the first record", must(sealRequest(t, i, "r")))
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	wantSound("after a rotation", must(sealRequest(t, i, "r")))
+	wantWhole(t, c)
 }

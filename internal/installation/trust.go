@@ -80,6 +80,9 @@ func trustedKeys(files []*keyring.Key, history *keyhistory.History) []verify.Key
 			pair(trusted, k, history)
 		}
 	}
+	for n := range trusted {
+		trusted[n].NotBefore = trusted[n].NotBefore.Add(-keyhistory.Skew)
+	}
 	slices.SortStableFunc(trusted, compareKeys)
 	return trusted
 }

@@ -32,6 +32,10 @@ var (
 // then, or that another clock has stamped. It is for readers: the log itself takes nothing that comes late.
 const Settling = time.Minute
 
+// Skew is how much the clock of who stamps may be behind the one that says from when on a key is its actor's. It is for
+// readers, too: what a new key signs at once may bear a time stamp of before.
+const Skew = 5 * time.Minute
+
 // A Key is a public key of which the log speaks. Its fields must not be changed.
 type Key struct {
 	Name         string
