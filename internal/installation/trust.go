@@ -128,7 +128,7 @@ func pair(trusted []verify.Key, k *keyring.Key, history *keyhistory.History) {
 		i := slices.IndexFunc(trusted, func(t verify.Key) bool {
 			known := history.Key(t.KeyID)
 			return t.Role == k.Role && t.Name == k.Name && t.Algorithm.PostQuantum() == second && t.With == nil &&
-				(known == nil && t.NotAfter.IsZero() || known != nil && !known.Ended(k.Created))
+				(known == nil && t.NotAfter.IsZero() || known != nil && (known.Until.IsZero() || k.Created.Before(known.Until)))
 		})
 		if i < 0 {
 			return nil

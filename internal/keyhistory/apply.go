@@ -91,7 +91,9 @@ func (h *History) rotate(b *evidence.KeyEventBody, from time.Time) error {
 	if from.Before(old.From) {
 		return errors.New("the new key's time begins before that of the old one")
 	}
-	h.endBoth(old, from, true)
+	if !old.Ended(from) {
+		h.endBoth(old, from, true)
+	}
 	old.replaced = true
 	return h.add(b, from)
 }

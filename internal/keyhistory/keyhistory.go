@@ -57,9 +57,10 @@ type Key struct {
 	replaced bool
 }
 
-// Ended reports whether the key signs no more.
+// Ended reports whether the key signs no more. An end of which the log was told when it came has come, also by a clock that
+// was set back since.
 func (k *Key) Ended(at time.Time) bool {
-	return !k.Revoked.IsZero() || !k.Until.IsZero() && !at.Before(k.Until)
+	return !k.Revoked.IsZero() || k.Sudden || !k.Until.IsZero() && !at.Before(k.Until)
 }
 
 // end sets the end of a key, unless it has an earlier one.

@@ -312,3 +312,25 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+// TestClockSetBack: an end of which the log was told when it came stays, whatever the clock says later.
+func TestClockSetBack(t *testing.T) {
+	h := read(t, registered(0, key(1)), retired(20, key(1), at(20)))
+	k := h.Key(key(1).id)
+	if !k.Ended(at(10)) || len(h.Active(evidence.RoleAgent, "a", at(10))) != 0 {
+		t.Error("a retired key signs again, as the clock was set back")
+	}
+	if err := h.Admit(&act(t, "a", key(1)).Payload, at(10)); !errors.Is(err, ErrEnded) {
+		t.Errorf("signed with it: %v", err)
+	}
+	for what, next := range map[string]told{"rotated": rotated(10, key(1), key(2)), "registered": registered(10, key(2))} {
+		h := read(t, registered(0, key(1)), retired(20, key(1), at(20)), next)
+		if k := h.Key(key(1).id); !k.Until.Equal(at(20)) || h.Key(key(2).id) == nil {
+			t.Errorf("%s by a clock that was set back: the one before ended at %s", what, k.Until)
+		}
+	}
+	h = read(t, registered(0, key(1)), retired(0, key(1), at(20)))
+	if k := h.Key(key(1).id); k.Ended(at(19)) || !k.Ended(at(20)) {
+		t.Error("an end that was announced is not when it was announced for")
+	}
+}
