@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 
 	"jurat/aep"
+	"jurat/client"
 	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 )
-
-// operatorName is the name in the operator's key. There is one operator.
-const operatorName = "operator"
 
 // envelope writes the file into a DSSE envelope.
 func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) error {
@@ -67,33 +64,15 @@ func (c *exportCmd) separate() error {
 // exporter returns what signs envelopes: the key in --key, or the installation's operator.
 func (c *exportCmd) exporter(ctx context.Context, a *app) (signers []evidence.Signer, err error) {
 	if c.Key != "" {
-		signer, err := readSigner(c.Key)
+		signers, err := readKeys([]string{c.Key}, client.ParseKey)
 		if err != nil {
-			return nil, fmt.Errorf("--key %s: %w", c.Key, err)
+			return nil, fmt.Errorf("--key: %w", err)
 		}
-		return []evidence.Signer{signer}, nil
+		return signers, nil
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
-		signers, err = i.Keys.Signers(evidence.RoleOperator, operatorName)
+		signers, err = i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
 		return err
 	})
 	return signers, hint(err, "or give a private key with --key FILE")
-}
-
-// readSigner reads a private key. What stands before it is left alone: key files of an installation begin with a line of
-// their own.
-func readSigner(file string) (evidence.Signer, error) {
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(doc)
-	if block == nil || block.Type != "PRIVATE KEY" {
-		return nil, errors.New("want a private key as PKCS #8 in PEM (BEGIN PRIVATE KEY)")
-	}
-	private, err := evidence.ParsePrivateKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	return evidence.NewSigner(private, nil)
 }

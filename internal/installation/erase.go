@@ -132,7 +132,7 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 			return i.drop(in, missing)
 		}
 		err = i.seal(ctx, in)
-		if errors.Is(err, ledger.ErrUnknown) {
+		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run it again to go on", err)
 		}
 		if err != nil {
@@ -182,7 +182,12 @@ func (i *Installation) begin(ctx context.Context, in intent) error {
 
 // drop takes an intent back before its act is sealed.
 func (i *Installation) drop(in intent, why error) error {
-	return errors.Join(why, removeIntent(i.Dir, in.Record))
+	return errors.Join(why, removeIntent(i.Dir, in))
+}
+
+// mayBeSealed reports whether an act may be in the log all the same. Then its intent stays.
+func mayBeSealed(err error) bool {
+	return errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate)
 }
 
 // seal puts the act into the log, unless it is there.
@@ -197,7 +202,10 @@ func (i *Installation) seal(ctx context.Context, in intent) error {
 	}
 	_, err = i.Ledger.Seal(ctx, draft, signers, nil)
 	if errors.Is(err, ledger.ErrDuplicate) {
-		err = i.isAct(ctx, in)
+		if is := i.isAct(ctx, in); is != nil {
+			return fmt.Errorf("%w; %w", err, is)
+		}
+		err = nil
 	}
 	if err != nil {
 		return err
@@ -206,15 +214,12 @@ func (i *Installation) seal(ctx context.Context, in intent) error {
 	return nil
 }
 
-// operator is the name under which an installation's own acts stand.
-const operator = "operator"
-
 func (i *Installation) draftOf(in intent) (*evidence.Draft, error) {
 	response, err := evidence.EncodeOperatorBody(in.body())
 	if err != nil {
 		return nil, err
 	}
-	p := evidence.Payload{ActionType: evidence.Erasure, AgentID: operator, RecordID: in.Act, Timestamp: in.Timestamp,
+	p := evidence.Payload{ActionType: evidence.Erasure, AgentID: ledger.OperatorName, RecordID: in.Act, Timestamp: in.Timestamp,
 		Saw: []evidence.Digest{in.Record}, Response: response}
 	if _, err := evidence.ReadErasure(&p); err != nil {
 		return nil, err
@@ -247,7 +252,7 @@ func (i *Installation) finish(in intent) error {
 		}
 	}
 	i.after("values destroyed")
-	if err := removeIntent(i.Dir, in.Record); err != nil {
+	if err := removeIntent(i.Dir, in); err != nil {
 		return err
 	}
 	i.after("intent removed")

@@ -592,3 +592,24 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Errorf("only %d files and folders", seen)
 	}
 }
+
+// TestEraseFinishedByAnother: who comes late with finishing an erasure, which another process has finished meanwhile, leaves
+// alone what that one has begun since.
+func TestEraseFinishedByAnother(t *testing.T) {
+	c, i, r := sealed(t)
+	i.After(func(step string) {
+		if step != "values destroyed" {
+			return
+		}
+		other := open(t, c) // which finishes it
+		if !crash(other, 2, func() { other.Erase(t.Context(), order(r, "/metadata/user")) }) {
+			t.Error("it has not crashed after its act was sealed")
+		}
+	})
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Fatal(err)
+	}
+	wantDisclosed(t, open(t, c), r)
+	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
+	wantKinds(t, c)
+}

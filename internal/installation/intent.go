@@ -88,8 +88,14 @@ func readIntents(dir string) ([]intent, error) {
 	return list, nil
 }
 
-func removeIntent(dir string, record evidence.Digest) error {
-	if err := os.Remove(intentFile(dir, record)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// removeIntent removes an intent, unless another process has done so, which may have begun another erasure since.
+func removeIntent(dir string, in intent) error {
+	file := intentFile(dir, in.Record)
+	now, err := readIntent(file)
+	if err != nil || now == nil || now.Act != in.Act {
+		return err
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return syncFolder(filepath.Join(dir, erasingFolder))

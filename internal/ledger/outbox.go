@@ -10,7 +10,7 @@ import (
 	"jurat/evidence"
 )
 
-// OperatorName is the agent_id of the operator's acts.
+// OperatorName is the agent_id of the operator's acts, and the name of the key that signs them: a log has one operator.
 const OperatorName = "operator"
 
 // neverWaits reports whether acts of this type go without the stamps of authorities that do not answer. They are about
