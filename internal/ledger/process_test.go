@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if f := folder(os.Getenv(settlerFolder)); f != "" {
+		fmt.Fprintln(os.Stderr, f.settleAndDie())
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

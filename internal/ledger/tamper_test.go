@@ -18,13 +18,19 @@ import (
 // rewrite changes a database as someone does who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
-	db := must(sql.Open("sqlite", f.database()))
-	defer db.Close()
-	db.SetMaxOpenConns(1)
 	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
 		statements = append([]string{"DROP TRIGGER " + table}, statements...)
 	}
-	for _, statement := range append([]string{"PRAGMA foreign_keys = OFF"}, statements...) {
+	f.exec(t, append([]string{"PRAGMA foreign_keys = OFF"}, statements...)...)
+}
+
+// exec runs statements on one connection.
+func (f folder) exec(t testing.TB, statements ...string) {
+	t.Helper()
+	db := must(sql.Open("sqlite", f.database()))
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}

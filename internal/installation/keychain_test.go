@@ -1,0 +1,49 @@
+package installation_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+// TestContradictoryKeyChain: an installation whose log contradicts itself about keys does not open, as nobody could say who may
+// sign, and is examined all the same.
+func TestContradictoryKeyChain(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", "c"} {
+		_, key := ownKey(t, false)
+		if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, name, []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 { // beyond what opening the log looks at
+		sealQuickly(t, i)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := must(sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db")))
+	defer db.Close()
+	for _, statement := range []string{`DROP TRIGGER records_stay`, `DELETE FROM records WHERE idx = 0`} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := installation.Open(t.Context(), c); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("opened: %v", err)
+	}
+	finds(t, c, ledger.DamageKeyEvents)
+	finds(t, c, ledger.DamageMissingRow)
+}

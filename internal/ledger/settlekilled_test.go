@@ -1,0 +1,83 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	sqlitedriver "modernc.org/sqlite"
+
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+)
+
+// settlerFolder, when it is set, makes this test binary a process that settles what waits for "one" in that folder, and dies
+// where the database calls die().
+const settlerFolder = "JURAT_TEST_SETTLER"
+
+func (f folder) settleAndDie() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	err = sqlitedriver.RegisterScalarFunction("die", 0, func(*sqlitedriver.FunctionContext, []driver.Value) (driver.Value, error) {
+		if err := self.Kill(); err != nil {
+			return nil, err
+		}
+		select {} // the signal comes
+	})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	store, err := sqlite.Open(ctx, f.database())
+	if err != nil {
+		return err
+	}
+	c := f.config(store)
+	c.Stamper, c.Settler = silent("one"), clock{}
+	l, err := ledger.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	pending, err := l.Waiting(ctx, "one", 0, 10)
+	if err != nil {
+		return err
+	}
+	n, err := l.Settle(ctx, lateStamps(pending), actor)
+	return fmt.Errorf("settled %d, %w", n, err)
+}
+
+// TestKilledWhileSettling kills a process inside the transaction that settles, after each of its writes. Everything still
+// waits, nothing says otherwise, and it is settled the next time.
+func TestKilledWhileSettling(t *testing.T) {
+	for _, after := range []string{"INSERT ON records", "INSERT ON hashes", "DELETE ON waiting", "INSERT ON timestamps", "UPDATE ON head"} {
+		t.Run(after, func(t *testing.T) {
+			f := folder(t.TempDir())
+			f.create(t).Close()
+			l := f.with(t, silent("one"))
+			sealMany(t, l, 3)
+			f.exec(t, `CREATE TRIGGER dies AFTER `+after+` BEGIN SELECT die(); END`)
+			child := exec.CommandContext(t.Context(), must(os.Executable()))
+			child.Env = append(os.Environ(), settlerFolder+"="+string(f))
+			if out, err := child.CombinedOutput(); err == nil || child.ProcessState.Exited() {
+				t.Fatalf("it was not killed: %v\n%s", err, out)
+			}
+			f.exec(t, `DROP TRIGGER dies`)
+			f.wantSound(t)
+			l = f.with(t, silent("one"))
+			wantOwing(t, l, "one 3")
+			if acts := lateActs(t, l); len(acts) != 0 {
+				t.Errorf("%d acts", len(acts))
+			}
+			if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); n != 3 || err != nil {
+				t.Errorf("settled %d, %v", n, err)
+			}
+			wantOwing(t, l, "")
+			f.wantSound(t)
+		})
+	}
+}
