@@ -518,3 +518,25 @@ func TestAcceptApart(t *testing.T) {
 	}
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
+
+// TestRotatedByTwo: where another process has told the log of a new key, and died before the files followed, who has the
+// installation open replaces that key, and does not take it for one that nobody has yet.
+func TestRotatedByTwo(t *testing.T) {
+	c, _ := made(t)
+	i, other := open(t, c), open(t, c)
+	must(sealRequest(t, i, "r"))
+	if !crash(other, 1, func() { other.Rotate(t.Context(), evidence.RoleAgent, "a", "", because) }) {
+		t.Fatal("it has not crashed")
+	}
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
+	if events := must(i.KeyEvents(t.Context())); len(events) != 3 {
+		t.Errorf("%d events, want the first key's, and two rotations", len(events))
+	}
+	if files := keyFiles(t, c.Dir); len(files) != 2 { // of the fixture's agent, and of this one
+		t.Errorf("files: %v", files)
+	}
+	wantWhole(t, c)
+}

@@ -47,6 +47,9 @@ func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorith
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
+	if err := r.free(file); err != nil {
+		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	}
 	err := r.make(file, role, name, algorithm, evidence.KeyID{})
 	if err != nil && !errors.Is(err, ErrExists) {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
@@ -59,6 +62,25 @@ func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorith
 		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
 	}
 	return key, nil
+}
+
+// free makes room for the next key: one that the log has been told of since gets the name of one that has taken its place.
+func (r *Ring) free(next string) error {
+	key, err := r.load(next)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	history, err := r.config.History()
+	if err != nil {
+		return err
+	}
+	if known := history.Key(key.KeyID); known != nil {
+		return r.follow(known)
+	}
+	return nil
 }
 
 // Tidy makes the files follow the log: keys that took the place of others get their names, and the private halves of
