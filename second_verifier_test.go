@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,10 +53,7 @@ func TestSecondVerifier(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
 			t.Fatal(err)
 		}
-		// Its OpenSSL knows no ML-DSA, and it says so.
-		unsupported := strings.HasPrefix(answer.Name, "signature-mldsa65-") || answer.Name == "record: action-ml-dsa-65" ||
-			answer.Name == "record: action-second-signature"
-		if (answer.Found.Unsupported != "") != unsupported || !answer.Agrees {
+		if !answer.Agrees || (answer.Found.Unsupported != "") != isUnsupported(answer.Name) {
 			t.Errorf("%s: %+v", answer.Name, answer)
 		}
 		compared[answer.Name] = true
@@ -67,6 +65,18 @@ func TestSecondVerifier(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isUnsupported reports whether a vector is about what the second verifier does not know, as docs/format.md says.
+func isUnsupported(name string) bool {
+	switch name {
+	case "certificate-no-certificates": // whose signer is then an unknown key, as without CAs
+		return false
+	case "record: action-ml-dsa-65", "record: action-second-signature":
+		return true
+	}
+	return slices.ContainsFunc([]string{"signature-mldsa65-", "certificate-", "revoked-authority-", "package-", "envelope-"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // vectorNames are the names by which the second verifier must answer.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ type verificationVector struct {
 	Checkpoint  string `json:"checkpoint,omitzero"`
 	Consistency string `json:"consistency,omitzero"`
 	Entries     string `json:"entries,omitzero"`
+
+	CRLs []string `json:"crls,omitempty"` // files: revocation lists, in DER
 
 	Refused bool            `json:"refused,omitzero"` // it is no file of the format
 	Report  *expectedReport `json:"report,omitzero"`
@@ -100,8 +103,8 @@ func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
-	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t)) {
-		v := verificationVector{Name: g.name, File: g.name + ".json"}
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t), keptVectors(t)) {
+		v := verificationVector{Name: g.name, File: g.name + suffix(g.file)}
 		if files[v.File] != nil {
 			t.Fatalf("two vectors are called %s", g.name)
 		}
@@ -140,6 +143,14 @@ func makeVectors(t *testing.T) map[string][]byte {
 	return files
 }
 
+// suffix is .aep for archives.
+func suffix(file []byte) string {
+	if bytes.HasPrefix(file, []byte("PK")) {
+		return ".aep"
+	}
+	return ".json"
+}
+
 // addKnownLog adds the files of what the reader knows of the log.
 func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verificationVector) {
 	t.Helper()
@@ -162,6 +173,10 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 		}
 		v.Entries = g.name + ".entries"
 		files[v.Entries] = doc
+	}
+	for i, list := range g.o.CRLs {
+		name := g.name + "." + strconv.Itoa(i+1) + ".crl"
+		v.CRLs, files[name] = append(v.CRLs, name), list.Raw
 	}
 }
 
@@ -188,31 +203,7 @@ func rfc3339(moment time.Time) string {
 // reportOnVector verifies a vector as a stranger would: from its files.
 func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector) (report *expectedReport, refused bool) {
 	t.Helper()
-	var o verify.Options
-	var err error
-	if v.Trust != "" {
-		if o.Trust, err = verify.ParseTrust(files[v.Trust]); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
-	}
-	for text, moment := range map[string]*time.Time{v.Before: &o.Before, v.At: &o.At} {
-		if text == "" {
-			continue
-		}
-		if *moment, err = time.Parse(time.RFC3339, text); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
-	}
-	o.Checkpoint = string(files[v.Checkpoint])
-	if v.Consistency != "" {
-		if o.Consistency, err = evidence.ParseConsistency(files[v.Consistency]); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
-	}
-	if v.Entries != "" {
-		o.Entries = bytes.NewReader(files[v.Entries])
-	}
-	r, err := verify.File(files[v.File], o)
+	r, err := verify.File(files[v.File], readerOf(t, files, v))
 	if errors.Is(err, verify.ErrNotOurs) {
 		return nil, true
 	}
@@ -220,6 +211,43 @@ func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector)
 		t.Fatalf("%s: %v", v.Name, err)
 	}
 	return expected(r), false
+}
+
+// readerOf is what a reader gives beside the file.
+func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verify.Options {
+	t.Helper()
+	var o verify.Options
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+	}
+	var err error
+	if v.Trust != "" {
+		o.Trust, err = verify.ParseTrust(files[v.Trust])
+		check(err)
+	}
+	for text, moment := range map[string]*time.Time{v.Before: &o.Before, v.At: &o.At} {
+		if text != "" {
+			*moment, err = time.Parse(time.RFC3339, text)
+			check(err)
+		}
+	}
+	o.Checkpoint = string(files[v.Checkpoint])
+	if v.Consistency != "" {
+		o.Consistency, err = evidence.ParseConsistency(files[v.Consistency])
+		check(err)
+	}
+	if v.Entries != "" {
+		o.Entries = bytes.NewReader(files[v.Entries])
+	}
+	for _, name := range v.CRLs {
+		list, err := verify.ParseCRL(files[name])
+		check(err)
+		o.CRLs = append(o.CRLs, list)
+	}
+	return o
 }
 
 // TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.

@@ -54,6 +54,15 @@ def read(data):
     return node
 
 
+def sequence(content):
+    """The encoding of a sequence."""
+    length = len(content)
+    if length < 0x80:
+        return bytes([SEQUENCE, length]) + content
+    size = (length.bit_length() + 7) // 8
+    return bytes([SEQUENCE, 0x80 | size]) + length.to_bytes(size, "big") + content
+
+
 class Fields:
     """Walks through the members of a sequence, some of which may be left out."""
 

@@ -67,10 +67,10 @@ class Findings:
         return any(finding["guarantee"] == guarantee and finding["rule"] in rules for finding in self.details)
 
     def prove_time(self, record, earliest, independent):
-        """Notes when a record existed: times are pairs of a moment and the authority that vouches for it."""
-        proved = {"record": record.id} | _time_of(*earliest)
-        if independent and earliest[1].clock != "independent":
-            proved["independent"] = _time_of(*independent)
+        """Notes when a record existed."""
+        proved = {"record": record.id} | _time_of(earliest)
+        if independent and earliest.clock != "independent":
+            proved["independent"] = _time_of(independent)
         self.times.append(proved)
 
     def answer(self, guarantee):
@@ -92,8 +92,8 @@ class Findings:
         return report | ({"log": {"origin": self.log.origin, "size": self.log.size}} if self.log else {})
 
 
-def _time_of(time, authority):
-    return {"time": time_text(time), "authority": authority.name, "clock": authority.clock}
+def _time_of(proof):
+    return {"time": time_text(proof.time), "authority": proof.authority.name, "clock": proof.clock}
 
 
 def damaged(kind, trust, reason):

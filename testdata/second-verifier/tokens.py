@@ -15,7 +15,7 @@ _SIGNED_DATA = "1.2.840.113549.1.7.2"
 _TST_INFO = "1.2.840.113549.1.9.16.1.4"
 _CONTENT_TYPE, _MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
 _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.12", "1.2.840.113549.1.9.16.2.47"
-_DIGESTS = {
+DIGESTS = {
     "2.16.840.1.101.3.4.2.1": "sha256",
     "2.16.840.1.101.3.4.2.2": "sha384",
     "2.16.840.1.101.3.4.2.3": "sha512",
@@ -74,7 +74,7 @@ class Token:
         require(info.next().integer() == 1, "TSTInfo of another version than 1")
         self.policy = info.next().oid()
         imprint = der.Fields(info.next())
-        self.imprint_algorithm = _algorithm(imprint.next())
+        self.imprint_algorithm = algorithm_name(imprint.next())
         self.imprint = imprint.next(der.OCTET_STRING).content
         imprint.end()
         info.next(der.INTEGER)
@@ -118,7 +118,7 @@ class Token:
         return self.time + self.accuracy
 
 
-def _algorithm(node):
+def algorithm_name(node):
     """An algorithm's object identifier, if it has no parameters but NULL."""
     fields = der.Fields(node)
     name = fields.next().oid()
@@ -155,13 +155,13 @@ def _accuracy(node):
     return total
 
 
-def verify(data, imprint, authority):
-    """The time that a token proves by an authority (None: by nobody, only what needs no trust is looked at).
+def verify(data, imprint, authority, algorithm="sha256"):
+    """The token, if it proves a time by an authority (None: by nobody, only what needs no trust is looked at).
 
     Raises Refused where the format says R, and NotProved where it says N.
     """
     token = Token(data)
-    _check_statement(token, imprint, authority)
+    _check_statement(token, imprint, authority, algorithm)
     certificate = _signer_certificate(token, authority)
     _check_signing_certificate(token, certificate)
     require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
@@ -169,15 +169,19 @@ def verify(data, imprint, authority):
     _check_signature(token, certificate)
     unless(authority is not None, "no authority that is trusted")
     unless(hashlib.sha256(certificate.spki).hexdigest() not in _MOCK, "the mock authority")
-    valid = openssl.verify_path(
-        certificate.encoding, tuple(token.certificates), authority.root, "timestampsign", token.time // 1
-    )
-    unless(valid, "no certificate path to the authority's root")
-    return token.proved_time()
+    token.certificate = certificate
+    unless(path_is_valid(token, authority, token.time), "no certificate path to the authority's root")
+    return token
 
 
-def _check_statement(token, imprint, authority):
-    require(_DIGESTS.get(token.imprint_algorithm) == "sha256", "the imprint is no SHA-256")
+def path_is_valid(token, authority, time):
+    """Whether a path from the signer's certificate to the authority's root is valid at a time."""
+    others = tuple(token.certificates)
+    return openssl.verify_path(token.certificate.encoding, others, authority.root, "timestampsign", time // 1)
+
+
+def _check_statement(token, imprint, authority, algorithm):
+    require(DIGESTS.get(token.imprint_algorithm) == algorithm, "the imprint is of another algorithm")
     require(token.imprint == imprint, "the token is over something else")
     policies = authority.policies if authority else []
     unless(not policies or token.policy in policies, "a policy that the reader does not accept")
@@ -209,7 +213,7 @@ def _check_signing_certificate(token, certificate):
     require(attribute is not None, "nothing signed names the certificate")
     first = der.Fields(der.Fields(attribute).next(der.SEQUENCE).children[0])
     stated = first.maybe(der.SEQUENCE) if default == "sha256" else None
-    name = _DIGESTS.get(_algorithm(stated)) if stated else default
+    name = DIGESTS.get(algorithm_name(stated)) if stated else default
     require(name is not None, "the certificate is named by another hash")
     require(
         first.next(der.OCTET_STRING).content == hashlib.new(name, certificate.encoding).digest(),
@@ -224,7 +228,7 @@ def _check_signing_certificate(token, certificate):
 
 
 def _check_signature(token, certificate):
-    digest = _DIGESTS.get(_algorithm(token.digest_algorithm))
+    digest = DIGESTS.get(algorithm_name(token.digest_algorithm))
     unless(digest is not None, "a digest algorithm that is not accepted")
     held = token.attributes[_MESSAGE_DIGEST].expect(der.OCTET_STRING).content
     require(held == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")

@@ -1,7 +1,5 @@
 """The steps of verification that every file goes through: section "Verification" of docs/format.md."""
 
-import hashlib
-
 import chains
 import configuration
 import files
@@ -11,14 +9,13 @@ import log
 import payload as payloads
 import report
 import reviews
-import tokens
+import stamps
 import trials
 from canonical import Refused
 from shapes import moment
 
 _ALWAYS = ("content", "authentication", "non_repudiation", "time", "order")
 _SKEW = 5 * 60
-_MAX_TIMESTAMPS = 128
 
 
 class Reader:
@@ -33,6 +30,10 @@ def verify(data, trust, reader):
     """The report on a file. Raises files.NoFile for what is none of this format."""
     if log.is_checkpoint(data):
         return _verify_checkpoint(data.decode("utf-8"), trust, reader)
+    if data.startswith(b"PK\x03\x04"):
+        raise keys.Unsupported("evidence packages of the older kind")
+    if b'"application/vnd.in-toto+json"' in data[:4096] or b'"payloadType"' in data[-4096:]:
+        raise keys.Unsupported("envelopes")
     try:
         opened = files.open_file(data)
     except files.Damaged as err:
@@ -45,8 +46,11 @@ def verify(data, trust, reader):
         for guarantee in sorted(findings.asked):
             findings.doubt(guarantee, "empty")
     findings.records = len(opened.records)
+    clock = stamps.Clock(trust, reader.at)
+    of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
     for record in opened.records:
-        _check_record(record, trust, reader, findings)
+        times = _check_time(record, of_checkpoint, clock, findings)
+        _check_record(record, trust, reader.before, times, findings)
     _check_order(opened, trust, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.is_bundle:
@@ -62,13 +66,9 @@ def verify(data, trust, reader):
 
 def _check_supported(opened, trust):
     """Refuses to answer where the answer rests on what this verifier does not know."""
-    if any(authority.not_after is not None or authority.revocation == "crl" for authority in trust.authorities):
-        raise keys.Unsupported("authorities that are believed no longer, or whose certificates may be revoked")
-    if opened.checkpoint_timestamps:
-        raise keys.Unsupported("time stamps of checkpoints")
+    if any(authority.revocation == "crl" for authority in trust.authorities):
+        raise keys.Unsupported("authorities whose certificates may be revoked")
     for record in opened.records:
-        if any(kind != "rfc3161" for kind, _ in record.timestamps):
-            raise keys.Unsupported("evidence records")
         unknown = any(signer["key_id"] not in trust.keys for signer in record.payload["signers"])
         if unknown and record.certificates:
             raise keys.Unsupported("certificates of actors")
@@ -84,55 +84,50 @@ def _verify_checkpoint(note, trust, reader):
     return findings.report(trust)
 
 
-def _check_record(record, trust, reader, findings):
-    time, independent = _check_time(record, trust, reader.at, findings)
-    if reader.before is not None and (time is None or time >= reader.before):
+def _check_record(record, trust, before, times, findings):
+    if before is not None and (times[0] is None or times[0] >= before):
         findings.doubt("before", "time", record)
     for signer, signature in zip(record.payload["signers"], record.signatures):
-        _check_signature(record, signer, signature, trust, (time, independent), findings)
+        _check_signature(record, signer, signature, trust, times, findings)
     for disclosure in record.disclosures:
         if not payloads.opens(record.payload, disclosure):
             findings.refute("content", "disclosure", record, disclosure["pointer"])
 
 
-def _check_time(record, trust, at, findings):
+def _check_time(record, of_checkpoint, clock, findings):
     """The earliest time that is proved, and the earliest by an independent clock; None where there is none."""
-    if len(record.timestamps) > _MAX_TIMESTAMPS:
-        findings.doubt("time", "authority", record)
+    if of_checkpoint is None:
         return None, None
-    imprint = hashlib.sha256(b"".join(record.signatures)).digest()
     try:
-        found = [_accepted(token, imprint, trust.authorities) for _, token in record.timestamps]
+        proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
     except Refused as err:
         findings.refute("time", "token", record, str(err))
         return None, None
-    vouched = [item for item in found if item]
-    proved = [item for item in vouched if at is None or item[0] <= at + _SKEW]
-    if not proved:
-        rule = "future" if vouched else "authority" if record.timestamps else "pending"
-        findings.doubt("time", rule, record)
+    if not proofs:
+        findings.doubt("time", reason, record)
         return None, None
-    time, authority = _earliest(proved)
-    if "timestamp" in record.payload and moment(record.payload["timestamp"]) > time + _SKEW:
+    earliest = min(proofs, key=lambda proof: proof.time)
+    if "timestamp" in record.payload and moment(record.payload["timestamp"]) > earliest.time + _SKEW:
         findings.doubt("time", "skew", record)
-    independents = [item for item in proved if item[1].clock == "independent"]
-    independent = _earliest(independents) if independents else None
-    findings.prove_time(record, (time, authority), independent)
-    return time, independent and independent[0]
+    independents = [proof for proof in proofs if proof.clock == "independent"]
+    independent = min(independents, key=lambda proof: proof.time, default=None)
+    findings.prove_time(record, earliest, independent)
+    return earliest.time, independent and independent.time
 
 
-def _earliest(proved):
-    return min(proved, key=lambda found: found[0])
-
-
-def _accepted(token, imprint, authorities):
-    """The time that a token proves, and the first authority that accepts it."""
-    for authority in authorities or [None]:
+def _stamps_of_checkpoint(opened, trust, clock, findings):
+    """The time stamps of the checkpoint; None, if one of them is refuted and no time of any record is proved."""
+    checkpoint = None
+    if opened.checkpoint is not None:
         try:
-            return tokens.verify(token, imprint, authority), authority
-        except tokens.NotProved:
-            continue
-    return None
+            checkpoint = log.open_checkpoint(opened.checkpoint, trust.logs)
+        except (log.Unsigned, Refused):
+            checkpoint = None
+    try:
+        return stamps.CheckpointStamps(opened, checkpoint, clock)
+    except Refused as err:
+        findings.refute("time", "token", reason=str(err))
+        return None
 
 
 def _check_signature(record, signer, signature, trust, times, findings):

@@ -1,0 +1,273 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/aeptest"
+	"jurat/jurattest"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// A keptVector cannot be made twice, as the keys or signatures in it are random. Once made, its files are kept as they are
+// and only verified anew. To have one made anew, delete its file.
+type keptVector struct {
+	name    string
+	produce func(t *testing.T) given
+}
+
+// keptVectors are those that there are, or, where vectors are updated, that are made now.
+func keptVectors(t *testing.T) []given {
+	t.Helper()
+	var list []given
+	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors(),
+		packageVectors(), envelopeVectors()} {
+		for _, kept := range plan {
+			g, found := committedVector(t, kept.name)
+			if !found && *update {
+				g = kept.produce(t)
+				g.name = kept.name
+			} else if !found {
+				t.Errorf("there is no vector %s: make it with -update", kept.name)
+				continue
+			}
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// committedVector reads what was given in a vector back from its files.
+func committedVector(t *testing.T, name string) (g given, found bool) {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join(vectorsDir, "manifest.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return given{}, false
+	}
+	var m vectorManifest
+	if err == nil {
+		err = json.Unmarshal(doc, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Verifications {
+		if v.Name != name {
+			continue
+		}
+		files := map[string][]byte{}
+		for _, file := range append([]string{v.File, v.Trust}, v.CRLs...) {
+			if files[file], err = os.ReadFile(filepath.Join(vectorsDir, file)); err != nil && file != "" {
+				return given{}, false
+			}
+		}
+		return given{name, files[v.File], files[v.Trust], readerOf(t, files, v)}, true
+	}
+	return given{}, false
+}
+
+func certificateVectors(t *testing.T) []keptVector {
+	t.Helper()
+	var list []keptVector
+	for _, tt := range certificateCases(t) {
+		list = append(list, keptVector{slug("certificate", tt.name), func(t *testing.T) given {
+			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+			public, err := evidence.ParsePublicKey(o.Trust.Keys[0].PublicKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld()
+			tt.change(w)
+			return givenRecord(t, tt.name, r, w.build(t, r, o, public))
+		}})
+	}
+	return list
+}
+
+// revokedAuthorityVectors are tokens of an authority whose certificate is on its CA's list from half an hour before the
+// token's time, or from an hour after it.
+func revokedAuthorityVectors() []keptVector {
+	before, after := stamped.Add(30*time.Minute), stamped.Add(2*time.Hour)
+	vector := func(name string, entries []x509.RevocationListEntry) keptVector {
+		return keptVector{slug("revoked authority", name), func(t *testing.T) given {
+			house := jurattest.NewForStrangers(t)
+			r, o := standaloneIn(t, house, output("a"))
+			elsewhere, elsewheres, root, rootKey := stampedElsewhere(t)
+			if r.Imprint() != elsewhere.Imprint() {
+				t.Fatal("the two houses seal other records")
+			}
+			r.Timestamps, o.At, o.CRLs = elsewhere.Timestamps, elsewheres.At, nil
+			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.Authorities = elsewheres.Trust.Authorities })
+			if entries != nil {
+				o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped.Add(3 * time.Hour),
+					NextUpdate: stamped.AddDate(0, 1, 0), RevokedCertificateEntries: entries}, root, rootKey)}
+			}
+			return givenRecord(t, name, r, o)
+		}}
+	}
+	return []keptVector{
+		vector("not on the list", []x509.RevocationListEntry{}),
+		vector("without a list", nil),
+		vector("replaced afterwards", []x509.RevocationListEntry{revocationOf(6, after, 4)}),
+		vector("closed before", []x509.RevocationListEntry{revocationOf(6, before, 5)}),
+		vector("key stolen afterwards", []x509.RevocationListEntry{revocationOf(6, after, 1)}),
+	}
+}
+
+// renewalVectors: an authority stamps on day 1 and another renews on day 100; the first one's key is lost on day 200, and
+// the reader looks on day 300.
+func renewalVectors() []keptVector {
+	type stamps = []evidence.Timestamp
+	vector := func(name string, produce func(t *testing.T, r *evidence.Record, first, second *tsa) stamps) keptVector {
+		return keptVector{slug("evidence record", name), func(t *testing.T) given {
+			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+			first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
+			r.Timestamps = produce(t, r, first, second)
+			o.At = on(300)
+			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, time.Time{}))
+			return givenRecord(t, name, r, o)
+		}}
+	}
+	whole := func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+		token := first.plain(t, r, on(1))
+		return stamps{token, second.cover(t, r, on(100), token)}
+	}
+	return []keptVector{
+		vector("renewed in time", whole),
+		vector("not renewed", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			return whole(t, r, first, second)[:1]
+		}),
+		vector("without the token that it covers", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			return whole(t, r, first, second)[1:]
+		}),
+		vector("that does not cover the token", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			return stamps{first.plain(t, r, on(1)), second.cover(t, r, on(100))}
+		}),
+		vector("renewed too late", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			token := first.plain(t, r, on(1))
+			return stamps{token, second.cover(t, r, on(250), token)}
+		}),
+		vector("of one chain of two", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			return stamps{second.renew(t, first.cover(t, r, on(1)), on(100))}
+		}),
+		vector("of two chains", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			return stamps{second.rehash(t, first.cover(t, r, on(1)), on(100), objects(r)...)}
+		}),
+		vector("of another record", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			other := *r
+			other.Signatures = [][]byte{append(bytes.Clone(r.Signatures[0]), 0)}
+			return stamps{second.cover(t, &other, on(100))}
+		}),
+		vector("changed", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
+			ers := second.cover(t, r, on(100))
+			ers.Token[len(ers.Token)-1] ^= 1
+			return stamps{ers}
+		}),
+	}
+}
+
+// checkpointStampVectors: the record itself bears no time stamp.
+func checkpointStampVectors() []keptVector {
+	vector := func(name string, change func(r *evidence.Record, o *verify.Options, stamp func(text string) evidence.Timestamp)) keptVector {
+		return keptVector{slug("checkpoint stamp", name), func(t *testing.T) given {
+			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+			stamp := func(text string) evidence.Timestamp {
+				token, err := jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(text)), CertReq: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
+			}
+			r.Timestamps, r.Log.CheckpointTimestamps = nil, []evidence.Timestamp{stamp(r.Log.Checkpoint)}
+			change(r, &o, stamp)
+			return givenRecord(t, name, r, o)
+		}}
+	}
+	type stamper = func(text string) evidence.Timestamp
+	return []keptVector{
+		vector("alone", func(*evidence.Record, *verify.Options, stamper) {}),
+		vector("of another checkpoint", func(r *evidence.Record, _ *verify.Options, stamp stamper) {
+			r.Log.CheckpointTimestamps = []evidence.Timestamp{stamp("another")}
+		}),
+		vector("of a log that nobody knows", func(_ *evidence.Record, o *verify.Options, _ stamper) { o.Trust.Logs = nil }),
+		vector("of another checkpoint of a log that nobody knows", func(r *evidence.Record, o *verify.Options, stamp stamper) {
+			r.Log.CheckpointTimestamps, o.Trust.Logs = []evidence.Timestamp{stamp("another")}, nil
+		}),
+		vector("of a record that is not in the log", func(r *evidence.Record, _ *verify.Options, _ stamper) { r.Log.Index = 7 }),
+		vector("by an authority that nobody trusts", func(_ *evidence.Record, o *verify.Options, _ stamper) { o.Trust.Authorities = nil }),
+	}
+}
+
+// packageVectors are of the older evidence package.
+func packageVectors() []keptVector {
+	vector := func(name string, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
+		return keptVector{slug("package", name), func(t *testing.T) given {
+			a := jurattest.Authority(t, "", jurattest.Start)
+			m := aeptest.New(t, a)
+			change(t, m, a)
+			trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{keyOf("a", evidence.RS256, aeptest.Public(t, aeptest.Key(t).Public()))},
+				Authorities: []verify.Authority{{Name: "a", Certificate: a.Certificates()[1].Raw, Clock: verify.Independent}}}
+			o := verify.Options{Trust: reread(t, trust)}
+			return given{name, m.Zip(t), trustOf(t, o), o}
+		}}
+	}
+	type members = aeptest.Members
+	return []keptVector{
+		vector("honest", func(*testing.T, members, *timestamp.Authority) {}),
+		vector("with another hash", func(_ *testing.T, m members, _ *timestamp.Authority) {
+			m["hash.sha256"] = bytes.Repeat([]byte("00"), 32)
+		}),
+		vector("that is not signed", func(_ *testing.T, m members, _ *timestamp.Authority) {
+			m["signature.sig"], m["timestamp.tsr"] = nil, nil
+		}),
+		vector("stamped over its hash", func(t *testing.T, m members, a *timestamp.Authority) {
+			m.Stamp(t, a, sha256.Sum256(m["hash.sha256"]))
+		}),
+		vector("with another text", func(_ *testing.T, m members, _ *timestamp.Authority) { m["response.txt"] = []byte("Take the A3.") }),
+		vector("with a further member", func(_ *testing.T, m members, _ *timestamp.Authority) { m["more.txt"] = []byte("more") }),
+		vector("with a second signature of a draft", func(t *testing.T, m members, _ *timestamp.Authority) {
+			m.SignSecond(t, m["canonical.bin"])
+			m["pqc_public_key.pem"] = m["public_key.pem"]
+		}),
+	}
+}
+
+// envelopeVectors are records in a DSSE envelope.
+func envelopeVectors() []keptVector {
+	vector := func(name string, role evidence.Role, change func(text []byte, o *verify.Options) []byte) keptVector {
+		return keptVector{slug("envelope", name), func(t *testing.T) given {
+			h := jurattest.NewForStrangers(t)
+			r := proveOne(t, h, h.Seal(t, output("a")))
+			e := wrap(t, h, r, role)
+			o := h.Options(t)
+			return given{name, change(marshalled(t, e), &o), trustOf(t, o), o}
+		}}
+	}
+	same := func(text []byte, _ *verify.Options) []byte { return text }
+	return []keptVector{
+		vector("by the operator", evidence.RoleOperator, same),
+		vector("by a juror", evidence.RoleJuror, same),
+		vector("by nobody who is known", evidence.RoleOperator, func(text []byte, o *verify.Options) []byte {
+			o.Trust.Keys = nil
+			return text
+		}),
+		vector("of another type", evidence.RoleOperator, func(text []byte, _ *verify.Options) []byte {
+			return bytes.Replace(text, []byte(`"payloadType":"application/vnd.in-toto+json"`), []byte(`"payloadType":"text/plain"`), 1)
+		}),
+		vector("damaged", evidence.RoleOperator, func(text []byte, _ *verify.Options) []byte {
+			return bytes.Replace(text, []byte(`"signatures":`), []byte(`"more":1,"signatures":`), 1)
+		}),
+	}
+}
