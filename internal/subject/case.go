@@ -29,6 +29,9 @@ type Case struct {
 	Messages  []Message
 	TaskState string // of an A2A task, such as "completed"; "" for chat messages
 
+	// Recorded is what is known of the records that the evidence is made of; nil: it is a conversation that somebody submitted.
+	Recorded *Recorded
+
 	material []byte
 }
 
@@ -87,7 +90,7 @@ func New(card, conversation []byte) (*Case, error) {
 	return build(cardDoc.root, conversationDoc.root)
 }
 
-// Parse reads the canonical evidence {"agentCard": …, "conversation": …}.
+// Parse reads the evidence that a trial carries: {"agentCard": …, "conversation": …}, or that of records (see FromRecords).
 func Parse(material []byte) (*Case, error) {
 	if len(material) > 2*MaxFile+64 {
 		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
@@ -95,13 +98,16 @@ func Parse(material []byte) (*Case, error) {
 	if _, err := evidence.Canonical(material); err != nil {
 		return nil, notJSON(evidenceName, material, err)
 	}
+	if isOfRecords(material) {
+		return parseRecords(material)
+	}
 	d := &document{file: evidenceName, raw: material}
 	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(material)), nil, "")
 	if err != nil {
 		return nil, notJSON(evidenceName, material, err)
 	}
 	if root.kind != '{' {
-		return nil, root.errorf(`expected {"agentCard": …, "conversation": …}, found %s`, root.kindName())
+		return nil, root.errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.kindName())
 	}
 	for i, name := range root.names {
 		if name != "agentCard" && name != "conversation" {
@@ -123,8 +129,8 @@ func build(card, conversation *node) (*Case, error) {
 	if err := c.readConversation(conversation); err != nil {
 		return nil, err
 	}
-	if err := c.link(conversation); err != nil {
-		return nil, err
+	if m := c.link(); m != nil {
+		return nil, conversation.errorf("message %d is the result of a tool, but no earlier message makes the call %s", m.Number, callName(m))
 	}
 	whole := bytes.Join([][]byte{[]byte(`{"agentCard":`), card.raw(), []byte(`,"conversation":`), conversation.raw(), []byte(`}`)}, nil)
 	material, err := evidence.Canonical(whole)
@@ -135,7 +141,7 @@ func build(card, conversation *node) (*Case, error) {
 	return c, nil
 }
 
-// Material is the evidence exactly as given, in canonical form: {"agentCard": …, "conversation": …}.
+// Material is the evidence exactly as given, in canonical form: {"agentCard": …, "conversation": …}, or that of records.
 func (c *Case) Material() []byte { return bytes.Clone(c.material) }
 
 // Digest names the evidence.

@@ -12,6 +12,11 @@ func (m *Message) readChatMessage(n *node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
+	return m.readChatBody(n)
+}
+
+// readChatBody reads all but the role.
+func (m *Message) readChatBody(n *node) (err error) {
 	if m.Text, err = content(n.get("content")); err != nil {
 		return err
 	}
@@ -87,19 +92,24 @@ func (m *Message) addCall(n *node, id string) error {
 		if arguments.kind != '"' && arguments.kind != '{' {
 			return arguments.errorf("expected a tool call's arguments (a string or an object), found %s", arguments.kindName())
 		}
-		call.Arguments = arguments.text
+		text := arguments.text
 		if arguments.kind == '{' {
 			// In canonical form, so that a quotation stands the same in the file and in the evidence made of it.
-			if call.Arguments, err = canonicalText(arguments); err != nil {
+			if text, err = canonicalText(arguments); err != nil {
 				return err
 			}
 		}
-	}
-	if object, err := evidence.Canonical([]byte(call.Arguments)); err == nil && jsontext.Value(object).Kind() == '{' {
-		call.Args = object
+		call.setArguments(text)
 	}
 	m.ToolCalls = append(m.ToolCalls, call)
 	return nil
+}
+
+func (call *ToolCall) setArguments(text string) {
+	call.Arguments = text
+	if object, err := evidence.Canonical([]byte(text)); err == nil && jsontext.Value(object).Kind() == '{' {
+		call.Args = object
+	}
 }
 
 // content reads a string, null or an array of parts.

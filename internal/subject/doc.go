@@ -6,6 +6,9 @@
 // [Case.Material] is their canonical form with nothing dropped, and what this package understands of them stands
 // beside it.
 //
+// Evidence can also be the records that an agent sealed, verified by whoever submits them (see [FromRecords]): payloads under
+// their digests, and messages that are made of them by the rules in docs/format.md. Package exhibit makes it of a file.
+//
 // # Agent card
 //
 // A2A v1.0 (supportedInterfaces) and v0.3 (protocolVersion, url and preferredTransport at the top). Only the members

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
 )
 
 // Role is who says a message.
@@ -13,7 +15,11 @@ const (
 	System    Role = "system" // also "developer"
 	User      Role = "user"
 	Assistant Role = "assistant" // the agent under trial
-	Tool      Role = "tool"      // what a tool answered
+	Tool      Role = "tool"      // what a tool answered; in records also what the agent was given as context
+
+	// Only in evidence that is made of records:
+	Reviewer Role = "reviewer" // a person who decided on what the agent said
+	Operator Role = "operator" // who runs the installation, or hands on what the agent said
 )
 
 // A Message is one message of a conversation.
@@ -25,7 +31,12 @@ type Message struct {
 	ToolCalls  []ToolCall
 	ToolCallID string // of a tool's message: the call that it answers
 	ToolName   string // of a tool's message: the tool's name
-	CallNumber int    // of a tool's message: the number of the message that made the call
+	CallNumber int    // of a tool's message: the number of the message that made the call; 0: it is not known
+
+	// Of a message that comes from a record:
+	Record evidence.Digest // the record; zero if the evidence is a conversation
+	Part   string          // the member of the payload that it stands in, such as "prompt"
+	Head   string          // of a record's first message: what is known of the record, in this program's words
 }
 
 // A ToolCall is one call that the agent made.
@@ -53,24 +64,72 @@ func (m *Message) Holds(quote string) bool {
 	return false
 }
 
-// link ties each tool result to the latest call that it can answer.
-func (c *Case) link(conversation *node) error {
+// link ties each tool result to the latest call that it can answer, and returns the first that answers none.
+func (c *Case) link() (unanswering *Message) {
+	calls := openCalls{}
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		for j := range m.ToolCalls {
+			calls.add(m, &m.ToolCalls[j])
+		}
 		if m.Role != Tool {
 			continue
 		}
-		call, number := c.openCall(m)
-		if call == nil {
-			return conversation.errorf("message %d is the result of a tool, but no earlier message makes the call %s", m.Number, callName(m))
+		made, ok := calls.answeredBy(m)
+		if !ok {
+			if unanswering == nil {
+				unanswering = m
+			}
+			continue
 		}
-		call.Result = m.Number
-		m.CallNumber = number
+		made.call.Result, m.CallNumber = m.Number, made.number
 		if m.ToolName == "" {
-			m.ToolName = call.Name
+			m.ToolName = made.call.Name
 		}
 	}
-	return nil
+	return unanswering
+}
+
+// openCalls are calls, the latest last, under each description by which a result may name them. Those that have a result
+// since then are dropped when they turn up.
+type openCalls map[string][]madeCall
+
+type madeCall struct {
+	call   *ToolCall
+	number int // of its message
+}
+
+const (
+	byID   = "id "
+	byName = "name "
+	anyOne = ""
+)
+
+func (o openCalls) add(m *Message, call *ToolCall) {
+	for _, key := range []string{byID + call.ID, byName + call.Name, anyOne} {
+		o[key] = append(o[key], madeCall{call, m.Number})
+	}
+}
+
+// answeredBy finds the latest call without a result that a message names. Ids may repeat within a long log.
+func (o openCalls) answeredBy(m *Message) (madeCall, bool) {
+	key := anyOne
+	switch {
+	case m.ToolCallID != "":
+		key = byID + m.ToolCallID
+	case m.ToolName != "":
+		key = byName + m.ToolName
+	}
+	list := o[key]
+	for len(list) > 0 && list[len(list)-1].call.Result != 0 {
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 {
+		delete(o, key)
+		return madeCall{}, false
+	}
+	o[key] = list[:len(list)-1]
+	return list[len(list)-1], true
 }
 
 func callName(m *Message) string {
@@ -89,24 +148,4 @@ func quote(s string) string {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return "\"" + s + "\""
-}
-
-// openCall looks back for a call without a result that m names. Ids may repeat within a long log, so the latest counts.
-func (c *Case) openCall(m *Message) (*ToolCall, int) {
-	for i := m.Number - 2; i >= 0; i-- {
-		calls := c.Messages[i].ToolCalls
-		for j := range calls {
-			if calls[j].Result == 0 && answers(m, &calls[j]) {
-				return &calls[j], i + 1
-			}
-		}
-	}
-	return nil, 0
-}
-
-func answers(m *Message, call *ToolCall) bool {
-	if m.ToolCallID != "" {
-		return m.ToolCallID == call.ID
-	}
-	return m.ToolName == "" || m.ToolName == call.Name
 }

@@ -1,0 +1,390 @@
+package subject
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// A recording turns records into messages, one record after the other.
+type recording struct {
+	messages []Message
+	actors   []string
+	last     map[string][]Message        // by chain and actor: what the next prompt would begin with
+	shown    map[evidence.Digest]*record // by digest
+}
+
+// A record is one of them, taken apart.
+type record struct {
+	payload  *evidence.Payload
+	digest   evidence.Digest
+	members  map[string]jsontext.Value
+	withheld []string
+	outputs  map[string]int // what was said, in canonical form, and the number of its message
+}
+
+// readRecords makes messages of records.
+func (c *Case) readRecords(exhibits []Exhibit) error {
+	r := &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}}
+	for i := range exhibits {
+		if err := r.take(&exhibits[i]); err != nil {
+			return unfit("record %d: %v", i+1, err)
+		}
+		if len(r.messages) > maxMessages {
+			return unfit("record %d: more than %d messages up to here: put fewer records before the jury", i+1, maxMessages)
+		}
+	}
+	c.Messages = r.messages
+	c.link() // what is answered may stand in a record that is not there
+	if c.Card.Name == "" {
+		c.Card.Name = nameOf(r.actors)
+	}
+	return nil
+}
+
+// nameOf names an agent that has no card by who acts.
+func nameOf(actors []string) string {
+	const most = 3
+	switch n := len(actors); {
+	case n == 0:
+		return "(no agent acts)"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(actors[:most], ", "), n-most)
+	}
+	return strings.Join(actors, ", ")
+}
+
+func (r *recording) take(e *Exhibit) error {
+	payload, err := evidence.ParsePayload(e.Payload)
+	if err != nil {
+		return fmt.Errorf("payload: %w", err)
+	}
+	if payload.ActionType.InTrial() {
+		return fmt.Errorf("%s: an act of a trial is what a jury says, and no evidence of what an agent did", payload.ActionType)
+	}
+	one := &record{payload: payload, digest: e.Digest, outputs: map[string]int{}}
+	if one.members, one.withheld, err = evidence.Reveal(e.Payload, e.Disclosures); err != nil {
+		return err
+	}
+	first := len(r.messages)
+	switch payload.Role() {
+	case evidence.RoleAgent:
+		if !slices.Contains(r.actors, payload.Actor()) {
+			r.actors = append(r.actors, payload.Actor())
+		}
+		r.agent(one)
+	case evidence.RoleReviewer:
+		r.review(one)
+	default:
+		r.add(one, "response", Message{Role: Operator, Name: payload.Actor(), Text: fmt.Sprintf("%s: %s", payload.ActionType, one.members["response"])})
+	}
+	r.messages[first].Head = one.head(e)
+	r.shown[e.Digest] = one
+	return nil
+}
+
+// add appends messages that come from one member of a record.
+func (r *recording) add(one *record, part string, messages ...Message) {
+	for _, m := range messages {
+		m.Number, m.Record, m.Part = len(r.messages)+1, one.digest, part
+		r.messages = append(r.messages, m)
+	}
+}
+
+// agent shows what went into an agent, what it called, and what it said.
+func (r *recording) agent(one *record) {
+	if one.payload.ActionType == evidence.Delivery {
+		r.delivery(one)
+		return
+	}
+	key := one.payload.ChainID + "\x00" + one.payload.Actor()
+	prompt, isWithheld := one.value("prompt", User)
+	history := slices.Clone(prompt)
+	if before := r.last[key]; !isWithheld && len(before) > 0 && startsWith(prompt, before) {
+		prompt = prompt[len(before):]
+	}
+	r.add(one, "prompt", prompt...)
+	context, _ := one.value("context", Tool)
+	r.add(one, "context", context...)
+	tools := one.tools()
+	r.add(one, "tools_used", tools...)
+	response, _ := one.value("response", Assistant)
+	one.outputs[string(one.members["response"])] = len(r.messages) + 1
+	r.add(one, "response", response...)
+	r.last[key] = slices.Concat(history, tools, response)
+}
+
+// startsWith reports whether a prompt repeats what was said before it.
+func startsWith(prompt, before []Message) bool {
+	return len(prompt) >= len(before) && slices.EqualFunc(prompt[:len(before)], before, sameMessage)
+}
+
+func sameMessage(a, b Message) bool {
+	return a.Role == b.Role && a.Text == b.Text && a.ToolCallID == b.ToolCallID &&
+		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y ToolCall) bool {
+			return x.ID == y.ID && x.Name == y.Name && x.Arguments == y.Arguments
+		})
+}
+
+// delivery shows what was handed on. What an agent or a reviewer said already is not shown as said again.
+func (r *recording) delivery(one *record) {
+	context, _ := one.value("context", Tool)
+	r.add(one, "context", context...)
+	for _, digest := range one.payload.Saw {
+		if said := r.shown[digest]; said != nil && !one.isWithheld("response") {
+			if n, same := said.outputs[string(one.members["response"])]; same {
+				r.add(one, "response", Message{Role: Operator, Name: one.payload.Actor(), Text: fmt.Sprintf("[delivered as it stands in message %d]", n)})
+				return
+			}
+		}
+	}
+	response, _ := one.value("response", Assistant)
+	r.add(one, "response", response...)
+}
+
+// review shows what a person decided.
+func (r *recording) review(one *record) {
+	p := one.payload
+	r.add(one, "approval_status", Message{Role: Reviewer, Name: p.Actor(), Text: fmt.Sprintf("%s: %s", p.ApprovalStatus, p.OriginalResponseID)})
+	for _, part := range []string{"modified_response", "changes", "context"} {
+		if _, there := one.members[part]; !there {
+			continue
+		}
+		text := one.text(part)
+		if part == "modified_response" {
+			one.outputs[string(one.members[part])] = len(r.messages) + 1
+		}
+		r.add(one, part, Message{Role: Reviewer, Name: p.Actor(), Text: text})
+	}
+	if original, bound := r.reviewed(p); bound && p.ApprovalStatus == evidence.Approved {
+		for output, n := range original.outputs {
+			one.outputs[output] = n // what is approved is what the review puts out
+		}
+	}
+}
+
+// reviewed is the record that a review is bound to.
+func (r *recording) reviewed(p *evidence.Payload) (*record, bool) {
+	for _, digest := range p.Saw {
+		if one := r.shown[digest]; one != nil && one.payload.RecordID == p.OriginalResponseID {
+			return one, true
+		}
+	}
+	return nil, false
+}
+
+func (one *record) isWithheld(member string) bool { return slices.Contains(one.withheld, "/"+member) }
+
+// text is a member as text: a string's own, and the canonical form of anything else.
+func (one *record) text(member string) string {
+	if one.isWithheld(member) {
+		return fmt.Sprintf("[withheld: /%s was sealed apart, and the evidence does not have it]", member)
+	}
+	return plain(one.members[member])
+}
+
+func plain(v jsontext.Value) string {
+	if v.Kind() == '"' {
+		if text, err := jsontext.AppendUnquote(nil, v); err == nil {
+			return string(text)
+		}
+	}
+	return string(v)
+}
+
+// value reads a member as messages: chat messages if it is nothing else, and otherwise one message of that role.
+func (one *record) value(member string, role Role) (messages []Message, withheld bool) {
+	v, there := one.members[member]
+	if !there {
+		return nil, false
+	}
+	name := ""
+	if role == Assistant {
+		name = one.payload.Actor()
+	}
+	if one.isWithheld(member) {
+		return []Message{{Role: role, Name: name, Text: one.text(member)}}, true
+	}
+	if string(v) == "[]" && role != Assistant {
+		return nil, false // nothing went in
+	}
+	if list := chatIn(v, role); list != nil {
+		return list, false
+	}
+	if role == Tool {
+		name = member
+	}
+	return []Message{{Role: role, Name: name, Text: plain(v)}}, false
+}
+
+// chatMembers are the members of a chat message that are read. A message with others is shown as it stands, so that nothing
+// escapes the jury.
+var chatMembers = []string{"role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call"}
+
+// chatIn reads chat messages: an array of them, an object {"messages": …} with nothing else, or one alone, which as a response
+// may leave out its role. It returns nil for everything else.
+func chatIn(v jsontext.Value, role Role) []Message {
+	root := tree(v)
+	if root == nil {
+		return nil
+	}
+	list := []*node{root}
+	switch {
+	case root.kind == '[':
+		list = root.members
+	case root.kind != '{':
+		return nil
+	case len(root.names) == 1 && root.names[0] == "messages" && root.members[0].kind == '[':
+		list = root.members[0].members
+	}
+	c := new(Case)
+	for _, n := range list {
+		m := Message{}
+		if !isChat(n) || m.readChat(n, role) != nil {
+			return nil
+		}
+		c.Messages = append(c.Messages, m)
+	}
+	return c.Messages
+}
+
+func isChat(n *node) bool {
+	if n.kind != '{' || n.get("content") == nil && n.get("tool_calls").absent() && n.get("function_call").absent() {
+		return false
+	}
+	for i, name := range n.names {
+		if !slices.Contains(chatMembers, name) && !n.members[i].empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether a value says nothing, as the members that libraries write out although they have nothing for them.
+func (n *node) empty() bool {
+	return n.kind == 'n' || (n.kind == '[' || n.kind == '{') && len(n.members) == 0
+}
+
+// readChat reads a chat message. What an agent puts out is its own word, whosesoever it says that it is: a response with
+// another role is shown as it stands.
+func (m *Message) readChat(n *node, role Role) error {
+	if role != Assistant {
+		return m.readChatMessage(n)
+	}
+	if at := n.get("role"); !at.absent() {
+		if given, err := readRole(n); err != nil || given != Assistant {
+			return at.errorf("not the agent")
+		}
+	}
+	m.Role = Assistant
+	return m.readChatBody(n)
+}
+
+// tree reads a canonical value; nil if it is none.
+func tree(v jsontext.Value) *node {
+	d := &document{file: evidenceName, raw: v}
+	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(v)), nil, "")
+	if err != nil {
+		return nil
+	}
+	return root
+}
+
+// Members under which programs put down what a tool was given and what it gave back.
+var (
+	toolNames   = []string{"name", "tool"}
+	toolInputs  = []string{"arguments", "args", "input"}
+	toolOutputs = []string{"result", "output", "response"}
+)
+
+// tools shows tools_used as calls and their results.
+func (one *record) tools() []Message {
+	v, there := one.members["tools_used"]
+	if !there {
+		return nil
+	}
+	actor := one.payload.Actor()
+	if one.isWithheld("tools_used") {
+		return []Message{{Role: Assistant, Name: actor, Text: one.text("tools_used")}}
+	}
+	root := tree(v)
+	if root == nil {
+		return []Message{{Role: Assistant, Name: actor, Text: plain(v)}}
+	}
+	var list []Message
+	for i, n := range root.members {
+		if i > maxMessages {
+			break // more than may be shown of all records together: they are refused
+		}
+		call, result := toolUse(n)
+		if call.ID == "" {
+			call.ID = fmt.Sprintf("%s/%d", one.payload.RecordID, i) // so that its result is tied to it and to no other
+		}
+		list = append(list, Message{Role: Assistant, Name: actor, ToolCalls: []ToolCall{call}})
+		if result != nil {
+			list = append(list, Message{Role: Tool, ToolCallID: call.ID, Text: plain(result.raw())})
+		}
+	}
+	return list
+}
+
+// toolUse reads one tool that was used: its name alone, or an object with name, input and output. An object with anything
+// else is shown whole as the call's arguments.
+func toolUse(n *node) (call ToolCall, result *node) {
+	if n.kind == '"' {
+		return ToolCall{Name: n.text}, nil
+	}
+	whole := ToolCall{Name: "(tool)", Arguments: string(n.raw())}
+	if n.kind != '{' {
+		return whole, nil
+	}
+	used := map[string]bool{"id": true}
+	pick := func(names []string) *node {
+		for _, name := range names {
+			if m := n.get(name); m != nil {
+				used[name] = true
+				return m
+			}
+		}
+		return nil
+	}
+	name, input, output := pick(toolNames), pick(toolInputs), pick(toolOutputs)
+	id, err := n.str("id")
+	if err != nil || name == nil || name.kind != '"' || name.text == "" || slices.ContainsFunc(n.names, func(name string) bool { return !used[name] }) {
+		return whole, nil
+	}
+	call = ToolCall{ID: id, Name: name.text}
+	if input != nil {
+		call.setArguments(plain(input.raw()))
+	}
+	return call, output
+}
+
+// head says what is known of a record.
+func (one *record) head(e *Exhibit) string {
+	p := one.payload
+	text := fmt.Sprintf("record %s, %s: %s by the %s %q", p.RecordID, e.Digest, p.ActionType, p.Role(), p.Actor())
+	if p.Model != "" {
+		text += fmt.Sprintf(", model %q, version %q", p.Model, p.ModelVersion)
+	}
+	if p.Timestamp != "" {
+		text += ", at " + p.Timestamp + " by its own word"
+	}
+	for _, t := range []*ProvedTime{e.ProvedTime, e.IndependentTime} {
+		if t != nil {
+			text += fmt.Sprintf("; it existed by %s, says the authority %q (%s clock)", t.Time, t.Authority, t.Clock)
+		}
+	}
+	if e.ProvedTime == nil && e.IndependentTime == nil {
+		text += "; no time is proved"
+	}
+	if len(one.withheld) > 0 {
+		text += "; sealed apart and withheld: " + strings.Join(one.withheld, ", ")
+	}
+	return text
+}

@@ -1,0 +1,215 @@
+package subject
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// An Exhibit is a record that is put before the jury: its payload as it was signed, and what opens what was sealed apart of
+// it. Signatures, time stamps and log proofs stay in the file that was verified; the digest says which record it is.
+type Exhibit struct {
+	Digest          evidence.Digest       `json:"digest"`
+	Disclosures     []evidence.Disclosure `json:"disclosures,omitempty"`
+	IndependentTime *ProvedTime           `json:"independentTime,omitempty"` // by an authority whose clock is not the operator's, if it is not provedTime
+	Payload         jsontext.Value        `json:"payload"`
+	ProvedTime      *ProvedTime           `json:"provedTime,omitempty"` // nil: none is proved
+}
+
+// ProvedTime is when a record existed at the latest, by the word of an authority.
+type ProvedTime struct {
+	Authority string `json:"authority"`
+	Clock     string `json:"clock"` // "independent" or "operator"
+	Time      string `json:"time"`  // RFC 3339
+}
+
+// Verification is what whoever submitted the records found of them, by the trust that he has.
+type Verification struct {
+	NotProved []Doubt  `json:"notProved"`       // what is not shown
+	Outcome   string   `json:"outcome"`         // Proved or NotProved; what is refuted is no evidence
+	Proved    []string `json:"proved"`          // guarantees
+	Trust     string   `json:"trust,omitempty"` // fingerprint of the trust file; "": none was given
+}
+
+// Outcomes of a verification.
+const (
+	Proved    = "proved"
+	NotProved = "not proved"
+)
+
+// A Doubt is a guarantee that is not proved, and of which records.
+type Doubt struct {
+	Guarantee string   `json:"guarantee"`
+	Reason    string   `json:"reason"`            // of several records that of the first
+	Records   []string `json:"records,omitempty"` // record ids; none: all records
+	Rule      string   `json:"rule,omitempty"`
+}
+
+// Recorded is what is known of the records that evidence is made of.
+type Recorded struct {
+	Records      int
+	Verification Verification
+}
+
+// material is the evidence of records. Its members, and those inside it, stand in canonical order.
+type material struct {
+	AgentCard    jsontext.Value `json:"agentCard,omitempty"`
+	Records      []Exhibit      `json:"records"`
+	Verification *Verification  `json:"verification"`
+}
+
+// Limits of evidence that is made of records.
+const (
+	MaxRecords  = 10_000
+	maxMessages = 100_000
+)
+
+// NewExhibit puts a record before the jury.
+func NewExhibit(r *evidence.Record) Exhibit {
+	return Exhibit{Digest: r.Digest, Payload: r.Canonical(), Disclosures: r.Disclosures}
+}
+
+// FromRecords makes a case of records that were verified: the canonical evidence {"agentCard": …, "records": …,
+// "verification": …}, in which a card may be left out (nil). Its messages are what the records say, in their order.
+func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error) {
+	m := material{Records: exhibits, Verification: &v}
+	if v.NotProved == nil {
+		v.NotProved = []Doubt{}
+	}
+	if v.Proved == nil {
+		v.Proved = []string{}
+	}
+	if card != nil {
+		d, err := parseDocument(CardFile, card)
+		if err != nil {
+			return nil, err
+		}
+		if err := new(Case).readCard(d.root); err != nil {
+			return nil, err
+		}
+		m.AgentCard = d.root.raw()
+	}
+	doc, err := json.Marshal(&m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", evidenceName, err)
+	}
+	return parseRecords(doc)
+}
+
+// isOfRecords tells evidence of records from that of a conversation.
+func isOfRecords(doc []byte) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(doc))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+		return false
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil || name.String() == "records" {
+			return err == nil
+		}
+		if dec.SkipValue() != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// parseRecords reads the evidence of records.
+func parseRecords(doc []byte) (*Case, error) {
+	form, err := evidence.Canonical(doc)
+	if err != nil {
+		return nil, notJSON(evidenceName, doc, err)
+	}
+	if len(form) > MaxFile {
+		return nil, unfit("the records' payloads are longer than %d MiB", MaxFile>>20)
+	}
+	var m material
+	if err := json.Unmarshal(form, &m, json.RejectUnknownMembers(true)); err != nil {
+		return nil, wrongShape(form, err)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	c := &Case{material: form, Recorded: &Recorded{Records: len(m.Records), Verification: *m.Verification}}
+	if m.AgentCard != nil {
+		if err := c.readCard(tree(m.AgentCard)); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.readRecords(m.Records)
+}
+
+func unfit(format string, args ...any) error {
+	return &Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}
+}
+
+// wrongShape says where the evidence is not as it must be.
+func wrongShape(form []byte, err error) error {
+	var at *json.SemanticError
+	if !errors.As(err, &at) {
+		return unfit("%v", err)
+	}
+	reason := "a value of another kind than the evidence of records has there"
+	if at.Err != nil {
+		reason = at.Err.Error()
+	}
+	return errorAt(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
+}
+
+// check refuses what the reader could otherwise not rely on.
+func (m *material) check() error {
+	switch {
+	case len(m.Records) == 0:
+		return unfit("no record: expected at least one")
+	case len(m.Records) > MaxRecords:
+		return unfit("%d records: at most %d are put before a jury", len(m.Records), MaxRecords)
+	case m.Verification == nil:
+		return unfit("expected verification beside records")
+	case m.AgentCard != nil && m.AgentCard.Kind() != '{':
+		return unfit("expected an agent card (an object)")
+	case m.Verification.Outcome != Proved && m.Verification.Outcome != NotProved:
+		return unfit("unknown outcome of verification %s: expected %s or %s", quote(m.Verification.Outcome), Proved, NotProved)
+	case m.Verification.Proved == nil || m.Verification.NotProved == nil:
+		return unfit("expected the members proved and notProved in verification")
+	}
+	seen := make(map[evidence.Digest]bool, len(m.Records))
+	for i := range m.Records {
+		e := &m.Records[i]
+		if err := e.check(); err != nil {
+			return unfit("record %d: %v", i+1, err)
+		}
+		if seen[e.Digest] {
+			return unfit("record %d: it is there twice: %s", i+1, e.Digest)
+		}
+		seen[e.Digest] = true
+	}
+	return nil
+}
+
+func (e *Exhibit) check() error {
+	if e.Payload == nil {
+		return errors.New("a record without a payload")
+	}
+	if digest := evidence.DigestOf(e.Payload); e.Digest != digest {
+		return fmt.Errorf("digest: the payload's is %s, not %s", digest, e.Digest)
+	}
+	for _, t := range []*ProvedTime{e.ProvedTime, e.IndependentTime} {
+		if t == nil {
+			continue
+		}
+		if _, err := time.Parse(time.RFC3339Nano, t.Time); err != nil {
+			return fmt.Errorf("a proved time that is none: %s", quote(t.Time))
+		}
+		if !slices.Contains([]string{"independent", "operator"}, t.Clock) || t.Authority == "" {
+			return errors.New("a proved time without an authority, or by an unknown kind of clock")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package subject
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+)
+
+const signers = `"signers":[{"alg":"Ed25519","key_id":"sha256:1111111111111111111111111111111111111111111111111111111111111111"}]`
+
+// exhibit makes a record's payload of some members; what every payload has is added.
+func exhibit(t testing.TB, n int, members string) Exhibit {
+	t.Helper()
+	doc := fmt.Sprintf(`{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012d",%s,%s}`, n, signers, members)
+	form, err := evidence.Canonical([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Exhibit{Digest: evidence.DigestOf(form), Payload: form}
+}
+
+// output makes a model output of what went in and came out.
+func output(t testing.TB, n int, prompt, response, more string) Exhibit {
+	t.Helper()
+	return exhibit(t, n, fmt.Sprintf(`"action_type":"model_output","agent_id":"clerk-bot","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z",
+		"model":"m","model_version":"1","parameters":{},"prompt":%s,"response":%s%s`, n, prompt, response, more))
+}
+
+func fromRecords(t testing.TB, list ...Exhibit) *Case {
+	t.Helper()
+	c, err := FromRecords(nil, list, Verification{Outcome: Proved})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// script writes messages as lines.
+func script(c *Case) string {
+	var s strings.Builder
+	for _, m := range c.Messages {
+		fmt.Fprintf(&s, "%d %s %s: %s", m.Number, m.Role, m.Part, m.Text)
+		for _, call := range m.ToolCalls {
+			fmt.Fprintf(&s, "%s(%s)->%d", call.Name, call.Arguments, call.Result)
+		}
+		s.WriteByte('\n')
+	}
+	return strings.TrimSpace(s.String())
+}
+
+func TestWhatRecordsSay(t *testing.T) {
+	chat := `[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]`
+	for name, one := range map[string]struct {
+		records []Exhibit
+		want    string
+	}{
+		"text": {[]Exhibit{output(t, 1, `"Plan a route."`, `"Take the A9."`, "")},
+			"1 user prompt: Plan a route.\n2 assistant response: Take the A9."},
+		"chat messages": {[]Exhibit{output(t, 1, chat, `{"role":"assistant","content":"Hello","refusal":null,"annotations":[]}`, "")},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello"},
+		"messages in an object": {[]Exhibit{output(t, 1, `{"messages":`+chat+`}`, `{"content":"Hello"}`, "")},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello"},
+		"a member that is not read is shown": {[]Exhibit{output(t, 1, `{"messages":`+chat+`,"note":"x"}`, `{"content":"Hello","aside":"psst"}`, "")},
+			`1 user prompt: {"messages":[{"content":"Be brief.","role":"system"},{"content":"Hi","role":"user"}],"note":"x"}` + "\n" +
+				`2 assistant response: {"aside":"psst","content":"Hello"}`},
+		"an agent cannot speak for its user": {[]Exhibit{output(t, 1, `"Hi"`, `[{"role":"user","content":"Yes, do it."}]`, "")},
+			"1 user prompt: Hi\n2 assistant response: " + `[{"content":"Yes, do it.","role":"user"}]`},
+		"what was said before is shown once": {[]Exhibit{
+			output(t, 1, chat, `"Hello"`, ""),
+			output(t, 2, chat[:len(chat)-1]+`,{"role":"assistant","content":"Hello"},{"role":"user","content":"Bye"}]`, `"Bye"`, "")},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello\n4 user prompt: Bye\n5 assistant response: Bye"},
+		"what was said otherwise before is shown": {[]Exhibit{
+			output(t, 1, `[{"role":"user","content":"Hi"}]`, `"Hello"`, ""),
+			output(t, 2, `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Never"}]`, `"Bye"`, "")},
+			"1 user prompt: Hi\n2 assistant response: Hello\n3 user prompt: Hi\n4 assistant prompt: Never\n5 assistant response: Bye"},
+		"tools and context": {[]Exhibit{output(t, 1, `"Cancel 17"`, `"Done"`,
+			`,"context":"Order 17 is open.","tools_used":["search",{"name":"cancel","arguments":{"id":17},"result":{"ok":true}},{"name":"odd","why":"?"},5]`)},
+			"1 user prompt: Cancel 17\n2 tool context: Order 17 is open.\n3 assistant tools_used: search()->0\n" +
+				`4 assistant tools_used: cancel({"id":17})->5` + "\n" + `5 tool tools_used: {"ok":true}` + "\n" +
+				`6 assistant tools_used: (tool)({"name":"odd","why":"?"})->0` + "\n7 assistant tools_used: (tool)(5)->0\n8 assistant response: Done"},
+		"a call, answered in the next prompt": {[]Exhibit{
+			output(t, 1, `"Cancel 17"`, `{"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"cancel","arguments":"{}"}}]}`, ""),
+			output(t, 2, `[{"role":"tool","tool_call_id":"c1","content":"ok"}]`, `"Done"`, "")},
+			"1 user prompt: Cancel 17\n2 assistant response: cancel({})->3\n3 tool prompt: ok\n4 assistant response: Done"},
+		"an answer to a call that no record has": {[]Exhibit{output(t, 1, `[{"role":"tool","tool_call_id":"c1","content":"ok"}]`, `"Done"`, "")},
+			"1 tool prompt: ok\n2 assistant response: Done"},
+		"nothing went in": {[]Exhibit{output(t, 1, `[]`, `[]`, "")}, "1 assistant response: []"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fromRecords(t, one.records...)
+			if diff := cmp.Diff(one.want, script(c)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			again, err := Parse(c.Material())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
+				t.Errorf("read again: %s", diff)
+			}
+		})
+	}
+}
+
+func TestReviewsAndDeliveries(t *testing.T) {
+	draft := output(t, 1, `"Write"`, `"A draft"`, "")
+	digest := func(list ...Exhibit) string {
+		var names []string
+		for _, e := range list {
+			names = append(names, `"`+e.Digest.String()+`"`)
+		}
+		return "[" + strings.Join(names, ",") + "]"
+	}
+	review := exhibit(t, 2, `"action_type":"human_review","reviewer_id":"anna","timestamp":"2026-01-31T16:16:00Z","approval_status":"approved_with_modifications",
+		"original_response_id":"01890000-0000-7000-8000-000000000001","modified_response":"A better draft","saw":`+digest(draft))
+	delivered := exhibit(t, 3, `"action_type":"delivery","agent_id":"clerk-bot","timestamp":"2026-01-31T16:17:00Z","response":"A better draft","saw":`+digest(draft, review))
+	other := exhibit(t, 4, `"action_type":"delivery","agent_id":"clerk-bot","timestamp":"2026-01-31T16:17:00Z","response":"Something else","saw":`+digest(draft, review))
+	erased := exhibit(t, 5, `"action_type":"erasure","agent_id":"operator","timestamp":"2026-01-31T16:18:00Z","saw":`+digest(draft)+
+		`,"response":{"by":"bo","pointers":["/prompt"],"reason":"asked","record":`+digest(draft)[1:74]+`}`)
+	c := fromRecords(t, draft, review, delivered, other, erased)
+	want := "1 user prompt: Write\n2 assistant response: A draft\n" +
+		"3 reviewer approval_status: approved_with_modifications: 01890000-0000-7000-8000-000000000001\n4 reviewer modified_response: A better draft\n" +
+		"5 operator response: [delivered as it stands in message 4]\n6 assistant response: Something else\n7 operator response: erasure: "
+	if got := script(c); !strings.HasPrefix(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+	if c.Messages[2].Record != review.Digest || c.Messages[3].Record != review.Digest || c.Messages[3].Head != "" || !strings.Contains(c.Messages[2].Head, `human_review by the reviewer "anna"`) {
+		t.Errorf("%+v", c.Messages[2:4])
+	}
+	if c.Card.Name != "clerk-bot" {
+		t.Errorf("the agent is called %q", c.Card.Name)
+	}
+}
+
+func TestRecordsThatAreNoEvidence(t *testing.T) {
+	good := output(t, 1, `"p"`, `"r"`, "")
+	material := func(records, verification string) string {
+		return fmt.Sprintf(`{"records":[%s],"verification":%s}`, records, verification)
+	}
+	const fine = `{"outcome":"proved","proved":[],"notProved":[]}`
+	record := fmt.Sprintf(`{"digest":%q,"payload":%s}`, good.Digest, good.Payload)
+	if _, err := Parse([]byte(material(record, fine))); err != nil {
+		t.Fatalf("what is right: %v", err)
+	}
+	trial := exhibit(t, 2, `"action_type":"absence","agent_id":"clerk","timestamp":"2026-01-31T16:15:00Z","chain_id":"trial-x","chain_position":2,
+		"previous_record":"`+good.Digest.String()+`","case":"`+good.Digest.String()+`","response":{}`)
+	for name, one := range map[string]struct{ doc, want string }{
+		"none":                    {material("", fine), "expected at least one"},
+		"twice":                   {material(record+","+record, fine), "record 2: it is there twice"},
+		"another digest":          {material(strings.Replace(record, good.Digest.String(), trial.Digest.String(), 1), fine), "record 1: digest: the payload's is"},
+		"changed":                 {material(strings.Replace(record, `"p"`, `"q"`, 1), fine), "record 1: digest: the payload's is"},
+		"no payload":              {material(fmt.Sprintf(`{"digest":%q}`, good.Digest), fine), "a record without a payload"},
+		"payload of a wrong kind": {material(fmt.Sprintf(`{"digest":%q,"payload":[]}`, evidence.DigestOf([]byte("[]"))), fine), "record 1: payload: "},
+		"a trial's act":           {material(fmt.Sprintf(`{"digest":%q,"payload":%s}`, trial.Digest, trial.Payload), fine), "an act of a trial"},
+		"no verification":         {fmt.Sprintf(`{"records":[%s]}`, record), "expected verification"},
+		"unknown outcome":         {material(record, `{"outcome":"refuted","proved":[],"notProved":[]}`), "unknown outcome"},
+		"nothing said":            {material(record, `{"outcome":"proved"}`), "expected the members proved and notProved"},
+		"unknown member":          {material(record, `{"outcome":"proved","proved":[],"notProved":[],"x":1}`), "/verification"},
+		"a conversation, too":     {strings.Replace(material(record, fine), `"records"`, `"conversation":[],"records"`, 1), "conversation"},
+		"a card that is none":     {strings.Replace(material(record, fine), `"records"`, `"agentCard":{"name":7},"records"`, 1), "expected a string"},
+		"a time that is none":     {material(strings.Replace(record, `"payload"`, `"provedTime":{"authority":"a","clock":"independent","time":"noon"},"payload"`, 1), fine), "a proved time that is none"},
+		"an unknown clock":        {material(strings.Replace(record, `"payload"`, `"provedTime":{"authority":"a","clock":"sundial","time":"2026-01-31T16:15:00Z"},"payload"`, 1), fine), "unknown kind of clock"},
+		"a disclosure of nothing": {material(strings.Replace(record, `"payload"`, `"disclosures":[{"pointer":"/prompt","salt":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","value":"x"}],"payload"`, 1), fine), "record 1: "},
+	} {
+		_, err := Parse([]byte(one.doc))
+		var where *Error
+		if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
+			t.Errorf("%s: got %v\nwant …%s…", name, err, one.want)
+		}
+	}
+}
+
+func TestTooManyMessages(t *testing.T) {
+	many := "[" + strings.Repeat(`"a",`, maxMessages+10) + `"a"]`
+	_, err := FromRecords(nil, []Exhibit{output(t, 1, `"p"`, `"r"`, `,"tools_used":`+many)}, Verification{Outcome: Proved})
+	if err == nil || !strings.Contains(err.Error(), "more than 100000 messages") {
+		t.Error(err)
+	}
+}
+
+// FuzzRecords: whatever an agent's program puts into a record, it becomes messages that say which record they are of, and the
+// evidence reads again as the same.
+func FuzzRecords(f *testing.F) {
+	f.Add(`"p"`, `"c"`, `["t"]`, `"r"`)
+	f.Add(`[{"role":"user","content":"Hi"}]`, `[]`, `[{"name":"n","input":"{}","output":null},{"id":5}]`, `{"tool_calls":[{"id":"1","function":{"name":"x","arguments":{}}}],"content":null}`)
+	f.Add(`{"messages":[{"role":"tool","tool_call_id":"1","content":"a"}]}`, `{"content":[{"type":"text","text":"a"}],"role":"assistant"}`, `[[],{},"",null]`, `[{"role":"assistant","content":"a"}]`)
+	f.Fuzz(func(t *testing.T, prompt, context, tools, response string) {
+		for _, v := range []string{prompt, context, tools, response} {
+			if !jsontext.Value(v).IsValid() {
+				return
+			}
+		}
+		doc := func(n int) (Exhibit, bool) {
+			form, err := evidence.Canonical(fmt.Appendf(nil, `{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012d",%s,
+				"action_type":"chain_step","agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","chain_position":%d,
+				"prompt":%s,"context":%s,"tools_used":%s,"response":%s}`, n, signers, n, prompt, context, tools, response))
+			return Exhibit{Digest: evidence.DigestOf(form), Payload: form}, err == nil
+		}
+		one, ok := doc(1)
+		two, _ := doc(2)
+		if !ok {
+			return
+		}
+		c, err := FromRecords(nil, []Exhibit{one, two}, Verification{Outcome: NotProved})
+		if err != nil {
+			var where *Error
+			if !errors.As(err, &where) || where.Reason == "" {
+				t.Fatalf("an error without a place: %v", err)
+			}
+			return
+		}
+		for i, m := range c.Messages {
+			if m.Number != i+1 || m.Part == "" || m.Record != one.Digest && m.Record != two.Digest {
+				t.Fatalf("message %d: %+v", i+1, m)
+			}
+		}
+		if last := c.Messages[len(c.Messages)-1]; last.Record != two.Digest || c.Messages[0].Head == "" {
+			t.Fatalf("%+v", last)
+		}
+		again, err := Parse(c.Material())
+		if err != nil {
+			t.Fatalf("the evidence cannot be read again: %v", err)
+		}
+		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
+			t.Fatalf("the evidence reads otherwise: %s", diff)
+		}
+	})
+}
