@@ -44,7 +44,8 @@
 //	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
 //	tsa           time-stamping authorities, asked over HTTP
-//	subject       the agent under trial: reads its card and its conversation
+//	subject       the agent under trial: reads its card and its conversation, or what its records say
+//	exhibit       sealed records, verified and put before the jury
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
 //	llm           one call to one language model, whoever its vendor is; below it an adapter for each vendor, and
 //	              llmtest, whose servers speak the vendors' protocols to tests

@@ -51,6 +51,8 @@ var importRules = []importRule{
 		"it keeps what opens commitments, and knows no log"},
 	{"jurat/internal/tsa", []string{"jurat/timestamp"}, "an authority is asked about an imprint, and told nothing else"},
 	{"jurat/internal/subject", []string{"jurat/evidence", jsonLibrary}, "the agent under trial is data"},
+	{"jurat/internal/exhibit", []string{"jurat/evidence", "jurat/verify", "jurat/internal/subject"},
+		"records are verified as everybody verifies them, before they are evidence"},
 	{"jurat/internal/juror", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", jsonLibrary},
 		"a juror sees the evidence and nothing of how acts are kept"},
 	{"jurat/internal/juror/model", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", "jurat/internal/juror", "jurat/internal/llm", jsonLibrary},

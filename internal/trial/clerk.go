@@ -27,7 +27,7 @@ type clerk struct {
 }
 
 func newClerk(config Config, chain string, on *subject.Case) *clerk {
-	return &clerk{config: config, chain: chain, subject: on, projector: NewProjector()}
+	return &clerk{config: config.cite(on), chain: chain, subject: on, projector: NewProjector()}
 }
 
 // submit seals the case: the evidence stands here, once, and is named by its digest everywhere else.

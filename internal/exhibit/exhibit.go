@@ -1,0 +1,149 @@
+// Package exhibit puts sealed records before the jury.
+//
+// They are verified first, by the trust of whoever submits them. What is refuted is no evidence, and no trial is held on it.
+// What is not proved is put before the jury together with that, and stands in the evidence for good.
+package exhibit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/subject"
+	"jurat/verify"
+)
+
+// Errors about records that are no evidence of what an agent did.
+var (
+	ErrRefuted = errors.New("refuted, and so no evidence")
+	ErrTrial   = errors.New("these are the acts of a trial: what a jury says, and no evidence of what an agent did")
+	ErrEmpty   = errors.New("there is no record in it")
+	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", subject.MaxRecords, subject.MaxFile>>20)
+)
+
+// Read reads a record file or a bundle, also in an envelope, verifies it, and makes a case of what is verified, and of nothing
+// else. The card may be nil. It returns the report with every error that comes after verification.
+func Read(file io.Reader, o verify.Options, card []byte) (*subject.Case, *verify.Report, error) {
+	seen := new(gathered)
+	o.Each = seen.take
+	report, err := verify.Read(file, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := seen.evidence(report, card)
+	return c, report, err
+}
+
+// gathered are the records of a file as they were verified.
+type gathered struct {
+	exhibits []subject.Exhibit
+	ids      []string
+	size     int
+	trial    bool
+	tooMuch  bool
+}
+
+// take keeps no more than can be put before a jury, however long the file is.
+func (g *gathered) take(r *evidence.Record) {
+	g.size += len(r.Canonical())
+	for _, d := range r.Disclosures {
+		g.size += len(d.Value)
+	}
+	g.trial = g.trial || r.Payload.ActionType.InTrial()
+	g.tooMuch = g.tooMuch || g.size > subject.MaxFile || len(g.ids) == subject.MaxRecords
+	if g.tooMuch || g.trial {
+		g.exhibits, g.ids = nil, nil
+		return
+	}
+	g.exhibits = append(g.exhibits, subject.NewExhibit(r))
+	g.ids = append(g.ids, r.Payload.RecordID)
+}
+
+func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error) {
+	switch {
+	case r.Outcome == verify.Refuted:
+		return nil, refuted(r)
+	case r.Kind == verify.Package:
+		return nil, errors.New("an evidence package: nothing that it says of agent, model or time is signed, so it is no evidence of them")
+	case g.trial:
+		return nil, ErrTrial
+	case g.tooMuch:
+		return nil, ErrTooMuch
+	case len(g.exhibits) == 0:
+		return nil, ErrEmpty
+	}
+	for i, id := range g.ids {
+		if t, ok := r.TimeOf(id); ok {
+			g.exhibits[i].ProvedTime = timeOf(&t.ProvedTime)
+			g.exhibits[i].IndependentTime = timeOf(t.Independent)
+		}
+	}
+	return subject.FromRecords(card, g.exhibits, verification(r))
+}
+
+func refuted(r *verify.Report) error {
+	for _, f := range slices.Concat(r.Guarantees, r.Details) {
+		if f.Status != verify.Refuted {
+			continue
+		}
+		if f.Record != "" {
+			return fmt.Errorf("%w: %s of record %s: %s", ErrRefuted, f.Guarantee, f.Record, f.Reason)
+		}
+		return fmt.Errorf("%w: %s: %s", ErrRefuted, f.Guarantee, f.Reason)
+	}
+	return ErrRefuted
+}
+
+func timeOf(t *verify.ProvedTime) *subject.ProvedTime {
+	if t == nil {
+		return nil
+	}
+	return &subject.ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
+}
+
+// verification is the report as the jury is told it: without what would make other evidence of the same records each time,
+// such as the moment of checking.
+func verification(r *verify.Report) subject.Verification {
+	v := subject.Verification{Trust: r.Trust, Outcome: subject.NotProved, Proved: []string{}, NotProved: []subject.Doubt{}}
+	if r.Outcome == verify.Proved {
+		v.Outcome = subject.Proved
+	}
+	for _, f := range r.Guarantees {
+		if f.Status == verify.Proved {
+			v.Proved = append(v.Proved, string(f.Guarantee))
+		}
+	}
+	v.NotProved = append(v.NotProved, doubts(r)...)
+	return v
+}
+
+// doubts puts together what is said alike of several records.
+func doubts(r *verify.Report) []subject.Doubt {
+	type kind struct {
+		of   verify.Guarantee
+		rule string
+	}
+	var list []subject.Doubt
+	places, ofAll := map[kind]int{}, map[kind]bool{}
+	for _, f := range r.Details {
+		if f.Status != verify.NotProved || r.Of(f.Guarantee).Status != verify.NotProved {
+			continue
+		}
+		k := kind{f.Guarantee, f.Rule}
+		i, there := places[k]
+		if !there {
+			i = len(list)
+			places[k] = i
+			list = append(list, subject.Doubt{Guarantee: string(f.Guarantee), Rule: f.Rule, Reason: f.Reason})
+		}
+		if ofAll[k] = ofAll[k] || f.Record == ""; ofAll[k] {
+			list[i].Records = nil
+			continue
+		}
+		list[i].Records = append(list[i].Records, f.Record)
+	}
+	return list
+}
