@@ -24,7 +24,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	var given *subject.Case
 	if c.Case != "" {
 		var err error
-		if given, err = subject.Load(c.Case); err != nil {
+		if given, err = c.load(ctx, io, c.Case); err != nil {
 			return err
 		}
 	}

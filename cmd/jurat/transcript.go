@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -102,8 +103,16 @@ func (t *transcript) evaluation(e jury.Evaluation) {
 	t.line("  %-24s %s %3d/100  confidence %.2f%s", t.name(e.JurorID), t.position(e.Position), e.TotalScore, e.Confidence, mark)
 	t.text("      ", e.Rationale)
 	for _, f := range e.Findings {
-		t.text("      ", fmt.Sprintf("- message %d, %s, %s: “%s”", f.Message, f.Rule, f.Severity, f.Quote))
+		t.text("      ", fmt.Sprintf("- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f), f.Quote))
 	}
+}
+
+// inRecord names the record that a finding rests on.
+func inRecord(f jury.Finding) string {
+	if f.Record == (evidence.Digest{}) {
+		return ""
+	}
+	return ", record " + f.Record.Short()
 }
 
 func (t *transcript) statement(e trial.JurorStated) {

@@ -13,7 +13,7 @@ import (
 )
 
 type trialCmd struct {
-	Case          string      `arg:"" optional:"" help:"A folder with agent-card.json and conversation.json."`
+	Case          string      `arg:"" optional:"" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file."`
 	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
 	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average, final_judge or calibrated." default:"final_judge" enum:"majority_vote,weighted_average,final_judge,calibrated" env:"JURY_FINAL_JUDGMENT_METHOD"`
 	Calibration   string      `help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
@@ -24,6 +24,7 @@ type trialCmd struct {
 	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
 	Resume        string      `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List          bool        `xor:"mode" help:"List the trials that have no verdict."`
+	recordFlags
 	keyFlags
 	stampFlags
 }
@@ -34,6 +35,9 @@ func (*trialCmd) Help() string {
 task history). Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
 follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
 
+Records that an agent sealed are evidence as they are, if CASE is a file. They are verified first, by your trust file: what is
+refuted is no evidence, and what is not proved the jurors are told. Each finding then names the record that it rests on.
+
 The offline jurors are rules, not language models: a first sieve, and the baseline that a model has to beat.
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
@@ -43,6 +47,7 @@ answer is recorded is asked again. It takes the same flags, environment and conf
 
     jurat trial examples/kitchen-return
     jurat trial --resume last
+    jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 
@@ -58,7 +63,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Case == "":
 		return hint(errors.New("expected CASE, --resume or --list"), "'jurat trial --help' says what a case is")
 	}
-	on, err := subject.Load(c.Case)
+	on, err := c.load(ctx, io, c.Case)
 	if err != nil {
 		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
 	}
