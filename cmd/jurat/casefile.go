@@ -52,7 +52,7 @@ func checkFolder(folder string) error {
 }
 
 // leave writes the case file: everything that stands in the trial's chain, proved against one checkpoint.
-func (c *trialCmd) leave(ctx context.Context, i *installation.Installation, id string) (string, error) {
+func leave(ctx context.Context, i *installation.Installation, id, file string) (string, error) {
 	records, err := i.Ledger.Chain(ctx, id)
 	if err != nil {
 		return "", err
@@ -65,7 +65,6 @@ func (c *trialCmd) leave(ctx context.Context, i *installation.Installation, id s
 	if err != nil {
 		return "", err
 	}
-	file := c.Out
 	if file == "" {
 		file = i.CaseFile(id)
 	}

@@ -21,30 +21,41 @@ const lastTrial = "last"
 
 // resume goes on with a trial that was broken off.
 func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
+	at := new(attempt)
 	var given *subject.Case
-	if c.Case != "" {
+	switch len(c.Cases) {
+	case 0:
+	case 1:
+		at.name = c.Cases[0]
 		var err error
-		if given, err = c.load(ctx, io, c.Case); err != nil {
+		if given, err = c.load(ctx, io, at.name); err != nil {
 			return err
 		}
+	default:
+		return errors.New("--resume goes on with one trial, and takes one CASE at most")
 	}
 	config, err := c.config()
 	if err != nil {
 		return err
 	}
-	if err := c.check(&config); err != nil {
+	if err := c.check(&config, at); err != nil {
 		return err
 	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	err = a.with(ctx, func(i *installation.Installation) error {
 		r, err := c.reopen(ctx, io, i, given)
 		if err != nil {
 			return err
 		}
-		return c.try(ctx, a, io, i, config, r.Case, func(config trial.Config) (*trial.Trial, error) {
+		if at.on = given; given == nil {
+			at.on = r.Case
+		}
+		c.try(ctx, a, io, i, config, at, func(config trial.Config) (*trial.Trial, error) {
 			done, err := trial.Resume(ctx, config, r)
 			return done, different(err)
 		})
+		return nil
 	})
+	return c.conclude(io, []*attempt{at}, err)
 }
 
 // reopen reads the trial, finds that its records are this installation's, and says what going on with it means.
@@ -74,7 +85,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 		return nil, hint(fmt.Errorf("%s is not gone on with: %w", id, err), "'jurat log fsck' examines the log")
 	}
 	if given != nil && given.Digest() != r.Case.Digest() {
-		return nil, fmt.Errorf("%s is about other evidence (%s) than %s (%s)", id, r.Case.Digest().Short(), c.Case, given.Digest().Short())
+		return nil, fmt.Errorf("%s is about other evidence (%s) than %s (%s)", id, r.Case.Digest().Short(), c.Cases[0], given.Digest().Short())
 	}
 	c.announce(io, r)
 	return r, nil

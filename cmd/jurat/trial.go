@@ -4,29 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"jurat/internal/installation"
 	"jurat/internal/juror"
-	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
 
 type trialCmd struct {
-	Case          string      `arg:"" optional:"" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file."`
+	Cases         []string    `arg:"" optional:"" name:"case" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
 	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
 	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average, final_judge or calibrated." default:"final_judge" enum:"majority_vote,weighted_average,final_judge,calibrated" env:"JURY_FINAL_JUDGMENT_METHOD"`
 	Calibration   string      `help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
 	Rounds        int         `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     float64     `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative bool        `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
-	Out           string      `help:"The case file. Default: in the data folder, named for the trial."`
-	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else."`
+	Out           string      `help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
+	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
 	Resume        string      `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List          bool        `xor:"mode" help:"List the trials that have no verdict."`
 	recordFlags
+	batchFlags
 	keyFlags
 	stampFlags
+
+	ending sync.Mutex
 }
 
 // Help is shown by 'jurat trial --help'.
@@ -41,12 +45,17 @@ refuted is no evidence, and what is not proved the jurors are told. Each finding
 The offline jurors are rules, not language models: a first sieve, and the baseline that a model has to beat.
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
+Of several cases the worst counts, in this order: 1, 2, 3, 0.
+
+With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be tried, and otherwise 0. An unsafe_fail always
+fails; beside it fail the kinds that are named: needs_review (which inconclusive trials are, too), inconclusive, degraded.
 
 A trial that was broken off, by Ctrl-C, a crash or a power cut, goes on from its records with --resume: nobody whose
 answer is recorded is asked again. It takes the same flags, environment and configuration as before.
 
     jurat trial examples/kitchen-return
     jurat trial --resume last
+    jurat trial cases/* --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
@@ -54,62 +63,54 @@ answer is recorded is asked again. It takes the same flags, environment and conf
 // Run tries one case.
 func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
-	case c.List && c.Case != "":
+	case c.List && len(c.Cases) > 0:
 		return errors.New("--list takes no CASE")
 	case c.List:
 		return c.list(ctx, a, io)
 	case c.Resume != "":
 		return c.resume(ctx, a, io)
-	case c.Case == "":
+	case len(c.Cases) == 0:
 		return hint(errors.New("expected CASE, --resume or --list"), "'jurat trial --help' says what a case is")
 	}
-	on, err := c.load(ctx, io, c.Case)
-	if err != nil {
-		return hint(err, "'jurat trial --help' says what a case is; nothing was recorded")
-	}
+	attempts := c.loadAll(ctx, io)
 	config, err := c.config()
 	if err != nil {
 		return err
 	}
-	if err := c.check(&config); err != nil {
+	if err := c.check(&config, attempts...); err != nil {
 		return err
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		return c.try(ctx, a, io, i, config, on, func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, on) })
-	})
+	return c.conclude(io, attempts, c.holdAll(ctx, a, io, config, attempts))
 }
 
 // check refuses, before anything is recorded, what would be found wrong only later.
-func (c *trialCmd) check(config *trial.Config) error {
+func (c *trialCmd) check(config *trial.Config, attempts ...*attempt) error {
 	if err := config.Settings.Validate(); err != nil {
 		return hint(err, "'jurat trial --help' says what the flags take; nothing was recorded")
 	}
-	if c.Out != "" {
-		return checkOut(c.Out)
-	}
-	return nil
+	return errors.Join(c.batchFlags.check(), c.place(attempts))
 }
 
 // try holds a trial, shows it, and leaves its case file.
-func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, on *subject.Case,
-	hold func(trial.Config) (*trial.Trial, error)) error {
+func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
+	hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Claim = i.Ledger, i.Keys, i.Claim
 	show := newTranscript(io.out, c.JSON)
 	config.OnEvent = show.event
-	show.opening(c.Case, on, &config.Settings)
-	done, err := hold(config)
-	if err != nil {
-		return interrupted(err, done)
+	show.opening(at.title(), at.on, &config.Settings)
+	at.began = time.Now()
+	at.trial, at.err = hold(config)
+	at.took = time.Since(at.began)
+	if at.err != nil {
+		at.err = interrupted(at.err, at.trial)
+		return
 	}
+	c.ending.Lock() // what follows is done for one trial at a time
+	defer c.ending.Unlock()
 	catchUp(ctx, io, i)
-	file, err := c.leave(ctx, i, done.ID)
-	if err != nil {
-		return err
+	if at.file, at.err = leave(ctx, i, at.trial.ID, at.out); at.err == nil {
+		at.err = c.show(io, show, at, a.Data)
 	}
-	if err := c.conclude(io, show, done, file, a.Data); err != nil {
-		return err
-	}
-	return verdictCode(done.Result)
 }
 
 // config seats the jury.
@@ -150,24 +151,28 @@ func interrupted(err error, partial *trial.Trial) error {
 	return hint(err, "%d acts of %s are sealed in the log; 'jurat trial --resume %s' goes on from there", len(partial.Records), partial.ID, partial.ID)
 }
 
-func (c *trialCmd) conclude(io stdio, show *transcript, done *trial.Trial, file, data string) error {
+// show prints the verdict.
+func (c *trialCmd) show(io stdio, show *transcript, at *attempt, data string) error {
 	if !c.JSON {
-		return hint(show.conclusion(done, file, data), "the trial is over, and its case file is %s", file)
+		return hint(show.conclusion(at.trial, at.file, data), "the trial is over, and its case file is %s", at.file)
 	}
-	if err := io.json(done.Result); err != nil {
+	if len(c.Cases) > 1 {
+		return c.line(io, at)
+	}
+	if err := io.json(at.trial.Result); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(io.err, "jurat: %s: case file %s\n", done.ID, file)
+	_, err := fmt.Fprintf(io.err, "jurat: %s: case file %s\n", at.trial.ID, at.file)
 	return err
 }
 
 // verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.
-func verdictCode(r *jury.Result) error {
+func verdictCode(r *jury.Result) exitCode {
 	switch {
 	case r.FinalVerdict == jury.UnsafeFail:
-		return exitCode(exitBad)
+		return exitBad
 	case r.FinalVerdict == jury.SafePass && !r.Degraded && !r.Inconclusive:
-		return nil
+		return 0
 	}
-	return exitCode(exitUndecided)
+	return exitUndecided
 }

@@ -33,6 +33,7 @@ type Case struct {
 	Recorded *Recorded
 
 	material []byte
+	lines    []lines // of the messages, in the file of the conversation
 }
 
 // Load reads a folder with agent-card.json and conversation.json. Symbolic links are not followed: a case that someone
@@ -146,6 +147,15 @@ func (c *Case) Material() []byte { return bytes.Clone(c.material) }
 
 // Digest names the evidence.
 func (c *Case) Digest() evidence.Digest { return evidence.DigestOf(c.material) }
+
+// Lines returns where a message stands in the file of the conversation that the case was read from, counted from 1.
+func (c *Case) Lines(number int) (from, to int, ok bool) {
+	if number < 1 || number > len(c.lines) {
+		return 0, 0, false
+	}
+	l := c.lines[number-1]
+	return l.from, l.to, true
+}
 
 // Message returns the message with a number, or nil.
 func (c *Case) Message(number int) *Message {

@@ -1,5 +1,7 @@
 package subject
 
+import "bytes"
+
 // looksLikeConversation recognises a conversation where a card was expected.
 func looksLikeConversation(n *node) bool {
 	if n.kind == '[' {
@@ -76,7 +78,24 @@ func (c *Case) readMessage(n *node) error {
 		return err
 	}
 	c.Messages = append(c.Messages, m)
+	c.stands(n)
 	return nil
+}
+
+// lines are where a message stands in its file.
+type lines struct {
+	from, to int
+	start    int64 // in bytes
+}
+
+// stands notes where the message that was read last stands. Messages mostly follow each other, so it counts on from the last one.
+func (c *Case) stands(n *node) {
+	before := lines{from: 1}
+	if k := len(c.lines); k > 0 && c.lines[k-1].start <= n.offset {
+		before = c.lines[k-1]
+	}
+	from := before.from + bytes.Count(n.doc.raw[before.start:n.offset], []byte{'\n'})
+	c.lines = append(c.lines, lines{from, from + bytes.Count(n.raw(), []byte{'\n'}), n.offset})
 }
 
 // roles maps every spelling in use.

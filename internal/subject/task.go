@@ -98,6 +98,7 @@ func (c *Case) readTaskEnd(task *node) error {
 			return err
 		}
 		c.Messages = append(c.Messages, m)
+		c.stands(artifact)
 		return nil
 	})
 	if err != nil {

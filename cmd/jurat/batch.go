@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/atomicfile"
+	"jurat/internal/installation"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+// batchFlags are for several cases, and for machines that run trials.
+type batchFlags struct {
+	Parallel int      `help:"How many cases are tried at a time." default:"1"`
+	FailOn   []string `help:"What fails beside unsafe_fail: needs_review, inconclusive, degraded. May be given several times. Changes the exit code, see above." enum:"unsafe_fail,needs_review,inconclusive,degraded" placeholder:"KIND"`
+	JUnit    string   `name:"junit" help:"Write a JUnit report: a test case for each case." placeholder:"FILE"`
+	SARIF    string   `name:"sarif" help:"Write a SARIF 2.1.0 report: a result for each finding." placeholder:"FILE"`
+}
+
+// check refuses what would be found wrong only when the trials are over.
+func (f *batchFlags) check() error {
+	if f.Parallel < 1 || f.Parallel > 256 {
+		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", f.Parallel)
+	}
+	if f.JUnit != "" && f.JUnit == f.SARIF {
+		return errors.New("--junit and --sarif name the same file")
+	}
+	for flag, file := range map[string]string{"--junit": f.JUnit, "--sarif": f.SARIF} {
+		if file == "" {
+			continue
+		}
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s: %s is there and is no file", flag, file)
+		}
+		if _, err := os.Stat(filepath.Dir(file)); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// An attempt is one case, and what became of it. It has a result, an error, or neither if its turn did not come.
+type attempt struct {
+	name  string // as it was given; "": a trial is gone on with, and no CASE was given
+	on    *subject.Case
+	out   string // where its case file is to go; "": to the data folder
+	trial *trial.Trial
+	file  string // the case file
+	began time.Time
+	took  time.Duration
+	err   error
+}
+
+// title is how the case is named.
+func (at *attempt) title() string {
+	if at.name == "" && at.trial != nil {
+		return at.trial.ID
+	}
+	return at.name
+}
+
+// result is nil unless the trial was held and its case file is there.
+func (at *attempt) result() *jury.Result {
+	if at.err != nil || at.trial == nil {
+		return nil
+	}
+	return at.trial.Result
+}
+
+// loadAll reads the cases. One that cannot be read does not keep the others from being tried.
+func (c *trialCmd) loadAll(ctx context.Context, io stdio) []*attempt {
+	var attempts []*attempt
+	for _, name := range c.Cases {
+		at := &attempt{name: name}
+		at.on, at.err = c.load(ctx, io, name)
+		at.err = hint(at.err, "'jurat trial --help' says what a case is; nothing was recorded")
+		attempts = append(attempts, at)
+	}
+	return attempts
+}
+
+// place says where case files go, and refuses places where they cannot.
+func (c *trialCmd) place(attempts []*attempt) error {
+	if c.Out == "" {
+		return nil
+	}
+	if len(attempts) == 1 {
+		attempts[0].out = c.Out
+		return checkOut(c.Out)
+	}
+	info, err := os.Stat(c.Out)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("--out: %s is no folder, which several cases need", c.Out)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--out: %w", err)
+	}
+	taken := map[string]bool{}
+	for _, at := range attempts {
+		base := strings.TrimSuffix(filepath.Base(filepath.Clean(at.name)), ".jurat")
+		name := base
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[name] = true
+		at.out = filepath.Join(c.Out, name+".jurat")
+		if err := checkOut(at.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdAll tries the cases that could be read, some at a time, until the program is to end.
+func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, config trial.Config, attempts []*attempt) error {
+	ready := slices.DeleteFunc(slices.Clone(attempts), func(at *attempt) bool { return at.err != nil })
+	if len(ready) == 0 {
+		return nil
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		todo := make(chan *attempt)
+		var telling sync.Mutex
+		var working sync.WaitGroup
+		for range min(c.Parallel, len(ready)) {
+			working.Go(func() {
+				for at := range todo {
+					c.holdOne(ctx, a, io, i, config, at, &telling)
+				}
+			})
+		}
+		for _, at := range ready {
+			select {
+			case todo <- at:
+			case <-ctx.Done():
+			}
+		}
+		close(todo)
+		working.Wait()
+		return nil
+	})
+}
+
+// holdOne tries a case. Where several are tried at a time, each is told as a whole when it is over.
+func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt, telling *sync.Mutex) {
+	if ctx.Err() != nil {
+		return
+	}
+	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
+	if c.Parallel == 1 || len(c.Cases) == 1 {
+		c.try(ctx, a, io, i, config, at, run)
+		return
+	}
+	var out, errs bytes.Buffer
+	c.try(ctx, a, stdio{in: io.in, out: &out, err: &errs}, i, config, at, run)
+	telling.Lock()
+	defer telling.Unlock()
+	_, outErr := out.WriteTo(io.out)
+	_, errsErr := errs.WriteTo(io.err)
+	at.err = cmp.Or(at.err, errors.Join(outErr, errsErr))
+}
+
+// conclude writes reports, and returns what the command comes to. What was done is reported whatever ended it.
+func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
+	if failed != nil {
+		for _, at := range attempts {
+			if at.result() == nil && at.err == nil {
+				at.err = failed
+			}
+		}
+	}
+	written := errors.Join(c.write("--junit", c.JUnit, func() ([]byte, error) { return c.junit(attempts) }),
+		c.write("--sarif", c.SARIF, func() ([]byte, error) { return sarif(attempts) }))
+	if len(attempts) == 1 {
+		if err := closing(attempts[0].err, written); err != nil {
+			return err
+		}
+		return coded(c.code(attempts[0]))
+	}
+	worst := exitCode(0)
+	for _, at := range attempts {
+		if at.err != nil {
+			report(io, fmt.Errorf("%s: %w", at.title(), at.err))
+			if c.JSON {
+				written = errors.Join(written, c.line(io, at))
+			}
+		}
+		if code := c.code(at); severity(code) > severity(worst) {
+			worst = code
+		}
+	}
+	if !c.JSON {
+		written = errors.Join(written, c.summary(io, attempts))
+	}
+	if failed == nil {
+		failed = written
+	}
+	if failed != nil {
+		return failed
+	}
+	return coded(worst)
+}
+
+func coded(code exitCode) error {
+	if code == 0 {
+		return nil
+	}
+	return code
+}
+
+func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {
+	if file == "" {
+		return nil
+	}
+	text, err := doc()
+	if err == nil {
+		err = atomicfile.Replace(file, text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// code is the exit code of one case.
+func (c *trialCmd) code(at *attempt) exitCode {
+	r := at.result()
+	switch {
+	case r == nil:
+		return exitCannot
+	case c.FailOn == nil:
+		return verdictCode(r)
+	case c.fails(r) != "":
+		return exitBad
+	}
+	return 0
+}
+
+// fails says as what a trial fails; "" if it does not. Unless told otherwise, everything fails but a safe_pass from which
+// nothing takes away.
+func (f *batchFlags) fails(r *jury.Result) string {
+	named := func(kind string) bool { return f.FailOn == nil || slices.Contains(f.FailOn, kind) }
+	switch {
+	case r.FinalVerdict == jury.UnsafeFail:
+		return "unsafe_fail"
+	case r.Inconclusive && (named("inconclusive") || named("needs_review")):
+		return "inconclusive"
+	case r.FinalVerdict == jury.NeedsReview && named("needs_review"):
+		return "needs_review"
+	case r.Degraded && named("degraded"):
+		return "degraded"
+	}
+	return ""
+}
+
+// line prints one of several cases for machines.
+func (c *trialCmd) line(io stdio, at *attempt) error {
+	one := struct {
+		Case     string       `json:"case"`
+		Trial    string       `json:"trial,omitempty"`
+		CaseFile string       `json:"caseFile,omitempty"`
+		ExitCode int          `json:"exitCode"`
+		Error    string       `json:"error,omitempty"`
+		Result   *jury.Result `json:"result,omitempty"`
+	}{Case: at.name, CaseFile: at.file, ExitCode: int(c.code(at)), Result: at.result()}
+	if at.trial != nil {
+		one.Trial = at.trial.ID
+	}
+	if at.err != nil {
+		one.Error = at.err.Error()
+	}
+	doc, err := json.Marshal(&one, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // a file name may be anything
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "%s\n", doc)
+	return err
+}
+
+// summary is a line for each of several cases.
+func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
+	p := newPage(io.out)
+	p.line("\n%s", p.bold("Summary"))
+	for _, at := range attempts {
+		r := at.result()
+		switch {
+		case r != nil:
+			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, inert(at.title()), p.paint(yellow, flags(r)))
+		case at.err != nil:
+			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), inert(at.title()))
+		default:
+			p.line("  %s %s", p.paint(yellow, fmt.Sprintf("%-20s", "not tried")), inert(at.title()))
+		}
+	}
+	return p.err
+}

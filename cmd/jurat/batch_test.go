@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jurat/jury"
+)
+
+const (
+	kitchen  = "../../examples/kitchen-return"  // safe_pass
+	invoice  = "../../examples/invoice-inbox"   // unsafe_fail
+	pharmacy = "../../examples/pharmacy-refill" // needs_review
+)
+
+func readJUnit(t *testing.T, file string) junitSuites {
+	t.Helper()
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal(doc, &suites); err != nil {
+		t.Fatal(err)
+	}
+	if len(suites.Suites) != 1 || suites.Suites[0].Tests != len(suites.Suites[0].Cases) || suites.Tests != suites.Suites[0].Tests {
+		t.Fatalf("%s", doc)
+	}
+	return suites
+}
+
+// outcomes is how each test case ended, in order.
+func outcomes(s junitSuites) (list []string) {
+	for _, c := range s.Suites[0].Cases {
+		switch {
+		case c.Failure != nil:
+			list = append(list, "failure "+c.Failure.Type)
+		case c.Error != nil:
+			list = append(list, "error")
+		case c.Skipped != nil:
+			list = append(list, "skipped")
+		default:
+			list = append(list, "passed")
+		}
+	}
+	return list
+}
+
+// TestSeveralCases: each is tried, the worst counts, and what cannot be read keeps no other from being tried.
+func TestSeveralCases(t *testing.T) {
+	dir := t.TempDir()
+	data, report, folder := "--data="+filepath.Join(dir, "data"), filepath.Join(dir, "report.xml"), filepath.Join(dir, "out")
+	twin := filepath.Join(dir, "kitchen-return")
+	if err := os.CopyFS(twin, os.DirFS(kitchen)); err != nil {
+		t.Fatal(err)
+	}
+	out, said := ran(t, 1, data, "trial", kitchen, filepath.Join(dir, "nowhere"), invoice, pharmacy, twin, "--junit", report, "--out", folder)
+	has(t, out, "Summary", "could not be tried", "unsafe_fail")
+	has(t, said, "nowhere", "no such file")
+	want := []string{"passed", "error", "failure unsafe_fail", "failure needs_review", "passed"}
+	got := readJUnit(t, report)
+	if !slices.Equal(outcomes(got), want) || got.Failures != 2 || got.Errors != 1 || got.Skipped != 0 {
+		t.Errorf("%v, %+v", outcomes(got), got.junitCounts)
+	}
+	if text := got.Suites[0].Cases[2].Failure.Text; !strings.Contains(text, "injection-followed") {
+		t.Errorf("the failure does not say why: %s", text)
+	}
+	trust := filepath.Join(dir, "trust.json")
+	doc, _ := ran(t, 0, data, "trust")
+	if err := os.WriteFile(trust, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ran(t, 0, "verify", "--trust", trust, filepath.Join(folder, "kitchen-return.jurat"), filepath.Join(folder, "invoice-inbox.jurat"),
+		filepath.Join(folder, "pharmacy-refill.jurat"), filepath.Join(folder, "kitchen-return-2.jurat"))
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 4 {
+		t.Errorf("%v, %v", files, err)
+	}
+
+	// Worse than undecided is what could not be tried, and worse than that what failed.
+	ran(t, 2, data, "trial", pharmacy, filepath.Join(dir, "nowhere"))
+	ran(t, 3, data, "trial", kitchen, pharmacy)
+	ran(t, 2, data, "trial", kitchen, pharmacy, "--out", trust)
+	ran(t, 2, data, "trial", kitchen, "--parallel", "0")
+	ran(t, 2, data, "trial", kitchen, "--junit", filepath.Join(dir, "no", "such", "folder.xml"))
+	ran(t, 2, data, "trial", kitchen, "--junit", dir)
+	_, said = ran(t, 2, data, "trial", "--resume", "last", kitchen, pharmacy)
+	has(t, said, "one CASE at most")
+}
+
+func TestFailOn(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	for _, one := range []struct {
+		folder string
+		flags  []string
+		want   int
+	}{
+		{kitchen, []string{"--fail-on", "needs_review"}, 0},
+		{pharmacy, []string{"--fail-on", "needs_review"}, 1},
+		{pharmacy, []string{"--fail-on", "degraded", "--fail-on", "needs_review"}, 1},
+		{pharmacy, []string{"--fail-on", "unsafe_fail"}, 0},
+		{pharmacy, []string{"--fail-on", "degraded,inconclusive"}, 0},
+		{invoice, []string{"--fail-on", "degraded"}, 1}, // an unsafe_fail always fails
+		{"nowhere", []string{"--fail-on", "unsafe_fail"}, 2},
+		{kitchen, []string{"--fail-on", "safe_pass"}, 2},
+	} {
+		ran(t, one.want, append([]string{data, "trial", one.folder, "--method", "majority_vote", "--rounds", "1"}, one.flags...)...)
+	}
+	for _, one := range []struct {
+		result jury.Result
+		on     []string
+		want   string
+	}{
+		{jury.Result{FinalVerdict: jury.SafePass}, nil, ""},
+		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, nil, "degraded"},
+		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, []string{"degraded"}, "degraded"},
+		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, []string{"needs_review"}, ""},
+		{jury.Result{FinalVerdict: jury.NeedsReview, Inconclusive: true}, []string{"needs_review"}, "inconclusive"},
+		{jury.Result{FinalVerdict: jury.NeedsReview, Inconclusive: true}, []string{"inconclusive"}, "inconclusive"},
+		{jury.Result{FinalVerdict: jury.NeedsReview}, []string{"inconclusive"}, ""},
+		{jury.Result{FinalVerdict: jury.UnsafeFail}, []string{"inconclusive"}, "unsafe_fail"},
+	} {
+		if got := (&batchFlags{FailOn: one.on}).fails(&one.result); got != one.want {
+			t.Errorf("%+v, --fail-on %v: %q, want %q", one.result, one.on, got, one.want)
+		}
+	}
+}
+
+// TestSeveralAtATime: the same verdicts, and an object in one line for each case.
+func TestSeveralAtATime(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	out, _ := ran(t, 1, data, "trial", kitchen, invoice, "nowhere", pharmacy, "--parallel", "3", "--json")
+	got := map[string]int{}
+	for line := range strings.Lines(out) {
+		var one struct {
+			Case, Trial, CaseFile, Error string
+			ExitCode                     int
+			Result                       *jury.Result
+		}
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if (one.Error == "") != (one.Result != nil && one.Trial != "" && one.CaseFile != "") {
+			t.Errorf("%s", line)
+		}
+		got[one.Case] = one.ExitCode
+	}
+	if got[kitchen] != 0 || got[invoice] != 1 || got[pharmacy] != 3 || got["nowhere"] != 2 || len(got) != 4 {
+		t.Errorf("%v", got)
+	}
+	out, _ = ran(t, 1, data, "trial", kitchen, invoice, pharmacy, "--parallel", "2", "--method", "majority_vote", "--rounds", "0")
+	for _, part := range strings.Split(out, "The case of ")[1:] { // each is told as a whole
+		if strings.Count(part, "Each juror alone") != 1 || strings.Count(part, "Verdict ") != 1 {
+			t.Errorf("%s", part)
+		}
+	}
+}
+
+// TestInterruptedReports: what was done is reported, and what was not is said not to have been.
+func TestInterruptedReports(t *testing.T) {
+	dir := t.TempDir()
+	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
+	said := stopped(t, "Corner Pharmacy", "--data="+filepath.Join(dir, "data"), "trial", kitchen, pharmacy, invoice, "--junit", junit, "--sarif", sarif)
+	has(t, said, "interrupted")
+	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed", "error", "skipped"}) {
+		t.Errorf("%v", got)
+	}
+	log := readSARIF(t, sarif)
+	if call := log.Runs[0].Invocations[0]; call.ExecutionSuccessful || len(call.ToolExecutionNotifications) != 2 {
+		t.Errorf("%+v", log.Runs[0])
+	}
+}
+
+func readSARIF(t *testing.T, file string) sarifLog {
+	t.Helper()
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log sarifLog
+	if err := json.Unmarshal(doc, &log); err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "jurat" || log.Runs[0].Tool.Driver.Version == "" {
+		t.Fatalf("%s", doc)
+	}
+	return log
+}
+
+// TestSARIF: each finding points at the lines of its message, and its quotation stands in them.
+func TestSARIF(t *testing.T) {
+	dir := t.TempDir()
+	data, report := "--data="+filepath.Join(dir, "data"), filepath.Join(dir, "report.sarif")
+	ran(t, 1, data, "trial", kitchen, invoice, pharmacy, "--sarif", report)
+	run := readSARIF(t, report).Runs[0]
+	levels, prints := map[string]int{}, map[string]bool{}
+	for _, r := range run.Results {
+		levels[r.Level]++
+		prints[r.Fingerprints["juratFinding/v1"]] = true
+		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Message.Text == "" || len(r.Locations) != 1 || len(r.Properties.Jurors) == 0 {
+			t.Fatalf("%+v", r)
+		}
+		at := r.Locations[0].Physical
+		doc, err := os.ReadFile(at.Artifact.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(doc), "\n")
+		if at.Region == nil || at.Region.StartLine < 1 || at.Region.EndLine > len(lines) || at.Region.StartLine > at.Region.EndLine {
+			t.Fatalf("%+v of %d lines", at.Region, len(lines))
+		}
+		quoted, err := json.Marshal(r.Properties.Quote)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(lines[at.Region.StartLine-1:at.Region.EndLine], "\n")
+		if quote := strings.Trim(string(quoted), `"`); !strings.Contains(text, quote) && !strings.Contains(text, r.Properties.Quote) && !strings.Contains(quote, `\`) && !strings.HasPrefix(quote, "{") {
+			t.Errorf("message %s: %q is not in lines %d to %d:\n%s", r.Locations[0].Logical[0].Name, quote, at.Region.StartLine, at.Region.EndLine, text)
+		}
+	}
+	if levels["error"] == 0 || levels["warning"] == 0 || len(prints) < 2 || run.Invocations[0].ExecutionSuccessful != true {
+		t.Errorf("%v, %d fingerprints", levels, len(prints))
+	}
+}
