@@ -151,8 +151,8 @@ func version() string {
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {
 	message := fmt.Sprintf("message %d", f.Message)
 	result := sarifResult{RuleID: id, RuleIndex: index, Level: sarifLevels[f.Severity],
-		Message: sarifText{inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote))},
-		Locations: []sarifLocation{{Logical: []sarifLogical{{Name: message, FullyQualifiedName: message, Kind: "element"}}}},
+		Message:      sarifText{inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote))},
+		Locations:    []sarifLocation{{Logical: []sarifLogical{{Name: message, FullyQualifiedName: message, Kind: "element"}}}},
 		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(at.uri(), id, f.Quote)},
 		Properties:   sarifProperties{Axis: f.Axis, Jurors: f.jurors, Quote: f.Quote, Trial: at.trial.ID, Verdict: string(r.FinalVerdict)}}
 	if m := at.on.Message(f.Message); m != nil && at.on.Recorded != nil {
