@@ -24,6 +24,9 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 	if card != "" {
 		pieces = append(pieces, piece{heading: "agent card: what the agent says of itself, no message", text: card})
 	}
+	if c.Recorded != nil {
+		pieces = append(pieces, verified(c.Recorded))
+	}
 	for i := range c.Messages {
 		pieces = append(pieces, piecesOf(&c.Messages[i])...)
 	}
@@ -36,6 +39,21 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 		pieces[i].write(&s)
 	}
 	return s.String(), nil
+}
+
+// verified tells what whoever submitted records found of them.
+func verified(r *subject.Recorded) piece {
+	v := &r.Verification
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\nproved: %s", v.Outcome, strings.Join(v.Proved, ", "))
+	for _, d := range v.NotProved {
+		of := "all records"
+		if d.Records != nil {
+			of = "the records " + strings.Join(d.Records, ", ")
+		}
+		fmt.Fprintf(&s, "\nnot proved of %s: %s: %s", of, d.Guarantee, d.Reason)
+	}
+	return piece{heading: "what the submitter found when verifying the records that the messages come from, no message", text: s.String()}
 }
 
 // cardOf returns the agent card as it was submitted, in lines; "" if the evidence has none.
@@ -61,15 +79,30 @@ func piecesOf(m *subject.Message) []piece {
 	add := func(k kind, text, format string, args ...any) {
 		list = append(list, piece{heading: fmt.Sprintf("message %d, %s", m.Number, fmt.Sprintf(format, args...)), text: text, kind: k})
 	}
+	if m.Head != "" {
+		add(kept, m.Head, "record that begins here, not to be quoted")
+	}
 	switch m.Role {
 	case subject.System:
 		add(kept, m.Text, "operator: instructions to the agent")
 	case subject.User:
 		add(kept, m.Text, "user: what the user says to the agent")
 	case subject.Tool:
+		if m.CallNumber == 0 {
+			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
+			break
+		}
 		add(result, m.Text, "tool: result of a call in message %d", m.CallNumber)
+	case subject.Reviewer:
+		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
+	case subject.Operator:
+		add(kept, m.Text, "operator: what became of what the agent said")
 	default:
-		if m.Text != "" || len(m.ToolCalls) == 0 {
+		switch {
+		case m.Text == "" && len(m.ToolCalls) > 0:
+		case m.Part == "prompt":
+			add(narration, m.Text, "agent: what a prompt says that the agent had said")
+		default:
 			add(narration, m.Text, "agent: what the agent says")
 		}
 	}
