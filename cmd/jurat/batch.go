@@ -112,7 +112,11 @@ func (c *trialCmd) place(attempts []*attempt) error {
 	}
 	taken := map[string]bool{}
 	for _, at := range attempts {
-		base := strings.TrimSuffix(filepath.Base(filepath.Clean(at.name)), ".jurat")
+		whole, err := filepath.Abs(at.name) // "." has a name, too
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		base := strings.TrimSuffix(filepath.Base(whole), ".jurat")
 		name := base
 		for n := 2; taken[name]; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)

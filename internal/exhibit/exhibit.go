@@ -20,7 +20,7 @@ import (
 var (
 	ErrRefuted = errors.New("refuted, and so no evidence")
 	ErrTrial   = errors.New("these are the acts of a trial: what a jury says, and no evidence of what an agent did")
-	ErrEmpty   = errors.New("there is no record in it")
+	ErrEmpty   = errors.New("there is no record of an agent in it")
 	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", subject.MaxRecords, subject.MaxFile>>20)
 )
 
@@ -42,6 +42,7 @@ type gathered struct {
 	exhibits []subject.Exhibit
 	ids      []string
 	size     int
+	agent    bool // whether any agent acts
 	trial    bool
 	tooMuch  bool
 }
@@ -52,6 +53,7 @@ func (g *gathered) take(r *evidence.Record) {
 	for _, d := range r.Disclosures {
 		g.size += len(d.Value)
 	}
+	g.agent = g.agent || r.Payload.Role() == evidence.RoleAgent
 	g.trial = g.trial || r.Payload.ActionType.InTrial()
 	g.tooMuch = g.tooMuch || g.size > subject.MaxFile || len(g.ids) == subject.MaxRecords
 	if g.tooMuch || g.trial {
@@ -72,7 +74,7 @@ func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error
 		return nil, ErrTrial
 	case g.tooMuch:
 		return nil, ErrTooMuch
-	case len(g.exhibits) == 0:
+	case !g.agent:
 		return nil, ErrEmpty
 	}
 	for i, id := range g.ids {

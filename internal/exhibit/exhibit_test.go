@@ -301,8 +301,10 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), exhibit.ErrTrial},
 		"one act":      {marshal(t, done.Records[0]), exhibit.ErrTrial},
 		"empty bundle": {marshal(t, h.Bundle(t)), exhibit.ErrEmpty},
-		"a poem":       {[]byte("roses are red"), verify.ErrNotOurs},
-		"a case":       {read(t, "../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
+		"a review": {marshal(t, h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "anna", Timestamp: evidence.FormatTime(h.Now()),
+			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), exhibit.ErrEmpty},
+		"a poem": {[]byte("roses are red"), verify.ErrNotOurs},
+		"a case": {read(t, "../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
 	} {
 		if _, _, err := exhibit.Read(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
 			t.Errorf("%s: %v, want %v", name, err, one.want)
