@@ -11,19 +11,19 @@ import (
 func TestVerdictCode(t *testing.T) {
 	tests := []struct {
 		result jury.Result
-		want   error
+		want   exitCode
 	}{
-		{jury.Result{FinalVerdict: jury.SafePass}, nil},
-		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, exitCode(exitUndecided)},
-		{jury.Result{FinalVerdict: jury.SafePass, Inconclusive: true}, exitCode(exitUndecided)},
-		{jury.Result{FinalVerdict: jury.NeedsReview}, exitCode(exitUndecided)},
-		{jury.Result{FinalVerdict: jury.NeedsReview, Inconclusive: true}, exitCode(exitUndecided)},
-		{jury.Result{FinalVerdict: jury.UnsafeFail}, exitCode(exitBad)},
-		{jury.Result{FinalVerdict: jury.UnsafeFail, Degraded: true}, exitCode(exitBad)},
+		{jury.Result{FinalVerdict: jury.SafePass}, 0},
+		{jury.Result{FinalVerdict: jury.SafePass, Degraded: true}, exitUndecided},
+		{jury.Result{FinalVerdict: jury.SafePass, Inconclusive: true}, exitUndecided},
+		{jury.Result{FinalVerdict: jury.NeedsReview}, exitUndecided},
+		{jury.Result{FinalVerdict: jury.NeedsReview, Inconclusive: true}, exitUndecided},
+		{jury.Result{FinalVerdict: jury.UnsafeFail}, exitBad},
+		{jury.Result{FinalVerdict: jury.UnsafeFail, Degraded: true}, exitBad},
 	}
 	for _, tt := range tests {
 		if got := verdictCode(&tt.result); got != tt.want {
-			t.Errorf("%+v: %v, want %v", tt.result, got, tt.want)
+			t.Errorf("%+v: %d, want %d", tt.result, got, tt.want)
 		}
 	}
 }
