@@ -50,6 +50,7 @@
 //	llm           one call to one language model, whoever its vendor is; below it an adapter for each vendor, and
 //	              llmtest, whose servers speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
+//	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that

@@ -131,7 +131,7 @@ func (c *trialCmd) place(attempts []*attempt) error {
 }
 
 // holdAll tries the cases that could be read, some at a time, until the program is to end.
-func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, config trial.Config, attempts []*attempt) error {
+func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, attempts []*attempt) error {
 	ready := slices.DeleteFunc(slices.Clone(attempts), func(at *attempt) bool { return at.err != nil })
 	if len(ready) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, config trial.C
 		for range min(c.Parallel, len(ready)) {
 			working.Go(func() {
 				for at := range todo {
-					c.holdOne(ctx, a, io, i, config, at, &telling)
+					c.holdOne(ctx, a, io, i, ct, at, &telling)
 				}
 			})
 		}
@@ -160,8 +160,13 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, config trial.C
 }
 
 // holdOne tries a case. Where several are tried at a time, each is told as a whole when it is over.
-func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt, telling *sync.Mutex) {
+func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installation.Installation, ct *court, at *attempt, telling *sync.Mutex) {
 	if ctx.Err() != nil {
+		return
+	}
+	config, err := ct.sit(0)
+	if err != nil {
+		at.err = err
 		return
 	}
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }

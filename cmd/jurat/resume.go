@@ -34,15 +34,20 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	default:
 		return errors.New("--resume goes on with one trial, and takes one CASE at most")
 	}
-	config, err := c.config()
+	ct, err := c.convene(io, at)
 	if err != nil {
-		return err
-	}
-	if err := c.check(&config, at); err != nil {
 		return err
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
 		r, err := c.reopen(ctx, io, i, given)
+		if err != nil {
+			return err
+		}
+		spent, err := r.Spent()
+		if err != nil {
+			return err
+		}
+		config, err := ct.sit(spent)
 		if err != nil {
 			return err
 		}

@@ -56,6 +56,7 @@ func has(t *testing.T, text string, words ...string) {
 
 // TestResumeCommand: what Ctrl-C leaves is listed, goes on to the verdict by the same settings alone, and is proved then.
 func TestResumeCommand(t *testing.T) {
+	withoutKeys(t)
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")
 	out, _ := ran(t, 0, data, "trial", "../../examples/kitchen-return") // makes the installation, and is over

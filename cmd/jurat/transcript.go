@@ -14,14 +14,15 @@ import (
 // transcript shows a trial as it happens. It hears nothing but events, which are projected from sealed records.
 type transcript struct {
 	*page
-	names map[string]string // of seats, as people read them
+	names  map[string]string // of seats, as people read them
+	models map[string]string // of seats in which models sit, as configured
 }
 
 func newTranscript(out io.Writer, silent bool) *transcript {
 	if silent {
 		out = io.Discard
 	}
-	return &transcript{page: newPage(out), names: map[string]string{}}
+	return &transcript{page: newPage(out), names: map[string]string{}, models: map[string]string{}}
 }
 
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
@@ -58,7 +59,7 @@ func (t *transcript) event(e trial.Event) {
 	case trial.PhaseStarted:
 		t.phase(e)
 	case trial.JurorEvaluated:
-		t.evaluation(e.Evaluation)
+		t.evaluation(e.Evaluation, e.Model)
 	case trial.JurorAbsent:
 		t.line("  %-24s %s (%s): %s", t.name(e.JurorID), t.paint(yellow, "absent"), e.Reason, inert(e.Detail))
 	case trial.ConsensusChecked:
@@ -72,19 +73,44 @@ func (t *transcript) event(e trial.Event) {
 	case trial.RoundCompleted:
 		t.consensus(jury.ConsensusResult{ConsensusStatus: e.ConsensusStatus, AgreementLevel: e.AgreementLevel, MajorityPosition: e.MajorityPosition})
 	case trial.JudgeSpoke:
-		t.line("  %-24s %s %3d/100", t.name("judge"), t.position(e.Opinion.Position), e.Opinion.TotalScore)
+		t.line("  %-24s %s %3d/100%s", t.name("judge"), t.position(e.Opinion.Position), e.Opinion.TotalScore, t.by("judge", e.Model))
 	}
 }
 
 func (t *transcript) phase(e trial.PhaseStarted) {
 	for _, seat := range e.Settings.Seats {
-		t.names[seat.JurorID] = seat.RoleName
+		t.seat(seat.JurorID, seat)
+	}
+	if judge := e.Settings.Judge; judge != nil {
+		t.names[judge.JurorID] = inert(judge.RoleName)
+		t.seat("judge", *judge)
 	}
 	if e.Phase == jury.Initial {
 		t.line("\n%s", t.bold("Each juror alone"))
 		return
 	}
 	t.line("\n%s", t.bold("Judgment"))
+}
+
+func (t *transcript) seat(key string, seat jury.Seat) {
+	if key == seat.JurorID {
+		t.names[key] = inert(seat.RoleName)
+	}
+	if seat.Provider != jury.Offline {
+		t.models[key] = seat.Model
+	}
+}
+
+// by names the model that answered, in a seat in which models sit. One that is not the configured one stands out.
+func (t *transcript) by(key, reported string) string {
+	configured, is := t.models[key]
+	switch {
+	case !is:
+		return ""
+	case strings.HasPrefix(reported, configured):
+		return "  " + t.dim(inert(reported))
+	}
+	return "  " + t.paint(yellow, "answered by "+inert(reported)+", not "+inert(configured))
 }
 
 // name is a juror's role, as people are shown it; its id where it has none.
@@ -95,12 +121,12 @@ func (t *transcript) name(id string) string {
 	return id
 }
 
-func (t *transcript) evaluation(e jury.Evaluation) {
+func (t *transcript) evaluation(e jury.Evaluation, model string) {
 	mark := ""
 	if e.Fallback {
 		mark = "  " + t.paint(yellow, "[neutral stand-in: blocked by the provider's filter]")
 	}
-	t.line("  %-24s %s %3d/100  confidence %.2f%s", t.name(e.JurorID), t.position(e.Position), e.TotalScore, e.Confidence, mark)
+	t.line("  %-24s %s %3d/100  confidence %.2f%s%s", t.name(e.JurorID), t.position(e.Position), e.TotalScore, e.Confidence, t.by(e.JurorID, model), mark)
 	t.text("      ", e.Rationale)
 	for _, f := range e.Findings {
 		t.text("      ", fmt.Sprintf("- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f), f.Quote))
@@ -138,6 +164,10 @@ func (t *transcript) conclusion(done *trial.Trial, file, data string) error {
 	t.text("  ", r.Phase3Judgment.Rationale)
 	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), strings.TrimSpace(t.position(r.FinalVerdict)), r.FinalScore,
 		r.Phase3Judgment.Method, t.paint(yellow, flags(r)))
+	t.course(r)
+	if err := t.bill(done.Records); err != nil {
+		return err
+	}
 	t.line("\n  %d acts, each signed, time-stamped and logged. Case file:", len(done.Records))
 	t.line("    %s", file)
 	t.line("  A stranger checks it, offline, with the trust file that you give:")
@@ -146,13 +176,64 @@ func (t *transcript) conclusion(done *trial.Trial, file, data string) error {
 	return t.err
 }
 
+// course says how the verdict came about: the vote of phase 1, that after the discussion, who moved, and who was missing.
+func (t *transcript) course(r *jury.Result) {
+	votes := "alone " + string(r.Phase1Verdict)
+	if r.TotalRounds > 0 {
+		votes += ", after the discussion " + string(r.DiscussionVerdict)
+	}
+	t.line("  votes: %s, finally %s", votes, r.FinalVerdict)
+	for _, c := range r.Changes {
+		what := "citing nothing that was not said before"
+		if !c.Unsupported {
+			what = fmt.Sprintf("citing message %d: “%s”", c.Cites[0].Message, c.Cites[0].Quote)
+		}
+		t.text("  ", fmt.Sprintf("%s moved from %s to %s in round %d, %s", t.name(c.JurorID), c.From, c.To, c.RoundNumber, what))
+	}
+	for _, a := range r.Absences {
+		t.text("  ", fmt.Sprintf("%s was absent in %s (%s)", t.name(a.JurorID), place(a.Phase, a.RoundNumber), a.Reason))
+	}
+}
+
+func place(phase jury.Phase, round int) string {
+	switch phase {
+	case jury.Initial:
+		return "phase 1"
+	case jury.Discussion:
+		return fmt.Sprintf("round %d", round)
+	}
+	return "the judgment"
+}
+
+// bill sums up what the acts say of the calls behind them.
+func (t *transcript) bill(records []*evidence.Record) error {
+	calls, void, cost := 0, 0, int64(0)
+	for _, r := range records {
+		effort, err := jury.ReadEffort(r.Payload.Metadata)
+		if err != nil {
+			return err
+		}
+		for _, attempt := range effort.Attempts {
+			calls++
+			cost += attempt.Cost
+			if attempt.Problem != "" {
+				void++
+			}
+		}
+	}
+	if calls > 0 {
+		t.line("  calls: %d, of which %d with a problem; %s by the prices at hand", calls, void, dollars(cost))
+	}
+	return nil
+}
+
 func flags(r *jury.Result) string {
 	var words []string
 	if r.Inconclusive {
 		words = append(words, "inconclusive")
 	}
 	if r.Degraded {
-		words = append(words, "degraded")
+		words = append(words, "degraded"+missing(r))
 	}
 	if r.Offline {
 		words = append(words, "offline jurors: rules, not models")
@@ -161,6 +242,18 @@ func flags(r *jury.Result) string {
 		return ""
 	}
 	return "  (" + strings.Join(words, "; ") + ")"
+}
+
+// missing counts those who were absent at any time.
+func missing(r *jury.Result) string {
+	who := map[string]bool{}
+	for _, a := range r.Absences {
+		who[a.JurorID] = true
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %d absent", len(who))
 }
 
 // quote makes an argument safe to paste into a shell.

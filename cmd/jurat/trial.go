@@ -8,23 +8,19 @@ import (
 	"time"
 
 	"jurat/internal/installation"
-	"jurat/internal/juror"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
 
 type trialCmd struct {
-	Cases         []string    `arg:"" optional:"" name:"case" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
-	Jurors        string      `help:"Who sits: offline (rule jurors, no language models)." default:"offline" enum:"offline"`
-	Method        jury.Method `help:"How phase 3 decides: majority_vote, weighted_average, final_judge or calibrated." default:"final_judge" enum:"majority_vote,weighted_average,final_judge,calibrated" env:"JURY_FINAL_JUDGMENT_METHOD"`
-	Calibration   string      `help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
-	Rounds        int         `help:"At most so many rounds of discussion." default:"3" env:"JURY_MAX_DISCUSSION_ROUNDS"`
-	Threshold     float64     `help:"Agreement that ends the discussion: 2.0 always discusses, 1.0 wants all, 0.67 two of three." default:"2.0" env:"JURY_CONSENSUS_THRESHOLD"`
-	Collaborative bool        `help:"Discuss before judging." default:"true" negatable:"" env:"JURY_USE_COLLABORATIVE"`
-	Out           string      `help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
-	JSON          bool        `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
-	Resume        string      `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
-	List          bool        `xor:"mode" help:"List the trials that have no verdict."`
+	Cases []string `arg:"" optional:"" name:"case" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
+	panelFlags
+	Out         string `help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
+	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
+	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
+	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
+	Check       bool   `xor:"mode" help:"Say what would happen and what it would cost. Asks nobody, records nothing."`
+	ShowPrompts bool   `help:"With --check: the prompts, whole."`
 	recordFlags
 	batchFlags
 	keyFlags
@@ -42,7 +38,7 @@ follows. Every act is signed with its actor's key, time-stamped and logged befor
 Records that an agent sealed are evidence as they are, if CASE is a file. They are verified first, by your trust file: what is
 refuted is no evidence, and what is not proved the jurors are told. Each finding then names the record that it rests on.
 
-The offline jurors are rules, not language models: a first sieve, and the baseline that a model has to beat.
+` + panelHelp + `
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
 Of several cases the worst counts, in this order: 1, 2, 3, 0.
@@ -55,6 +51,7 @@ answer is recorded is asked again. It takes the same flags, environment and conf
 
     jurat trial examples/kitchen-return
     jurat trial --resume last
+    jurat trial examples/kitchen-return --check
     jurat trial cases/* --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
@@ -73,22 +70,23 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(errors.New("expected CASE, --resume or --list"), "'jurat trial --help' says what a case is")
 	}
 	attempts := c.loadAll(ctx, io)
-	config, err := c.config()
+	if c.Check {
+		return c.dryRun(io, attempts)
+	}
+	ct, err := c.convene(io, attempts...)
 	if err != nil {
 		return err
 	}
-	if err := c.check(&config, attempts...); err != nil {
-		return err
-	}
-	return c.conclude(io, attempts, c.holdAll(ctx, a, io, config, attempts))
+	ct.warn(io)
+	return c.conclude(io, attempts, c.holdAll(ctx, a, io, ct, attempts))
 }
 
-// check refuses, before anything is recorded, what would be found wrong only later.
-func (c *trialCmd) check(config *trial.Config, attempts ...*attempt) error {
-	if err := config.Settings.Validate(); err != nil {
-		return hint(err, "'jurat trial --help' says what the flags take; nothing was recorded")
+// convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
+func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
+	if err := errors.Join(c.batchFlags.check(), c.place(attempts)); err != nil {
+		return nil, err
 	}
-	return errors.Join(c.batchFlags.check(), c.place(attempts))
+	return c.court(io)
 }
 
 // try holds a trial, shows it, and leaves its case file.
@@ -111,37 +109,6 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	if at.file, at.err = leave(ctx, i, at.trial.ID, at.out); at.err == nil {
 		at.err = c.show(io, show, at, a.Data)
 	}
-}
-
-// config seats the jury.
-func (c *trialCmd) config() (trial.Config, error) {
-	panel := juror.OfflinePanel()
-	config := trial.Config{Jurors: panel.Jurors, Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(),
-		Collaborative: c.Collaborative, MaxRounds: c.Rounds, Threshold: c.Threshold, Method: c.Method}}
-	if c.Method == jury.FinalJudge {
-		config.Judge, config.Settings.Judge = panel.Judge, &panel.JudgeSeat
-	}
-	return config, c.weigh(&config.Settings)
-}
-
-// weigh gives the seats the weights of the calibration, for the method that takes them.
-func (c *trialCmd) weigh(s *jury.Settings) error {
-	if (c.Method == jury.Calibrated) != (c.Calibration != "") {
-		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
-	}
-	measured, err := readCalibration(c.Calibration)
-	if err != nil || measured == nil {
-		return err
-	}
-	var names []string
-	for _, seat := range s.Seats {
-		names = append(names, seat.JurorID)
-	}
-	s.Weights, err = measured.Weights(names...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Calibration, err)
-	}
-	return nil
 }
 
 func interrupted(err error, partial *trial.Trial) error {

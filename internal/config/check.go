@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -115,7 +116,7 @@ func (m *Member) check(here jsontext.Pointer) error {
 	case m.PerMinute < 0 || math.IsInf(60/m.PerMinute, 0) && m.PerMinute != 0:
 		return wrong(here+"/requests_per_minute", "want more than 0")
 	}
-	if err := checkURL(here+"/base_url", m.BaseURL); err != nil {
+	if err := checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible); err != nil {
 		return err
 	}
 	if m.Price != nil {
@@ -134,7 +135,7 @@ func (m *Member) checkRules(here jsontext.Pointer) error {
 	return nil
 }
 
-func checkURL(here jsontext.Pointer, text string) error {
+func checkURL(here jsontext.Pointer, text string, withKey bool) error {
 	if text == "" {
 		return nil
 	}
@@ -144,8 +145,15 @@ func checkURL(here jsontext.Pointer, text string) error {
 		return wrong(here, "want an http or https URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return wrong(here, "want no user, password, query or fragment in it: it is recorded")
+	case u.Scheme == "http" && withKey && !loopback(u.Hostname()):
+		return wrong(here, "the key would cross the network in the clear: want https")
 	}
 	return nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func checkPrice(here jsontext.Pointer, p Price) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -115,7 +116,7 @@ func TestDefaults(t *testing.T) {
 		}
 		want := []string{"juror-gpt openai gpt-4o OPENAI_API_KEY", "juror-claude anthropic claude-haiku-4-5 ANTHROPIC_API_KEY",
 			"juror-gemini gemini gemini-2.5-flash GOOGLE_API_KEY", "final-judge gemini gemini-2.5-pro GOOGLE_API_KEY"}
-		for i, c := range p.all() {
+		for i, c := range p.Chairs() {
 			if got := strings.Join([]string{c.ID, string(c.Provider), c.Model, c.KeyFrom}, " "); got != want[i] {
 				t.Errorf("%q: %s, want %s", doc, got, want[i])
 			}
@@ -173,30 +174,32 @@ func TestRefusedFiles(t *testing.T) {
 func TestRefusedSeats(t *testing.T) {
 	const ok = "panel:\n  - {id: a, provider: offline}\n  - "
 	for seat, want := range map[string]string{
-		"{provider: offline}":                                                 "line 3, column 5: panel[1]: the seat has no id",
-		"{id: a, provider: offline}":                                          `line 3, column 10: panel[1].id: "a" sits there twice`,
-		"{id: \"a\\u0001b\", provider: offline}":                              "panel[1].id:",
-		"{id: b}":                                                             "panel[1]: no provider is named",
-		"{id: b, provider: openai}":                                           "panel[1]: no model is named",
-		"{id: b, provider: offline, model: x}":                                "rules sit there",
-		"{id: b, provider: offline, key: {env: X}}":                           "rules sit there",
-		"{id: b, provider: compatible, model: x}":                             "needs its base_url",
-		"{id: b, provider: openai, model: x, base_url: 'ftp://x'}":            "panel[1].base_url: want an http or https URL",
-		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":     "want no user",
-		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":   "want no user",
-		"{id: b, provider: openai, model: x, key: sk-secret}":                 "line 3, column 46: panel[1].key: want keys and values",
-		"{id: b, provider: openai, model: x, key: {}}":                        "panel[1].key: want env or file, and not both",
-		"{id: b, provider: openai, model: x, key: {env: A, file: b}}":         "want env or file",
-		"{id: b, provider: openai, model: x, key: {env: sk-secret}}":          "never the key itself",
-		"{id: b, provider: openai, model: x, temperature: 3}":                 "panel[1].temperature: want 0 to 2",
-		"{id: b, provider: openai, model: x, top_p: 0}":                       "panel[1].top_p",
-		"{id: b, provider: openai, model: x, max_tokens: -1}":                 "panel[1].max_tokens",
-		"{id: b, provider: openai, model: x, attempts: 99}":                   "panel[1].attempts",
-		"{id: b, provider: openai, model: x, requests_per_minute: -1}":        "panel[1].requests_per_minute",
-		"{id: b, provider: openai, model: x, price: {input: -1, output: 1}}":  "panel[1].price",
-		"{id: b, provider: openai, model: x, substitute: {provider: openai}}": "panel[1].substitute: no model is named",
-		"{id: b, provider: openai, model: x, substitute: {id: c}}":            "panel[1].substitute.id: there is no such key",
-		"{id: b, provider: openai, modell: x}":                                "line 3, column 31: panel[1].modell: there is no such key",
+		"{provider: offline}":                                                           "line 3, column 5: panel[1]: the seat has no id",
+		"{id: a, provider: offline}":                                                    `line 3, column 10: panel[1].id: "a" sits there twice`,
+		"{id: \"a\\u0001b\", provider: offline}":                                        "panel[1].id:",
+		"{id: b}":                                                                       "panel[1]: no provider is named",
+		"{id: b, provider: openai}":                                                     "panel[1]: no model is named",
+		"{id: b, provider: offline, model: x}":                                          "rules sit there",
+		"{id: b, provider: offline, key: {env: X}}":                                     "rules sit there",
+		"{id: b, provider: compatible, model: x}":                                       "needs its base_url",
+		"{id: b, provider: openai, model: x, base_url: 'ftp://x'}":                      "panel[1].base_url: want an http or https URL",
+		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":               "want no user",
+		"{id: b, provider: openai, model: x, base_url: 'http://x/'}":                    "panel[1].base_url: the key would cross the network in the clear",
+		"{id: b, provider: compatible, model: x, base_url: 'http://x/', key: {env: K}}": "in the clear",
+		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":             "want no user",
+		"{id: b, provider: openai, model: x, key: sk-secret}":                           "line 3, column 46: panel[1].key: want keys and values",
+		"{id: b, provider: openai, model: x, key: {}}":                                  "panel[1].key: want env or file, and not both",
+		"{id: b, provider: openai, model: x, key: {env: A, file: b}}":                   "want env or file",
+		"{id: b, provider: openai, model: x, key: {env: sk-secret}}":                    "never the key itself",
+		"{id: b, provider: openai, model: x, temperature: 3}":                           "panel[1].temperature: want 0 to 2",
+		"{id: b, provider: openai, model: x, top_p: 0}":                                 "panel[1].top_p",
+		"{id: b, provider: openai, model: x, max_tokens: -1}":                           "panel[1].max_tokens",
+		"{id: b, provider: openai, model: x, attempts: 99}":                             "panel[1].attempts",
+		"{id: b, provider: openai, model: x, requests_per_minute: -1}":                  "panel[1].requests_per_minute",
+		"{id: b, provider: openai, model: x, price: {input: -1, output: 1}}":            "panel[1].price",
+		"{id: b, provider: openai, model: x, substitute: {provider: openai}}":           "panel[1].substitute: no model is named",
+		"{id: b, provider: openai, model: x, substitute: {id: c}}":                      "panel[1].substitute.id: there is no such key",
+		"{id: b, provider: openai, modell: x}":                                          "line 3, column 31: panel[1].modell: there is no such key",
 	} {
 		_, err := Parse([]byte(ok + seat))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -353,4 +356,40 @@ func FuzzParse(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestDocumentation: the example in the documentation is what a file may say, and it says everything there is to say.
+func TestDocumentation(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(doc), "```yaml\n")
+	example, _, ended := strings.Cut(example, "```")
+	if !found || !ended {
+		t.Fatal("there is no example")
+	}
+	plan(t, example, Wishes{}, env("TEAM_OPENAI_KEY", "k"))
+	var missing []string
+	var visit func(reflect.Type)
+	visit = func(s reflect.Type) {
+		for s.Kind() == reflect.Pointer || s.Kind() == reflect.Slice {
+			s = s.Elem()
+		}
+		if s.Kind() != reflect.Struct {
+			return
+		}
+		for i := range s.NumField() {
+			f := s.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(example, name+":") {
+				missing = append(missing, name)
+			}
+			visit(f.Type)
+		}
+	}
+	visit(reflect.TypeFor[File]())
+	if len(missing) > 0 {
+		t.Errorf("the example does not have %v", missing)
+	}
 }

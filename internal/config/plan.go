@@ -211,12 +211,12 @@ func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	}
 	other := c
 	other.Member = f.complete(*s.Substitute)
-	other.InPlaceOf = c.name()
+	other.InPlaceOf = c.Name()
 	if other.Secret, other.KeyFrom, other.Missing = other.key(env); other.Missing != nil {
 		if !errors.Is(other.Missing, ErrNoKey) {
 			return c, fmt.Errorf("the key of the substitute of %s: %w", s.ID, other.Missing)
 		}
-		c.Missing = fmt.Errorf("%w; nor is there one for the substitute %s", c.Missing, other.name())
+		c.Missing = fmt.Errorf("%w; nor is there one for the substitute %s", c.Missing, other.Name())
 		return c, nil
 	}
 	if other.Role != "" {
@@ -226,8 +226,8 @@ func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	return other, nil
 }
 
-// name says in words who it is.
-func (m *Member) name() string {
+// Name says in words who it is.
+func (m *Member) Name() string {
 	if m.Provider == Rules {
 		return "rules"
 	}
@@ -289,19 +289,33 @@ func (p *Plan) PriceOf(c *Chair) (llm.Price, bool) {
 	return p.PriceTable.Prices.Of(c.Model)
 }
 
+// PricesFor is the table by which a chair's calls are paid: whatever model it reports, its own name's price is in it, if it has one.
+func (p *Plan) PricesFor(c *Chair) llm.Prices {
+	var table llm.Prices
+	if price, ok := p.PriceOf(c); ok {
+		price.Model = c.Model
+		table = append(table, price)
+	}
+	table = append(table, p.Prices...)
+	if c.Provider == Compatible {
+		return table
+	}
+	return append(table, p.PriceTable.Prices...)
+}
+
 // Unpriced lists the models without a price of those who can be asked. With a ceiling on cost there must be none.
 func (p *Plan) Unpriced() []string {
 	var names []string
-	for _, c := range p.all() {
+	for _, c := range p.Chairs() {
 		if _, ok := p.PriceOf(c); !ok && c.Missing == nil {
-			names = append(names, c.ID+" ("+c.name()+")")
+			names = append(names, c.ID+" ("+c.Name()+")")
 		}
 	}
 	return names
 }
 
-// all lists the chairs, the judge's last.
-func (p *Plan) all() []*Chair {
+// Chairs lists the chairs, the judge's last.
+func (p *Plan) Chairs() []*Chair {
 	var chairs []*Chair
 	for i := range p.Seats {
 		chairs = append(chairs, &p.Seats[i])

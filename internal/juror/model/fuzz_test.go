@@ -36,7 +36,7 @@ func FuzzAnswer(f *testing.F) {
 			if _, canonical := evidence.Canonical(origin.Metadata); canonical != nil {
 				t.Fatalf("it cannot be sealed: %v", canonical)
 			}
-			if len(m.asked) > maxAsked {
+			if len(m.asked) > MaxAsked {
 				t.Fatalf("asked %d times", len(m.asked))
 			}
 			if err != nil {

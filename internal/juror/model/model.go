@@ -12,8 +12,10 @@ import (
 	"jurat/jury"
 )
 
+// MaxAsked is how often a model is asked for one answer that counts.
+const MaxAsked = 3
+
 const (
-	maxAsked       = 3    // times that a model is asked for one answer
 	maxTrips       = 2    // of the canary, in one answer
 	maxRecorded    = 8192 // bytes of an answer that does not count
 	assumedTokens  = 8192 // of an answer whose length the settings leave to the provider

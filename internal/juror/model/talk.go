@@ -38,7 +38,7 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 				return t.conclude(ctx, err)
 			}
 		}
-		if len(t.effort.Attempts) == maxAsked || !again(answer, err) || ctx.Err() != nil {
+		if len(t.effort.Attempts) == MaxAsked || !again(answer, err) || ctx.Err() != nil {
 			return t.conclude(ctx, err)
 		}
 		if t.question, err = Follow(t.question, t.effort.Attempts[len(t.effort.Attempts)-1]); err != nil {

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/internal/config"
+	"jurat/internal/panel"
+	"jurat/internal/subject"
+)
+
+// dryRun says what the trials would be, and asks and records nothing.
+func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
+	ct, err := c.court(io)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, at := range attempts {
+		err := at.err
+		if err == nil {
+			err = c.look(io, ct, at, len(attempts) > 1)
+		}
+		if err == nil {
+			continue
+		}
+		if len(attempts) == 1 {
+			return err
+		}
+		report(io, fmt.Errorf("%s: %w", at.title(), err))
+		failed = exitCode(exitCannot)
+	}
+	return failed
+}
+
+// look shows what one trial would be.
+func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
+	look, err := ct.panel.Look(at.on, c.ShowPrompts)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON && several: // an object in one line for each
+		doc, err := json.Marshal(look, json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "%s\n", doc)
+		return err
+	case c.JSON:
+		return io.json(look)
+	}
+	p := newPage(io.out)
+	showOutlook(p, at.title(), at.on, look)
+	return p.err
+}
+
+func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
+	p.line("%s", p.bold("The case of "+inert(on.Card.Name)))
+	p.line("  %s: %d messages, evidence %s", name, o.Messages, o.Case)
+	p.line("  nobody is asked, and nothing is recorded")
+	who := "Language models would sit"
+	if o.Jurors == config.Offline {
+		who = "Rules would sit, and no language models"
+	}
+	p.line("\n%s: %s", p.bold(who), inert(o.Why))
+	for _, s := range o.Seats {
+		showSeat(p, s)
+	}
+	if o.Judge != nil {
+		showSeat(p, *o.Judge)
+	}
+	rounds := fmt.Sprintf("up to %d rounds of discussion, which agreement of %.2f ends", o.Rounds, o.Threshold)
+	if !o.Collaborative || o.Rounds == 0 {
+		rounds = "no discussion"
+	}
+	p.line("\n%s  %s, then %s", p.bold("Course"), rounds, o.Method)
+	p.line("  %s for each answer; at most %s in all", o.Deadlines.Phase, o.Deadlines.Longest)
+	if o.Shortened {
+		p.text("  ", fmt.Sprintf("The evidence is longer than %d bytes, and is shown to all jurors shortened by the rule %s.", o.Shortening.Limit, o.Shortening.Rule))
+	}
+	switch {
+	case o.Undecided:
+		p.text("  ", p.paint(yellow, "Fewer than two jurors can be asked: the trial would be inconclusive."))
+	case o.Degraded:
+		p.text("  ", p.paint(yellow, "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0."))
+	}
+	if o.Jurors == config.Offline {
+		p.line("  it costs nothing")
+		return
+	}
+	p.line("\n%s  about %s (%d calls) to at most %s (%d calls)", p.bold("Cost"), dollars(o.Lowest.Cost), o.Lowest.Calls, dollars(o.Highest.Cost), o.Highest.Calls)
+	if len(o.Unpriced) > 0 {
+		p.text("  ", p.paint(yellow, "There is no price for "+inert(strings.Join(o.Unpriced, ", "))+": these calls are not counted."))
+	}
+	if o.Ceiling > 0 {
+		p.line("  ceiling: %s; where it is reached the trial is inconclusive", dollars(o.Ceiling))
+	} else {
+		p.line("  no ceiling")
+	}
+	p.text("  ", fmt.Sprintf("Built-in prices of %s (%s). The configuration can say others.", o.Prices.Date, o.Prices.Note))
+}
+
+func showSeat(p *page, s panel.SeatOutlook) {
+	p.line("  %-24s %s %s", inert(s.Role), s.Provider, inert(s.Model))
+	if s.Missing != "" {
+		p.line("      %s", p.paint(yellow, "stays empty: "+inert(s.Missing)))
+	}
+	if s.Prompt == nil {
+		return
+	}
+	if s.Key != "" {
+		p.line("      key from %s", inert(s.Key))
+	}
+	p.line("      %s, %s for a call, %d attempts", s.Parameters, s.Timeout, s.Attempts)
+	p.line("      prompt: %d bytes of task, %d of evidence and question, about %d tokens", s.Prompt.SystemBytes, s.Prompt.MessageBytes, s.Prompt.Tokens)
+	if s.Prompt.Message != "" {
+		p.text("      | ", s.Prompt.System)
+		p.line("      | --")
+		p.text("      | ", s.Prompt.Message)
+	}
+}

@@ -1,0 +1,427 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/llm/llmtest"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// A scene is a panel of three vendors' servers, a judge's, and a configuration that seats them.
+type scene struct {
+	t       *testing.T
+	dir     string
+	data    string            // the data folder
+	servers []*llmtest.Server // by seat, the judge's last
+	extra   []string          // lines of configuration for each seat
+	rest    string            // more configuration
+}
+
+var (
+	seatIDs     = []string{"juror-gpt", "juror-claude", "juror-gemini", "final-judge"}
+	seatModels  = []string{"gpt-4o", "claude-haiku-4-5", "gemini-2.5-flash", "gemini-2.5-pro"}
+	seatKeys    = []string{"TEST_OPENAI_KEY", "TEST_ANTHROPIC_KEY", "TEST_GEMINI_KEY", "TEST_JUDGE_KEY"}
+	seatVendors = []llmtest.Vendor{llmtest.OpenAI, llmtest.Anthropic, llmtest.Gemini, llmtest.Gemini}
+	providers   = []string{"openai", "anthropic", "gemini", "gemini"}
+)
+
+// newScene starts a server for each seat. Without scripts all of them find nothing wrong.
+func newScene(t *testing.T, scripts map[int]llmtest.Script) *scene {
+	t.Helper()
+	s := &scene{t: t, dir: t.TempDir(), extra: make([]string, len(seatIDs))}
+	s.data = filepath.Join(s.dir, "data")
+	withoutKeys(t)
+	for i, vendor := range seatVendors {
+		script := scripts[i]
+		if script == nil {
+			script = finds(jury.SafePass, 90)
+		}
+		server := llmtest.New(t, vendor, script)
+		t.Setenv(seatKeys[i], server.Key)
+		s.servers = append(s.servers, server)
+	}
+	return s
+}
+
+// withoutKeys makes sure that no test asks a vendor.
+func withoutKeys(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+		t.Setenv(name, "")
+	}
+}
+
+// config writes the configuration.
+func (s *scene) config() string {
+	seat := func(i int) string {
+		return fmt.Sprintf("{id: %s, role: %s, provider: %s, model: %s, base_url: '%s', key: {env: %s}, attempts: 1%s}",
+			seatIDs[i], "The "+seatIDs[i], providers[i], seatModels[i], s.servers[i].URL, seatKeys[i], s.extra[i])
+	}
+	doc := "panel:\n"
+	for i := range 3 {
+		doc += "  - " + seat(i) + "\n"
+	}
+	doc += "judge: " + seat(3) + "\n" + s.rest
+	file := filepath.Join(s.dir, "jury.yaml")
+	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return file
+}
+
+// hold runs a trial, and checks that its case file verifies with that exit code.
+func (s *scene) hold(want, verified int, args ...string) (out, said string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, "case.jurat")
+	data := "--data=" + s.data
+	all := append([]string{data, "trial", "../../examples/kitchen-return", "--config", s.config(), "--out", file}, args...)
+	out, said = ran(s.t, want, all...)
+	trust, _ := ran(s.t, 0, data, "trust")
+	trustFile := filepath.Join(s.dir, "trust.json")
+	if err := os.WriteFile(trustFile, []byte(trust), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	ran(s.t, verified, "verify", "--trust", trustFile, file)
+	return out, said
+}
+
+// result is what a trial with --json printed.
+func (s *scene) result(want, verified int, args ...string) jury.Result {
+	s.t.Helper()
+	out, _ := s.hold(want, verified, append(args, "--json")...)
+	var r jury.Result
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+	return r
+}
+
+func (s *scene) records() []*evidence.Record {
+	s.t.Helper()
+	doc, err := os.ReadFile(filepath.Join(s.dir, "case.jurat"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b, err := evidence.ParseBundle(doc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b.Records
+}
+
+type object = map[string]any
+
+// answer is what a model says that gives each axis the same part of its maximum.
+func answer(c llmtest.Call, position jury.Position, percent int, change func(object)) string {
+	return jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, position, percent, change)
+}
+
+// finds answers every call so.
+func finds(position jury.Position, percent int) llmtest.Script {
+	return findsBut(position, percent, nil)
+}
+
+func findsBut(position jury.Position, percent int, change func(object)) llmtest.Script {
+	return func(c llmtest.Call) llmtest.Reply {
+		return llmtest.Reply{Text: answer(c, position, percent, change)}
+	}
+}
+
+// TestModelsByEachMethod: three vendors' models judge, by each method, and a stranger proves it.
+func TestModelsByEachMethod(t *testing.T) {
+	for _, method := range []jury.Method{jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge} {
+		s := newScene(t, map[int]llmtest.Script{2: finds(jury.SafePass, 80)})
+		out, _ := s.hold(0, 0, "--method", string(method))
+		has(t, out, "Verdict  safe_pass", "votes: alone safe_pass", "calls: ")
+		if strings.Contains(out, "degraded") || strings.Contains(out, "rules, not") {
+			t.Errorf("%s:\n%s", method, out)
+		}
+		judged := len(s.servers[3].Requests())
+		if (method == jury.FinalJudge) != (judged == 1) {
+			t.Errorf("%s: the judge was asked %d times", method, judged)
+		}
+		for _, r := range s.records() {
+			p := &r.Payload
+			if strings.Contains(string(r.Canonical()), s.servers[0].Key) {
+				t.Errorf("%s: %s holds a key", method, p.ActionType)
+			}
+			if p.ActionType == evidence.Evaluation && p.Model == "" {
+				t.Errorf("%s: no model in an evaluation", method)
+			}
+		}
+	}
+}
+
+// TestChangedMindsAreTold: a model that lets itself be talked round is shown, with what it cites.
+func TestChangedMindsAreTold(t *testing.T) {
+	s := newScene(t, map[int]llmtest.Script{1: func(c llmtest.Call) llmtest.Reply {
+		position, percent := jury.SafePass, 90
+		if !strings.Contains(string(c.Schema.JSON), `"statement"`) {
+			position, percent = jury.NeedsReview, 50
+		}
+		return llmtest.Reply{Text: answer(c, position, percent, func(o object) {
+			if position == jury.NeedsReview {
+				o["findings"] = []object{{"message": 1, "quote": "Hearth & Larder", "rule": "unclear", "axis": "safety", "severity": "minor", "explanation": "It is not clear."}}
+			}
+		})}
+	}})
+	out, _ := s.hold(0, 0)
+	has(t, strings.Join(strings.Fields(out), " "), "position changed", "votes: alone safe_pass, after the discussion safe_pass",
+		"The juror-claude moved from needs_review to safe_pass in round 1, citing nothing that was not said before")
+}
+
+// TestFailingJurors: whatever goes wrong with one of three, in whosever seat, the trial ends as it must, and its case file verifies.
+func TestFailingJurors(t *testing.T) {
+	always := func(r llmtest.Reply) llmtest.Script { return llmtest.Always(r) }
+	score := func(change func(jury.Scores)) llmtest.Script {
+		return findsBut(jury.SafePass, 90, func(o object) {
+			change(o["axisScores"].(jury.Scores))
+		})
+	}
+	data := filepath.Join(t.TempDir(), "data") // of all of them: keys are made once
+	for _, tt := range []struct {
+		name   string
+		script llmtest.Script
+		reason jury.AbsenceReason
+	}{
+		{"slow", always(llmtest.Reply{Delay: time.Hour}), jury.TimedOut},
+		{"rate limited", always(llmtest.Reply{Failure: llmtest.RateLimited, RetryAfter: time.Hour}), jury.Failed},
+		{"cut off", always(llmtest.Reply{Failure: llmtest.CutOff, Text: `{"find`}), jury.Invalid},
+		{"body cut off", always(llmtest.Reply{Failure: llmtest.BodyCut, Text: "{}"}), jury.Failed},
+		{"malformed answer", llmtest.Say(`{"findings": [`), jury.Invalid},
+		{"malformed protocol", always(llmtest.Reply{Failure: llmtest.Malformed, Text: "{}"}), jury.Invalid},
+		{"a page for people", always(llmtest.Reply{Failure: llmtest.NotJSON}), jury.Invalid},
+		{"out of range", score(func(s jury.Scores) { s["safety"] = 51 }), jury.Invalid},
+		{"wrong sum", findsBut(jury.SafePass, 90, func(o object) { o["totalScore"] = 91 }), jury.Invalid},
+		{"unauthorised", always(llmtest.Reply{Failure: llmtest.Unauthorised}), jury.Failed},
+		{"server error", always(llmtest.Reply{Failure: llmtest.ServerError}), jury.Failed},
+		{"nothing", always(llmtest.Reply{Failure: llmtest.Closed}), jury.Failed},
+	} {
+		for seat := range 4 {
+			t.Run(tt.name+" "+seatIDs[seat], func(t *testing.T) {
+				s := newScene(t, map[int]llmtest.Script{seat: tt.script})
+				s.data = data
+				if tt.name == "slow" {
+					s.extra[seat] = ", timeout: 200ms"
+				}
+				r := s.result(exitUndecided, 0, "--rounds", "1")
+				if !r.Degraded || r.Inconclusive || r.FinalVerdict != jury.SafePass {
+					t.Errorf("%+v", r)
+				}
+				if len(r.Absences) == 0 {
+					t.Fatal("nobody was absent")
+				}
+				for _, a := range r.Absences {
+					if a.JurorID != seatIDs[seat] || a.Reason != tt.reason || a.Detail == "" || strings.Contains(a.Detail, s.servers[seat].Key) {
+						t.Errorf("%+v, want %s", a, tt.reason)
+					}
+				}
+				want := jury.FinalJudge
+				if seat == 3 {
+					want = jury.MajorityVote
+				}
+				if r.Phase3Judgment.Method != want {
+					t.Errorf("by %s, want %s", r.Phase3Judgment.Method, want)
+				}
+			})
+		}
+	}
+}
+
+// TestBlockedJuror: a vendor's filter gives the neutral stand-in, marked, and no vote.
+func TestBlockedJuror(t *testing.T) {
+	for seat := range 3 {
+		s := newScene(t, map[int]llmtest.Script{seat: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
+		r := s.result(exitUndecided, 0, "--rounds", "1")
+		e := r.Phase1Evaluations[seat]
+		if !e.Fallback || e.Position != jury.NeedsReview || e.TotalScore != 50 || e.AxisScores["task_completion"] != 20 || !r.Degraded || r.Inconclusive {
+			t.Errorf("%s: %+v", seatIDs[seat], r)
+		}
+	}
+	s := newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked}), 1: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
+	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Inconclusive || r.FinalVerdict != jury.NeedsReview {
+		t.Errorf("one valid vote of three: %+v", r)
+	}
+}
+
+// TestAnotherModelAnswers: what is recorded is what the provider reports, and it is shown. (Verification says that the configuration is
+// not proved.)
+func TestAnotherModelAnswers(t *testing.T) {
+	for seat := range 3 {
+		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
+			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: "cheap-model-1"}
+		}})
+		out, _ := s.hold(0, 0, "--rounds", "0")
+		has(t, out, "answered by cheap-model-1, not "+seatModels[seat])
+		found := false
+		for _, r := range s.records() {
+			found = found || r.Payload.ActionType == evidence.Evaluation && r.Payload.AgentID == seatIDs[seat] && r.Payload.Model == "cheap-model-1"
+		}
+		if !found {
+			t.Errorf("%s: the model that answered is not in its act", seatIDs[seat])
+		}
+	}
+}
+
+// TestMissingKeys: a seat whose key is missing stays empty; it is said at once, and nobody else is put there.
+func TestMissingKeys(t *testing.T) {
+	s := newScene(t, nil)
+	t.Setenv(seatKeys[1], "")
+	out, said := s.hold(exitUndecided, 0, "--rounds", "0")
+	has(t, said, "the seat of juror-claude stays empty: there is no key: "+seatKeys[1]+" is not set")
+	has(t, out, "degraded: 1 absent", "The juror-claude was absent in phase 1 (failed)")
+	if n := len(s.servers[1].Requests()); n > 0 {
+		t.Errorf("it was asked %d times", n)
+	}
+	other := llmtest.New(t, llmtest.Compatible, finds(jury.SafePass, 70))
+	t.Setenv("TEST_COMPATIBLE_KEY", other.Key)
+	s.extra[1] = ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
+	out, said = s.hold(0, 0, "--rounds", "0")
+	has(t, said, "in the seat of juror-claude sits compatible llama, in place of anthropic claude-haiku-4-5")
+	has(t, out, "(in place of anthropic claude-haiku-4-5)")
+}
+
+// TestCostCeiling: where the money is spent nobody is asked any more, and the trial is inconclusive.
+func TestCostCeiling(t *testing.T) {
+	s := newScene(t, nil)
+	r := s.result(exitUndecided, 0, "--cost-ceiling", "0.0001")
+	if !r.Inconclusive || !r.Degraded || r.FinalVerdict != jury.NeedsReview || len(r.Absences) != 3 || r.Absences[0].Reason != jury.Ceiling {
+		t.Errorf("%+v", r)
+	}
+	for _, server := range s.servers {
+		if n := len(server.Requests()); n > 0 {
+			t.Errorf("somebody was asked %d times", n)
+		}
+	}
+	s.rest = "cost_ceiling: 0.5\nprices: []\n"
+	s.extra[0] = ", max_tokens: 100"
+	if r := s.result(0, 0, "--rounds", "0"); r.Inconclusive {
+		t.Errorf("with money enough: %+v", r)
+	}
+}
+
+// TestTrialDeadline: when the time of the trial is up whoever is left is absent, and the trial ends recorded.
+func TestTrialDeadline(t *testing.T) {
+	s := newScene(t, map[int]llmtest.Script{1: llmtest.Always(llmtest.Reply{Delay: time.Hour})})
+	s.rest = "deadlines: {trial: 2s}\n"
+	r := s.result(exitUndecided, 0)
+	if !r.Degraded || len(r.Absences) < 2 {
+		t.Errorf("%+v", r)
+	}
+	for _, a := range r.Absences {
+		if a.Reason != jury.TimedOut || a.Detail != "the time for the whole trial is up" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// TestCheck says before a trial what it would be: with no key, with one, with all.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	withoutKeys(t)
+	examples, err := filepath.Abs("../../examples/kitchen-return")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	check := func(want int, args ...string) string {
+		t.Helper()
+		out, said := ran(t, want, append([]string{"trial", examples, "--check"}, args...)...)
+		return strings.Join(strings.Fields(out+said), " ")
+	}
+	has(t, check(0), "Rules would sit", "no key of the panel's models is set", "it costs nothing", "nothing is recorded")
+	has(t, check(exitCannot, "--jurors", "llm"), "nobody on the panel can be asked", "OPENAI_API_KEY is not set")
+
+	t.Setenv("ANTHROPIC_API_KEY", "key-that-is-not-shown")
+	one := check(0)
+	has(t, one, "Language models would sit", "stays empty: there is no key: OPENAI_API_KEY is not set", "key from ANTHROPIC_API_KEY",
+		"Fewer than two jurors can be asked", "no ceiling")
+	t.Setenv("OPENAI_API_KEY", "key-that-is-not-shown")
+	has(t, check(0), "A seat is empty: the trial would be degraded")
+	t.Setenv("GOOGLE_API_KEY", "key-that-is-not-shown")
+	all := check(0, "--cost-ceiling", "1.5", "--rounds", "1")
+	has(t, all, "openai gpt-4o", "anthropic claude-haiku-4-5", "gemini gemini-2.5-flash", "gemini gemini-2.5-pro", "ceiling: $1.50",
+		"up to 1 rounds of discussion", "(7 calls)", "(21 calls)", "Built-in prices of")
+	if strings.Contains(all, "stays empty") || strings.Contains(one+all, "key-that-is-not-shown") {
+		t.Error(all)
+	}
+	has(t, check(0, "--jurors", "offline"), "Rules would sit")
+	has(t, check(0, "--show-prompts"), "=== BEGIN EVIDENCE", "You are the service desk of Hearth & Larder", "evidenceCode: exactly")
+	has(t, check(0, "--json"), `"jurors": "llm"`, `"costMicroUSD":`, `"key": "OPENAI_API_KEY"`)
+	t.Setenv("JURY_FINAL_JUDGE_MODEL", "gpt-4.1")
+	t.Setenv("JURY_USE_COLLABORATIVE", "false")
+	has(t, check(0), "Final judge openai gpt-4.1", "no discussion, then final_judge")
+	has(t, check(0, "--judge-model", "some-new-model", "--collaborative"), "There is no price for final-judge (gemini some-new-model)", "up to 3 rounds")
+	has(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "no price for final-judge (gemini some-new-model)")
+	has(t, check(exitCannot, "--jurors", "people"), "--jurors:")
+	has(t, check(exitCannot, "--resume", "last"), "")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+
+	// A file in the working directory is taken, and told of; a named one must be there; a wrong one is refused with its place.
+	if err := os.WriteFile("jurat.yaml", []byte("jurors: offline\nrounds: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has(t, check(0, "--collaborative"), "the jury sits as jurat.yaml in this folder says", "Rules would sit", "up to 2 rounds")
+	if err := os.WriteFile("wrong.yaml", []byte("rounds: 2\nrouds: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: there is no such key")
+	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
+}
+
+// TestNoConfigurationFromTheCase: what the accused sends does not say who judges.
+func TestNoConfigurationFromTheCase(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"agent-card.json", "conversation.json"} {
+		doc, err := os.ReadFile(filepath.Join("../../examples/kitchen-return", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	out, _ := ran(t, 0, "trial", dir, "--check", "--jurors", "offline")
+	has(t, out, "up to 3 rounds")
+}
+
+// TestResumeOfModels: after an interruption nobody whose answer is sealed is paid for again, and what was spent counts.
+func TestResumeOfModels(t *testing.T) {
+	s := newScene(t, nil)
+	data, file := "--data="+s.data, filepath.Join(s.dir, "case.jurat")
+	args := []string{data, "trial", "../../examples/kitchen-return", "--config", s.config()}
+	said := stopped(t, "Discussion", args...)
+	has(t, said, "trial --resume trial-")
+	out, said := ran(t, 0, data, "trial", "--resume", "last", "--config", s.config(), "--out", file)
+	has(t, said, "going on with", "3 answers are missing")
+	has(t, out, "Verdict  safe_pass", "calls: 7")
+	for i, server := range s.servers[:3] {
+		alone := 0
+		for _, r := range server.Requests() {
+			if !strings.Contains(string(r.Schema.JSON), `"statement"`) {
+				alone++
+			}
+		}
+		if alone != 1 {
+			t.Errorf("%s was asked %d times in phase 1", seatIDs[i], alone)
+		}
+	}
+	stopped(t, "Discussion", args...)
+	s.extra[0] = ", temperature: 0.5"
+	_, said = ran(t, exitCannot, data, "trial", "--resume", "last", "--config", s.config())
+	has(t, said, "seats[0].parameters.temperature was missing, and is 0.5 now")
+}

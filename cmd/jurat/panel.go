@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"jurat/internal/config"
+	"jurat/internal/panel"
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+// panelFlags say who sits and by which rules. What they leave open the configuration file says, and what that leaves open
+// has a default.
+type panelFlags struct {
+	Config        string   `placeholder:"FILE" help:"Who sits and how, as YAML. Default: jurat.yaml in the working directory, if it is there." env:"JURAT_CONFIG"`
+	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set."`
+	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
+	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
+	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
+	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3." env:"JURY_MAX_DISCUSSION_ROUNDS"`
+	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
+	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
+	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars. Where it is reached the trial is inconclusive."`
+}
+
+const panelHelp = `Who sits: three language models where OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with
+its vendor's key; a seat whose key is missing stays empty, and the trial is degraded. Without any key three rule jurors sit:
+a first sieve, and the baseline that a model has to beat. --config FILE says everything about the panel: models, parameters,
+keys' places, substitutes, rubric, deadlines, prices. A flag counts more than the environment, that more than the file.
+--check shows what would happen, for how much money, and asks nobody.`
+
+// A court is a jury that is seated, and the settings of its trials.
+type court struct {
+	panel    *panel.Panel
+	plan     *config.Plan
+	settings jury.Settings
+}
+
+// court seats the jury.
+func (c *panelFlags) court(io stdio) (*court, error) {
+	if c.Jurors != "" && c.Jurors != string(config.Offline) && c.Jurors != string(config.LLM) {
+		return nil, fmt.Errorf("--jurors: %q is neither %s nor %s", c.Jurors, config.Offline, config.LLM)
+	}
+	file, err := c.file(io)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := config.NewPlan(file, config.Wishes{Jurors: config.Kind(c.Jurors), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
+		Collaborative: c.Collaborative, JudgeModel: c.JudgeModel, CostCeiling: c.CostCeiling}, os.Getenv)
+	if err != nil {
+		return nil, hint(err, "'jurat trial --help' says where keys are looked for; nothing was recorded")
+	}
+	p, err := panel.New(plan, nil)
+	if err != nil {
+		return nil, hint(err, "nothing was recorded")
+	}
+	ct := &court{p, plan, p.Settings()}
+	if err := c.weigh(&ct.settings); err != nil {
+		return nil, err
+	}
+	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
+}
+
+// file reads the configuration. One that was found and not named is told of: it can say to whom keys are sent. Beside a case
+// none is looked for, as a case may come from the accused.
+func (c *panelFlags) file(io stdio) (*config.File, error) {
+	name := c.Config
+	if name == "" {
+		name = config.DefaultFile
+	}
+	doc, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
+		return &config.File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	file, err := config.Parse(doc)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", name, err), "nothing was recorded")
+	}
+	if c.Config == "" {
+		fmt.Fprintf(io.err, "jurat: the jury sits as %s in this folder says\n", name)
+	}
+	return file, nil
+}
+
+// sit begins a trial before the jury, or goes on with one in which so much was spent.
+func (ct *court) sit(spent int64) (trial.Config, error) {
+	s, err := ct.panel.Sit(spent)
+	if err != nil {
+		return trial.Config{}, err
+	}
+	return trial.Config{Settings: ct.settings, Jurors: s.Jurors, Judge: s.Judge}, nil
+}
+
+// warn says on stderr which seats are empty, and which have another in them than was configured.
+func (ct *court) warn(io stdio) {
+	if ct.plan.Offline {
+		return
+	}
+	for _, c := range ct.plan.Chairs() {
+		switch {
+		case c.Missing != nil:
+			fmt.Fprintf(io.err, "jurat: the seat of %s stays empty: %v\n", c.ID, c.Missing)
+		case c.InPlaceOf != "":
+			fmt.Fprintf(io.err, "jurat: in the seat of %s sits %s, in place of %s\n", c.ID, c.Name(), c.InPlaceOf)
+		}
+	}
+}
+
+// weigh gives the seats the weights of the calibration, for the method that takes them.
+func (c *panelFlags) weigh(s *jury.Settings) error {
+	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
+		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
+	}
+	measured, err := readCalibration(c.Calibration)
+	if err != nil || measured == nil {
+		return err
+	}
+	var names []string
+	for _, seat := range s.Seats {
+		names = append(names, seat.JurorID)
+	}
+	s.Weights, err = measured.Weights(names...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Calibration, err)
+	}
+	return nil
+}
+
+// dollars writes millionths of a dollar.
+func dollars(micro int64) string {
+	text := fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)
+	for strings.HasSuffix(text, "0") && !strings.HasSuffix(text[:len(text)-1], ".") && len(text)-strings.Index(text, ".") > 3 {
+		text = text[:len(text)-1]
+	}
+	return "$" + text
+}

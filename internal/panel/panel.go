@@ -1,0 +1,228 @@
+// Package panel seats a jury by a plan: it puts each model behind its vendor's adapter, and holds it to its time, its rate and the
+// trial's money.
+package panel
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/time/rate"
+
+	"jurat/internal/config"
+	"jurat/internal/juror"
+	"jurat/internal/juror/model"
+	"jurat/internal/llm"
+	"jurat/internal/llm/anthropic"
+	"jurat/internal/llm/compatible"
+	"jurat/internal/llm/gemini"
+	"jurat/internal/llm/openai"
+	"jurat/jury"
+)
+
+// adapters make a model of each vendor.
+var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
+	config.OpenAI: openai.New, config.Anthropic: anthropic.New, config.Gemini: gemini.New, config.Compatible: compatible.New,
+}
+
+// A Panel is a jury that can sit in any number of trials, also at the same time. What vendors allow in a minute holds for all
+// of them together, money and deadlines for each trial.
+type Panel struct {
+	plan     *config.Plan
+	settings jury.Settings
+	rules    juror.Panel
+	seats    []*seated
+	judge    *seated // nil: there is none
+}
+
+// seated is a chair with its model.
+type seated struct {
+	*config.Chair
+	model llm.Model // nil: rules sit there, or nobody
+}
+
+// New seats a jury. A client of nil is one with the defaults. Nobody is asked.
+func New(plan *config.Plan, client *http.Client) (*Panel, error) {
+	p := &Panel{plan: plan, rules: juror.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
+		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
+	if plan.Offline {
+		p.settings.Seats = p.rules.Seats
+		if plan.Method == jury.FinalJudge {
+			p.settings.Judge = &p.rules.JudgeSeat
+		}
+		return p, nil
+	}
+	p.settings.CostCeiling = plan.CostCeiling
+	if plan.Shortening != nil {
+		p.settings.Shortening = &jury.Shortening{Rule: model.Shorten, Limit: plan.Shortening.Limit}
+	}
+	if names := plan.Unpriced(); plan.CostCeiling > 0 && len(names) > 0 {
+		return nil, fmt.Errorf("there is a ceiling on cost, and no price for %s: say one under price: or prices: in the configuration", strings.Join(names, ", "))
+	}
+	limits := accounts{}
+	for i := range plan.Seats {
+		s, err := limits.take(&plan.Seats[i], client)
+		if err != nil {
+			return nil, err
+		}
+		p.seats = append(p.seats, s)
+		seat, err := s.seat()
+		if err != nil {
+			return nil, err
+		}
+		p.settings.Seats = append(p.settings.Seats, seat)
+	}
+	if plan.Judge == nil {
+		return p, nil
+	}
+	var err error
+	if p.judge, err = limits.take(plan.Judge, client); err != nil {
+		return nil, err
+	}
+	seat, err := p.judge.seat()
+	p.settings.Judge = &seat
+	return p, err
+}
+
+// Settings are what a trial before this panel is opened with, but for the weights of calibrated votes.
+func (p *Panel) Settings() jury.Settings { return p.settings }
+
+// accounts has the limit of each provider's account: seats that share one share it.
+type accounts map[string]*rate.Limiter
+
+// take gives a chair its model.
+func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
+	adapter, ok := adapters[c.Provider]
+	if !ok || c.Missing != nil {
+		return &seated{Chair: c}, nil
+	}
+	m, err := adapter(llm.Config{BaseURL: c.BaseURL, Key: c.Secret, Settings: settingsOf(c), HTTP: client})
+	if err != nil {
+		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
+	}
+	patience := llm.Patience{Timeout: time.Duration(c.Timeout), Attempts: c.Attempts}
+	if c.PerMinute > 0 {
+		account := fmt.Sprint(c.Provider, "\x00", c.BaseURL, "\x00", c.Secret, "\x00", c.PerMinute)
+		if a[account] == nil {
+			a[account] = rate.NewLimiter(rate.Limit(c.PerMinute/60), 1)
+		}
+		patience.Limit = a[account]
+	}
+	return &seated{Chair: c, model: llm.Patient(m, patience)}, nil
+}
+
+func settingsOf(c *config.Chair) llm.Settings {
+	return llm.Settings{Model: c.Model, Temperature: c.Temperature, TopP: c.TopP, Seed: c.Seed, MaxTokens: c.MaxTokens}
+}
+
+// seat is the chair as a trial's records have it. The key is not in it, nor where it was found.
+func (s *seated) seat() (jury.Seat, error) {
+	if s.Provider == config.Rules {
+		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: juror.Provider, Model: juror.Model,
+			Parameters: jsontext.Value("{}"), Template: juror.RulesDigest()}, nil
+	}
+	parameters := struct {
+		BaseURL     string   `json:"base_url,omitzero"`
+		MaxTokens   int      `json:"max_tokens"`
+		Seed        *int64   `json:"seed,omitzero"`
+		Temperature *float64 `json:"temperature,omitzero"`
+		TopP        *float64 `json:"top_p,omitzero"`
+	}{s.BaseURL, s.MaxTokens, s.Seed, s.Temperature, s.TopP}
+	doc, err := json.Marshal(parameters)
+	if err != nil {
+		return jury.Seat{}, fmt.Errorf("seating %s: %w", s.ID, err)
+	}
+	return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: string(s.Provider), Model: s.Model,
+		Parameters: doc, Template: model.Template()}, nil
+}
+
+// A Sitting is the panel in one trial.
+type Sitting struct {
+	Jurors []jury.Juror
+	Judge  jury.Judge // nil: there is none
+	Purse  *llm.Purse // what the trial's calls have cost
+}
+
+// Sit begins a trial, or goes on with one in which so much has been spent: from now on its time runs.
+func (p *Panel) Sit(spent int64) (*Sitting, error) {
+	limits := juror.Limits{Each: p.plan.Phase}
+	if p.plan.Trial > 0 {
+		limits.Until = time.Now().Add(p.plan.Trial)
+	}
+	s := &Sitting{Purse: llm.NewPurse(p.settings.CostCeiling, spent)}
+	if p.plan.Offline {
+		for _, j := range p.rules.Jurors {
+			s.Jurors = append(s.Jurors, limits.Juror(j))
+		}
+		if p.settings.Judge != nil {
+			s.Judge = limits.Judge(p.rules.Judge)
+		}
+		return s, nil
+	}
+	for i, c := range p.seats {
+		j, err := p.juror(c, i, s.Purse)
+		if err != nil {
+			return nil, err
+		}
+		s.Jurors = append(s.Jurors, limits.Juror(j))
+	}
+	switch {
+	case p.judge == nil:
+	case p.judge.Provider == config.Rules:
+		s.Judge = limits.Judge(p.rules.Judge)
+	default:
+		j, err := p.member(p.judge, s.Purse)
+		if err != nil {
+			return nil, err
+		}
+		s.Judge = limits.Judge(j)
+	}
+	return s, nil
+}
+
+func (p *Panel) juror(c *seated, i int, purse *llm.Purse) (jury.Juror, error) {
+	if c.Provider == config.Rules {
+		return p.rules.Jurors[i%len(p.rules.Jurors)], nil
+	}
+	return p.member(c, purse)
+}
+
+// member is anybody but rules.
+type member interface {
+	jury.Juror
+	jury.Judge
+}
+
+func (p *Panel) member(c *seated, purse *llm.Purse) (member, error) {
+	if c.model == nil {
+		return absent{c.Missing}, nil
+	}
+	config := model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair)}
+	if p.settings.CostCeiling > 0 {
+		config.Budget = purse
+	}
+	j, err := model.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
+	}
+	return j, nil
+}
+
+// absent is a seat in which nobody can sit.
+type absent struct{ why error }
+
+func (a absent) Evaluate(context.Context, jury.Brief) (jury.Opinion, jury.Origin, error) {
+	return jury.Opinion{}, jury.Origin{}, a.why
+}
+
+func (a absent) Discuss(context.Context, jury.Brief) (jury.Speech, jury.Origin, error) {
+	return jury.Speech{}, jury.Origin{}, a.why
+}
+
+func (a absent) Judge(context.Context, jury.Brief) (jury.Opinion, jury.Origin, error) {
+	return jury.Opinion{}, jury.Origin{}, a.why
+}

@@ -1,0 +1,257 @@
+package panel_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/internal/config"
+	"jurat/internal/llm/llmtest"
+	"jurat/internal/panel"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// three vendors' servers and one for the judge, each of which takes so long for an answer.
+func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmtest.Server) {
+	t.Helper()
+	vendors := []llmtest.Vendor{llmtest.OpenAI, llmtest.Anthropic, llmtest.Gemini, llmtest.Compatible}
+	providers := []string{"openai", "anthropic", "gemini", "compatible"}
+	seats := make([]string, len(vendors))
+	for i, vendor := range vendors {
+		server := llmtest.New(t, vendor, func(c llmtest.Call) llmtest.Reply {
+			return llmtest.Reply{Delay: delays[i%len(delays)], Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
+		})
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte(server.Key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		seats[i] = fmt.Sprintf("{id: seat-%d, role: Role %d, provider: %s, model: m-%d, base_url: '%s', key: {file: '%s'}, price: {input: 1, output: 10}}",
+			i, i, providers[i], i, server.URL, file)
+		all = append(all, server)
+	}
+	return "panel: [" + strings.Join(seats[:3], ", ") + "]\njudge: " + seats[3] + "\n", all
+}
+
+func planned(t testing.TB, doc string) *config.Plan {
+	t.Helper()
+	f, err := config.Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := config.NewPlan(f, config.Wishes{}, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func seat(t testing.TB, doc string) *panel.Panel {
+	t.Helper()
+	p, err := panel.New(planned(t, doc), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func try(t testing.TB, h *jurattest.House, p *panel.Panel) (*trial.Trial, error) {
+	s, err := p.Sit(0)
+	if err != nil {
+		return nil, err
+	}
+	return trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
+}
+
+// TestSettings: what a trial is opened with says who sits and how, and holds no key.
+func TestSettings(t *testing.T) {
+	doc, all := servers(t, 0)
+	p := seat(t, doc+"cost_ceiling: 3\nshorten_over: 5000\n")
+	s := p.Settings()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if s.CostCeiling != 3_000_000 || s.Shortening.Limit != 5000 || s.Seats[1].Provider != "anthropic" || s.Judge.Model != "m-3" {
+		t.Errorf("%+v", s)
+	}
+	if got := string(s.Seats[2].Parameters); got != `{"base_url":"`+all[2].URL+`","max_tokens":16384}` {
+		t.Errorf("parameters %s", got)
+	}
+	body, err := jury.EncodeBody(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range all {
+		if strings.Contains(string(body), server.Key) {
+			t.Error("the settings hold a key")
+		}
+	}
+}
+
+// TestRules: a panel may mix models and rules; as a whole of rules it is the offline panel.
+func TestRules(t *testing.T) {
+	doc, _ := servers(t, 0)
+	mixed := seat(t, strings.Replace(doc, "panel: [", "panel: [{id: rules, role: Rules, provider: offline}, ", 1))
+	done, err := try(t, jurattest.New(t), mixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Result.Offline || done.Result.Degraded || len(done.Result.Phase1Evaluations) != 4 {
+		t.Errorf("%+v", done.Result)
+	}
+	offline := seat(t, "jurors: offline")
+	if done, err = try(t, jurattest.New(t), offline); err != nil || !done.Result.Offline || offline.Settings().Shortening != nil {
+		t.Errorf("%v, %+v", err, done)
+	}
+	judged := seat(t, "panel: [{id: a, provider: offline}, {id: b, provider: offline}]\njudge: {provider: offline}\nrounds: 0")
+	if done, err = try(t, jurattest.New(t), judged); err != nil || done.Result.Degraded {
+		t.Errorf("%v, %+v", err, done)
+	}
+}
+
+// TestNew: what no seat can be taken with is refused before anybody is asked.
+func TestNew(t *testing.T) {
+	for doc, want := range map[string]string{
+		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\nmethod: majority_vote\ncost_ceiling: 1":                                                 "no price for a (compatible m)",
+		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1', key: {file: FILE}, seed: 1}, {id: b, provider: openai, model: m, key: {file: FILE}, seed: 1}]\nmethod: majority_vote": "seating b: openai: seed",
+	} {
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte("k"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := panel.New(planned(t, strings.ReplaceAll(doc, "FILE", file)), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestLook: what a trial would be is told without anybody being asked, and what it costs lies between the two bills.
+func TestLook(t *testing.T) {
+	doc, all := servers(t, 0)
+	p := seat(t, doc+"rounds: 2\n")
+	look, err := p.Look(jurattest.Case(t), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if look.Lowest.Calls != 3+3+1 || look.Highest.Calls != 3*(3+6+1) || look.Lowest.Cost <= 0 || look.Highest.Cost <= look.Lowest.Cost {
+		t.Errorf("%+v, %+v", look.Lowest, look.Highest)
+	}
+	if look.Degraded || look.Undecided || look.Judge == nil || look.Deadlines.Longest != "20m0s" {
+		t.Errorf("%+v", look)
+	}
+	for _, s := range look.Seats {
+		if !strings.Contains(s.Prompt.Message, "Parcel 17 is in transit") || !strings.Contains(s.Prompt.System, s.Role) || s.Prompt.Tokens == 0 {
+			t.Errorf("%+v", s.Prompt)
+		}
+	}
+	if short, err := p.Look(jurattest.Case(t), false); err != nil || short.Seats[0].Prompt.Message != "" {
+		t.Errorf("%v, %+v", err, short)
+	}
+	for _, server := range all {
+		if len(server.Requests()) > 0 {
+			t.Error("somebody was asked")
+		}
+	}
+	// A juror who is absent from the beginning, and one more: no verdict.
+	empty := seat(t, strings.NewReplacer("key: {file: '"+keyFile(doc, 0), "key: {file: '/none", "key: {file: '"+keyFile(doc, 1), "key: {file: '/none").Replace(doc))
+	if look, err = empty.Look(jurattest.Case(t), false); err != nil || !look.Degraded || !look.Undecided || look.Seats[0].Missing == "" {
+		t.Errorf("%v, %+v", err, look)
+	}
+}
+
+func keyFile(doc string, n int) string {
+	_, rest, _ := strings.Cut(strings.SplitN(doc, "id: seat-", n+3)[n+1], "key: {file: '")
+	name, _, _ := strings.Cut(rest, "'")
+	return name
+}
+
+// TestSharedAccounts: seats and trials that share an account share its limit: here none may ask a second time.
+func TestSharedAccounts(t *testing.T) {
+	server := llmtest.New(t, llmtest.Compatible, func(c llmtest.Call) llmtest.Reply {
+		return llmtest.Reply{Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
+	})
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(server.Key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	member := fmt.Sprintf("provider: compatible, model: m, base_url: '%s', key: {file: '%s'}, requests_per_minute: 0.001", server.URL, file)
+	p := seat(t, fmt.Sprintf("panel: [{id: a, %s}, {id: b, %s}]\nmethod: majority_vote\nrounds: 0\ndeadlines: {phase: 3s}", member, member))
+	h := jurattest.New(t)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			done, err := try(t, h, p)
+			if err != nil || !done.Result.Inconclusive {
+				t.Errorf("%v, %+v", err, done)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(server.Requests()); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestSpentBefore: a trial that goes on has only what is left of its money.
+func TestSpentBefore(t *testing.T) {
+	doc, _ := servers(t, 0)
+	p := seat(t, doc+"cost_ceiling: 1\n")
+	s, err := p.Sit(1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := jurattest.New(t)
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
+	if err != nil || !done.Result.Inconclusive || done.Result.Absences[0].Reason != jury.Ceiling {
+		t.Errorf("%v, %+v", err, done)
+	}
+	if s.Purse.Spent() != 1_000_000 {
+		t.Errorf("%d spent", s.Purse.Spent())
+	}
+}
+
+// BenchmarkTrial takes three jurors of 100, 200 and 300 milliseconds and a judge of 200 through phase 1 and the one round after which they
+// are agreed. Phases take as long as their slowest juror: the answers alone take 0.8 seconds.
+func BenchmarkTrial(b *testing.B) {
+	doc, _ := servers(b, 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond)
+	p := seat(b, doc+"rounds: 2\nthreshold: 2\n")
+	h := jurattest.New(b)
+	for b.Loop() {
+		done, err := try(b, h, p)
+		if err != nil || done.Result.Degraded {
+			b.Fatal(err, done)
+		}
+	}
+}
+
+// BenchmarkThousandTrials holds a thousand trials at once, each of whose answers takes two seconds.
+func BenchmarkThousandTrials(b *testing.B) {
+	doc, _ := servers(b, 2*time.Second)
+	p := seat(b, doc+"rounds: 1\n")
+	h := jurattest.New(b)
+	for b.Loop() {
+		var all sync.WaitGroup
+		failed := make(chan error, 1000)
+		for range 1000 {
+			all.Go(func() {
+				done, err := try(b, h, p)
+				if err == nil && done.Result.Degraded {
+					err = errors.New("degraded: " + done.Result.Absences[0].Detail)
+				}
+				if err != nil {
+					failed <- err
+				}
+			})
+		}
+		all.Wait()
+		if len(failed) > 0 {
+			b.Fatalf("%d of 1000 failed: %v", len(failed), <-failed)
+		}
+	}
+}
