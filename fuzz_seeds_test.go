@@ -1,0 +1,36 @@
+package jurat
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestFuzzSeedsAreCommitted fails if a fuzz target has lost the inputs that it once found.
+func TestFuzzSeedsAreCommitted(t *testing.T) {
+	target := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, match := range target.FindAllSubmatch(source, -1) {
+			found++
+			seeds := filepath.Join(filepath.Dir(path), "testdata", "fuzz", string(match[1]))
+			if entries, err := os.ReadDir(seeds); err != nil || len(entries) == 0 {
+				t.Errorf("%s has no seeds in %s: %v", match[1], seeds, err)
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 20 {
+		t.Fatalf("found %d fuzz targets: %v", found, err)
+	}
+}
