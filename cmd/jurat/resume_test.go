@@ -120,3 +120,24 @@ func TestTrialModes(t *testing.T) {
 	_, said = ran(t, 2, data, "trial", "--list", "--resume", "last")
 	has(t, said, "--list")
 }
+
+// TestResumeOfRecords: a trial about sealed records goes on, too.
+func TestResumeOfRecords(t *testing.T) {
+	withoutKeys(t)
+	dir := t.TempDir()
+	data := "--data=" + filepath.Join(dir, "data")
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	record, _ := ran(t, 0, data, "seal", write("payload.json", `{"agent_id": "planner", "request_id": "r-1", "timestamp": "2026-01-31T16:15:00Z",
+		"model": "m", "model_version": "1", "prompt": "Plan the best route.", "response": "Take the A9.", "parameters": {}}`))
+	trust, _ := ran(t, 0, data, "trust")
+	stopped(t, "Discussion", data, "trial", write("record.json", record), "--trust", write("trust.json", trust))
+	out, said := ran(t, 0, data, "trial", "--resume", "last")
+	has(t, said, "after 7 acts")
+	has(t, out, "Verdict  safe_pass")
+}
