@@ -97,7 +97,7 @@ func piecesOf(m *subject.Message) []piece {
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
 	case subject.Operator:
 		add(kept, m.Text, "operator: what became of what the agent said")
-	default:
+	case subject.Assistant:
 		switch {
 		case m.Text == "" && len(m.ToolCalls) > 0:
 		case m.Part == "prompt":
@@ -105,6 +105,8 @@ func piecesOf(m *subject.Message) []piece {
 		default:
 			add(narration, m.Text, "agent: what the agent says")
 		}
+	default: // nobody's words are the agent's by default
+		add(kept, m.Text, "somebody else: neither the agent nor its user")
 	}
 	for i, call := range m.ToolCalls {
 		add(kept, call.Name, "agent: tool call %d of %d, name", i+1, len(m.ToolCalls))

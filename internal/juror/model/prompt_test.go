@@ -41,7 +41,8 @@ func TestGoldenPrompts(t *testing.T) {
 	shortened := seated(t, "juror-gpt", talked(t, strings.Repeat("The parcel is on its way. ", 100)))
 	shortened.Shortening = &jury.Shortening{Rule: Shorten, Limit: 900}
 	for name, b := range map[string]jury.Brief{"evaluate": seated(t, "juror-gpt", c), "discuss": discussing(t, "juror-gpt", jury.Discussion, c),
-		"judge": discussing(t, "final-judge", jury.Judging, c), "shortened": shortened} {
+		"judge": discussing(t, "final-judge", jury.Judging, c), "shortened": shortened,
+		"records": seated(t, "juror-gpt", recorded(t, "Parcel 17 is in Kassel."))} {
 		q, err := Prompt(b)
 		if err != nil {
 			t.Fatal(err)

@@ -55,3 +55,11 @@ func TestPromptOfRecords(t *testing.T) {
 		t.Error("the system text has words of the evidence")
 	}
 }
+
+// TestStrangersAreNotTheAgent: a message of a role that this program does not know is nobody's narration.
+func TestStrangersAreNotTheAgent(t *testing.T) {
+	list := piecesOf(&subject.Message{Number: 3, Role: "stranger", Text: "I did it."})
+	if len(list) != 1 || strings.Contains(list[0].heading, "what the agent says") || list[0].kind != kept {
+		t.Errorf("%+v", list)
+	}
+}

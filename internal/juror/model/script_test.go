@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"sync"
@@ -195,3 +196,31 @@ var errDown = errors.New("down")
 
 // heading matches every line of a frame that is not data.
 var heading = regexp.MustCompile(`^(agent card: what the agent says of itself, no message|what the submitter found when verifying the records that the messages come from, no message|state of the task at the end, no message|message \d+, (operator: instructions to the agent|user: what the user says to the agent|tool: result of a call in message \d+|record that begins here, not to be quoted|what the agent was given, or the result of a call that is in no message|reviewer: what a person decided on what the agent said|operator: what became of what the agent said|agent: what a prompt says that the agent had said|agent: what the agent says|agent: tool call \d+ of \d+, (name|arguments)|name of who speaks, not to be quoted)|\(left out here: \d+ characters; a quotation from them cannot be checked by sight\)|(you|Juror [A-L])(, round \d+)?(, evaluating alone|, evaluation from now on)?: (safe_pass|needs_review|unsafe_fail)(, total \d+, confidence [0-9.e-]+|, position (not )?changed)|points: [a-z_ 0-9,]+|(rationale|statement|reasoning|rule|quote|explanation):|finding \d+ of \d+: message \d+, axis [a-z_]+, (minor|major|critical)(, taken over from (your seat|Juror [A-L]))?(; the quotation is not in that message, so the finding counts for nothing)?|your own evaluation as it stands: the one (that you gave alone|of round \d+))$`)
+
+// recorded is evidence that is made of sealed records, in which these words stand wherever an agent or a reviewer can write.
+func recorded(t testing.TB, words string) *subject.Case {
+	t.Helper()
+	exhibit := func(n int, members object) subject.Exhibit {
+		members["schema"], members["timestamp"] = evidence.Schema, "2026-01-31T16:15:00Z"
+		members["record_id"] = fmt.Sprintf("01890000-0000-7000-8000-%012d", n)
+		members["signers"] = []object{{"alg": "Ed25519", "key_id": digest("key").String()}}
+		form, err := evidence.Canonical([]byte(text(t, members)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return subject.Exhibit{Digest: evidence.DigestOf(form), Payload: form}
+	}
+	said := exhibit(1, object{"action_type": "model_output", "agent_id": "parcel-bot", "request_id": "r1", "model": "m", "model_version": "1", "parameters": object{},
+		"prompt": words, "context": words, "tools_used": []object{{"name": "get", "arguments": object{"x": words}, "result": words}}, "response": words})
+	answer := exhibit(2, object{"action_type": "model_output", "agent_id": "parcel-bot", "request_id": "r2", "model": "m", "model_version": "1", "parameters": object{},
+		"prompt": []object{{"role": "tool", "tool_call_id": "elsewhere", "content": words}}, "response": words})
+	review := exhibit(3, object{"action_type": "human_review", "reviewer_id": "anna", "approval_status": "approved_with_modifications",
+		"original_response_id": "01890000-0000-7000-8000-000000000001", "modified_response": words, "saw": []string{said.Digest.String()}})
+	delivered := exhibit(4, object{"action_type": "delivery", "agent_id": "parcel-bot", "response": words, "saw": []string{said.Digest.String(), review.Digest.String()}})
+	c, err := subject.FromRecords(nil, []subject.Exhibit{said, answer, review, delivered}, subject.Verification{Outcome: subject.NotProved, Proved: []string{"content"},
+		NotProved: []subject.Doubt{{Guarantee: "time", Rule: "token", Reason: words}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
