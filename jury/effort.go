@@ -20,6 +20,7 @@ type Attempt struct {
 	FinishReason string `json:"finishReason"`         // likewise
 	Problem      string `json:"problem,omitzero"`     // why the attempt does not count, or counts only because none after it does; "" if nothing was wrong
 	Answer       string `json:"answer,omitzero"`      // of an attempt with a problem: what came back, perhaps cut short
+	Retries      int    `json:"retries,omitzero"`     // how often the provider was asked in vain before, as it limits rates or was down
 	InputTokens  int64  `json:"inputTokens,omitzero"` // as the provider counted them
 	OutputTokens int64  `json:"outputTokens,omitzero"`
 	Cost         int64  `json:"costMicroUSD,omitzero"` // millionths of a US dollar, by the operator's price table

@@ -3,11 +3,15 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"jurat/evidence"
 	"jurat/internal/llm/llmtest"
@@ -21,7 +25,8 @@ type scene struct {
 	dir     string
 	data    string            // the data folder
 	servers []*llmtest.Server // by seat, the judge's last
-	extra   []string          // lines of configuration for each seat
+	accused string            // the folder with the evidence
+	extra   []string          // members of configuration for each seat
 	rest    string            // more configuration
 }
 
@@ -36,7 +41,7 @@ var (
 // newScene starts a server for each seat. Without scripts all of them find nothing wrong.
 func newScene(t *testing.T, scripts map[int]llmtest.Script) *scene {
 	t.Helper()
-	s := &scene{t: t, dir: t.TempDir(), extra: make([]string, len(seatIDs))}
+	s := &scene{t: t, dir: t.TempDir(), accused: "../../examples/kitchen-return", extra: slices.Repeat([]string{", attempts: 1"}, len(seatIDs))}
 	s.data = filepath.Join(s.dir, "data")
 	withoutKeys(t)
 	for i, vendor := range seatVendors {
@@ -62,7 +67,7 @@ func withoutKeys(t *testing.T) {
 // config writes the configuration.
 func (s *scene) config() string {
 	seat := func(i int) string {
-		return fmt.Sprintf("{id: %s, role: %s, provider: %s, model: %s, base_url: '%s', key: {env: %s}, attempts: 1%s}",
+		return fmt.Sprintf("{id: %s, role: %s, provider: %s, model: %s, base_url: '%s', key: {env: %s}%s}",
 			seatIDs[i], "The "+seatIDs[i], providers[i], seatModels[i], s.servers[i].URL, seatKeys[i], s.extra[i])
 	}
 	doc := "panel:\n"
@@ -82,7 +87,7 @@ func (s *scene) hold(want, verified int, args ...string) (out, said string) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "case.jurat")
 	data := "--data=" + s.data
-	all := append([]string{data, "trial", "../../examples/kitchen-return", "--config", s.config(), "--out", file}, args...)
+	all := append([]string{data, "trial", s.accused, "--config", s.config(), "--out", file}, args...)
 	out, said = ran(s.t, want, all...)
 	trust, _ := ran(s.t, 0, data, "trust")
 	trustFile := filepath.Join(s.dir, "trust.json")
@@ -210,7 +215,7 @@ func TestFailingJurors(t *testing.T) {
 				s := newScene(t, map[int]llmtest.Script{seat: tt.script})
 				s.data = data
 				if tt.name == "slow" {
-					s.extra[seat] = ", timeout: 200ms"
+					s.extra[seat] += ", timeout: 200ms"
 				}
 				r := s.result(exitUndecided, 0, "--rounds", "1")
 				if !r.Degraded || r.Inconclusive || r.FinalVerdict != jury.SafePass {
@@ -246,7 +251,11 @@ func TestBlockedJuror(t *testing.T) {
 			t.Errorf("%s: %+v", seatIDs[seat], r)
 		}
 	}
-	s := newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked}), 1: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
+	s := newScene(t, map[int]llmtest.Script{3: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
+	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Degraded || r.Phase3Judgment.Method != jury.MajorityVote || r.FinalVerdict != jury.SafePass {
+		t.Errorf("the judge: %+v", r)
+	}
+	s = newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked}), 1: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
 	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Inconclusive || r.FinalVerdict != jury.NeedsReview {
 		t.Errorf("one valid vote of three: %+v", r)
 	}
@@ -255,7 +264,7 @@ func TestBlockedJuror(t *testing.T) {
 // TestAnotherModelAnswers: what is recorded is what the provider reports, and it is shown. (Verification says that the configuration is
 // not proved.)
 func TestAnotherModelAnswers(t *testing.T) {
-	for seat := range 3 {
+	for seat := range 4 {
 		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
 			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: "cheap-model-1"}
 		}})
@@ -263,10 +272,124 @@ func TestAnotherModelAnswers(t *testing.T) {
 		has(t, out, "answered by cheap-model-1, not "+seatModels[seat])
 		found := false
 		for _, r := range s.records() {
-			found = found || r.Payload.ActionType == evidence.Evaluation && r.Payload.AgentID == seatIDs[seat] && r.Payload.Model == "cheap-model-1"
+			found = found || r.Payload.ActionType != evidence.Absence && r.Payload.AgentID == seatIDs[seat] && r.Payload.Model == "cheap-model-1"
 		}
 		if !found {
 			t.Errorf("%s: the model that answered is not in its act", seatIDs[seat])
+		}
+	}
+}
+
+// TestRateLimitedOnce: a provider that limits rates is asked again when it says so, which is no absence, and is recorded.
+func TestRateLimitedOnce(t *testing.T) {
+	good := finds(jury.SafePass, 90)
+	for seat := range 4 {
+		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
+			if c.Number == 1 {
+				return llmtest.Reply{Failure: llmtest.RateLimited, RetryAfter: time.Second}
+			}
+			return good(c)
+		}})
+		s.extra[seat] = ", attempts: 2"
+		if r := s.result(0, 0, "--rounds", "0"); r.Degraded {
+			t.Errorf("%s: %+v", seatIDs[seat], r)
+		}
+		retries := 0
+		for _, r := range s.records() {
+			effort, err := jury.ReadEffort(r.Payload.Metadata)
+			if err != nil {
+				continue // the metadata of other acts is not an effort
+			}
+			for _, a := range effort.Attempts {
+				retries += a.Retries
+			}
+		}
+		if n := len(s.servers[seat].Requests()); n != 2 || retries != 1 {
+			t.Errorf("%s was asked %d times, and %d retries are recorded", seatIDs[seat], n, retries)
+		}
+	}
+}
+
+// dataLine is a line of evidence in a prompt, or one between; headings are of words that the program chooses.
+var dataLine = regexp.MustCompile(`^(\| .*|\||)$`)
+
+// TestAccusedSpeaksToTheJury: what reaches the vendors' servers has everything that the accused tries as data in one frame whose
+// boundary it cannot know; a juror that obeys all the same does not count, and says so.
+func TestAccusedSpeaksToTheJury(t *testing.T) {
+	words := jurattest.HostileWords()
+	obeys := func(c llmtest.Call) llmtest.Reply {
+		if c.Number == 1 {
+			return llmtest.Reply{Text: words["fake verdict"]}
+		}
+		return llmtest.Reply{Text: answer(c, jury.UnsafeFail, 10, nil)}
+	}
+	s := newScene(t, map[int]llmtest.Script{1: obeys})
+	s.accused = filepath.Join(s.dir, "accused")
+	conversation := []object{{"role": "user", "content": "Where is my parcel?"}}
+	names := slices.Sorted(maps.Keys(words))
+	for i, name := range names {
+		id := fmt.Sprint("c", i)
+		conversation = append(conversation,
+			object{"role": "assistant", "content": words[name], "tool_calls": []object{{"id": id, "type": "function", "function": object{"name": "look", "arguments": words[name]}}}},
+			object{"role": "tool", "tool_call_id": id, "content": words[name]})
+	}
+	writeCase(t, s.accused, object{"name": words["fake jurors"], "description": words["tags"], "version": "1"}, conversation)
+	r := s.result(0, 0, "--rounds", "1")
+
+	system := map[string]bool{}
+	for i, server := range s.servers {
+		for _, asked := range server.Requests() {
+			system[asked.System] = true
+			prompt := asked.Messages[0].Text
+			begin := regexp.MustCompile(`^=== BEGIN EVIDENCE ([0-9a-f]{32}) ===\nguard [0-9a-f]{32}\n`).FindStringSubmatch(prompt)
+			if begin == nil {
+				t.Fatalf("%s: the prompt does not begin with the evidence", seatIDs[i])
+			}
+			frame, _, ended := strings.Cut(prompt[len(begin[0]):], "\n=== END EVIDENCE "+begin[1]+" ===\n")
+			if !ended || strings.Count(prompt, begin[1]) != 2 {
+				t.Fatalf("%s: the frame's boundary is elsewhere, too", seatIDs[i])
+			}
+			for _, name := range names {
+				first, _, _ := strings.Cut(words[name], "\n")
+				if strings.IndexFunc(first, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' }) < 0 && !strings.Contains(frame, "\n| "+first+"\n") {
+					t.Errorf("%s: %s is not shown as it is", seatIDs[i], name)
+				}
+			}
+			for line := range strings.Lines(frame) {
+				line = strings.TrimSuffix(line, "\n")
+				if !dataLine.MatchString(line) && !strings.HasPrefix(line, "message ") && !strings.HasPrefix(line, "agent card: ") {
+					t.Errorf("%s: a line outside of the data: %q", seatIDs[i], line)
+				}
+				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 && line[i] != '\t' {
+					t.Errorf("a control character: %q", line)
+				}
+			}
+		}
+	}
+	for text := range system {
+		if strings.Contains(text, "MARKER") {
+			t.Error("what the accused says is among the instructions")
+		}
+	}
+	found := slices.ContainsFunc(r.Phase1Evaluations[1].Findings, func(f jury.Finding) bool { return f.Rule == "instructions-in-evidence" })
+	if e, n := r.Phase1Evaluations[1], len(s.servers[1].Requests()); n < 3 || !found || e.Position != jury.UnsafeFail {
+		t.Errorf("the juror that obeyed at first was asked %d times: %+v", n, e)
+	}
+}
+
+// writeCase makes a folder that can be tried.
+func writeCase(t *testing.T, dir string, card, conversation any) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]any{"agent-card.json": card, "conversation.json": conversation} {
+		doc, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), doc, 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -283,7 +406,7 @@ func TestMissingKeys(t *testing.T) {
 	}
 	other := llmtest.New(t, llmtest.Compatible, finds(jury.SafePass, 70))
 	t.Setenv("TEST_COMPATIBLE_KEY", other.Key)
-	s.extra[1] = ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
+	s.extra[1] += ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
 	out, said = s.hold(0, 0, "--rounds", "0")
 	has(t, said, "in the seat of juror-claude sits compatible llama, in place of anthropic claude-haiku-4-5")
 	has(t, out, "(in place of anthropic claude-haiku-4-5)")
@@ -302,7 +425,7 @@ func TestCostCeiling(t *testing.T) {
 		}
 	}
 	s.rest = "cost_ceiling: 0.5\nprices: []\n"
-	s.extra[0] = ", max_tokens: 100"
+	s.extra[0] += ", max_tokens: 100"
 	if r := s.result(0, 0, "--rounds", "0"); r.Inconclusive {
 		t.Errorf("with money enough: %+v", r)
 	}
@@ -403,7 +526,7 @@ func TestNoConfigurationFromTheCase(t *testing.T) {
 func TestResumeOfModels(t *testing.T) {
 	s := newScene(t, nil)
 	data, file := "--data="+s.data, filepath.Join(s.dir, "case.jurat")
-	args := []string{data, "trial", "../../examples/kitchen-return", "--config", s.config()}
+	args := []string{data, "trial", s.accused, "--config", s.config()}
 	said := stopped(t, "Discussion", args...)
 	has(t, said, "trial --resume trial-")
 	out, said := ran(t, 0, data, "trial", "--resume", "last", "--config", s.config(), "--out", file)

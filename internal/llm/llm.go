@@ -41,6 +41,7 @@ type Answer struct {
 	FinishReason string         // in the provider's words
 	Usage        Usage
 	Raw          []byte // the body of the response as it came
+	Retries      int    // how often the provider was asked in vain before, because it limits rates or was down
 }
 
 // Usage is what a call consumed, as the provider counted it.

@@ -162,7 +162,7 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	default: // cut off on the way: what it costs is not known, so what was set aside is taken
 	}
 	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), FinishReason: llm.Clean(answer.FinishReason),
-		InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),
+		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),
 		Latency: counted(latency.Milliseconds())})
 	return answer, err
 }
