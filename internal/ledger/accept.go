@@ -70,8 +70,7 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		}
 	}
 	// What has happened to a key since is seen inside the transaction.
-	err = l.append(ctx, record, func(b *Batch) { b.Waits = waits(b.Rows[0].Index, missing, now) })
-	if err != nil {
+	if err := l.append(ctx, newAppending(now, []*evidence.Record{record}, [][]Missing{missing})); err != nil {
 		return nil, err
 	}
 	return record, nil

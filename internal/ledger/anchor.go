@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -142,8 +143,9 @@ func (l *Ledger) sealAnchor(ctx context.Context, response jsontext.Value, by []e
 	if _, err := l.stamp(ctx, record); err != nil {
 		return nil, err
 	}
-	end := &chainEnd{chain: evidence.CheckpointsChain, count: last.Counts.ChainSeq}
-	return record, l.appendAfter(ctx, end, []*evidence.Record{record}, func(*Batch) {})
+	a := newAppending(time.Time{}, []*evidence.Record{record}, make([][]Missing, 1)) // it waits for nobody
+	a.after = &chainEnd{chain: evidence.CheckpointsChain, count: last.Counts.ChainSeq}
+	return record, l.append(ctx, a)
 }
 
 // earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities that

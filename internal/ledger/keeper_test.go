@@ -64,8 +64,8 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 
 // TestKeptAsTheLogHasIt fails the append: what did not get into the log is forgotten, and what may be in it is not.
 func TestKeptAsTheLogHasIt(t *testing.T) {
-	for _, f := range []faulty{{stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
-		t.Run(fmt.Sprintf("stored %v, blind %v", f.stored, f.blind), func(t *testing.T) {
+	for _, f := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
+		t.Run(fmt.Sprintf("early %v, stored %v, blind %v", f.early, f.stored, f.blind), func(t *testing.T) {
 			f.Store = memory.New()
 			l, k := keeping(t, &f)
 			f.n = 1

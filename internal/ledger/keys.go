@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/keyhistory"
 )
 
 var (
-	errKeysMoved = errors.New("another process has changed keys")
-	errMoved     = errors.New("another process has added to the chain")
+	errKeysMoved = errors.New("keys have changed")
+	errMoved     = errors.New("somebody else has added to the chain")
 )
 
 // A chainEnd is how many records a chain has when something is appended to it.
@@ -65,35 +66,35 @@ func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
 	return keys, nil
 }
 
-// admit says inside the transaction whether the signers of these records may sign, by what the log says of keys up to
-// here, and whether the events among them fit what it says. Nobody can change a key between this and the records.
-func (l *Ledger) admit(log Committed, keys *keyhistory.History, end *chainEnd, records []*evidence.Record) error {
+// keysStand checks inside the transaction that what the log says of keys is what was read. Nobody can change a key between
+// this and what the transaction stores.
+func keysStand(log Committed, keys *keyhistory.History) error {
 	count, err := log.ChainCount(evidence.KeysChain)
-	if err != nil {
-		return err
+	if err == nil && count != keys.Count() {
+		err = errKeysMoved
 	}
-	if count != keys.Count() {
-		return errKeysMoved
-	}
-	if end != nil {
-		if count, err = log.ChainCount(end.chain); err != nil {
-			return err
+	return err
+}
+
+// admit says whether the signers of these records may sign, by what the log says of keys, and whether the events among
+// them fit what it says.
+func admit(keys *keyhistory.History, records []*evidence.Record, now func() time.Time) error {
+	if keys.Count() > 0 { // or nothing is said of any key
+		now := now()
+		for _, r := range records {
+			if err := keys.Admit(&r.Payload, now); err != nil {
+				return err
+			}
 		}
-		if count != end.count {
-			return errMoved
-		}
 	}
-	if err := l.admitSigners(keys, records); err != nil {
-		return err
-	}
-	events := slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool {
-		return r.Payload.ChainID != evidence.KeysChain && r.Payload.ActionType != evidence.KeyEvent
-	})
-	if len(events) == 0 {
+	if !slices.ContainsFunc(records, aboutKeys) {
 		return nil
 	}
 	next := keys.Clone()
-	for _, r := range events {
+	for _, r := range records {
+		if !aboutKeys(r) {
+			continue
+		}
 		if err := next.Apply(r); err != nil {
 			return err
 		}
@@ -101,17 +102,9 @@ func (l *Ledger) admit(log Committed, keys *keyhistory.History, end *chainEnd, r
 	return nil
 }
 
-func (l *Ledger) admitSigners(keys *keyhistory.History, records []*evidence.Record) error {
-	if keys.Count() == 0 {
-		return nil // nothing is said of any key
-	}
-	now := l.cfg.Now()
-	for _, r := range records {
-		if err := keys.Admit(&r.Payload, now); err != nil {
-			return err
-		}
-	}
-	return nil
+// aboutKeys reports whether a record has to be an event that fits what the log says of keys.
+func aboutKeys(r *evidence.Record) bool {
+	return r.Payload.ChainID == evidence.KeysChain || r.Payload.ActionType == evidence.KeyEvent
 }
 
 // SealNext seals what next makes of a chain as it stands, each act after the one before, all in one transaction and
@@ -141,7 +134,6 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 	if err != nil || len(payloads) == 0 {
 		return nil, err
 	}
-	end := &chainEnd{chain: chain, count: int64(len(before))}
 	var records []*evidence.Record
 	var missing [][]Missing
 	var last *evidence.Record
@@ -161,12 +153,9 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 		}
 		records, missing, last = append(records, record), append(missing, waiting), record
 	}
-	err = l.appendAfter(ctx, end, records, func(b *Batch) {
-		for i, m := range missing {
-			b.Waits = append(b.Waits, waits(b.Rows[i].Index, m, l.cfg.Now())...)
-		}
-	})
-	if err != nil {
+	a := newAppending(l.cfg.Now(), records, missing)
+	a.after = &chainEnd{chain: chain, count: int64(len(before))}
+	if err := l.append(ctx, a); err != nil {
 		return nil, fmt.Errorf("sealing %s: %w", payloads[0].ActionType, err)
 	}
 	return records, nil

@@ -22,10 +22,24 @@
 //
 // # Who does what
 //
-// Bringing a draft into canonical form, signing and stamping happen in parallel. Only the place in the log, the hashes
-// and the transaction are one after the other: in one process by a lock, between processes by the store's. Readers
-// wait for nobody. The place and the hashes are decided on inside the transaction (see Plan), and not before it with a
+// Bringing a draft into canonical form, signing and stamping happen in parallel. Only the places in the log, the hashes
+// and the transactions are one after the other: in one process by a lock, between processes by the store's. Readers
+// wait for nobody. The places and the hashes are decided on inside the transaction (see Plan), and not before it with a
 // comparison at the end: two processes that append all the time would keep refusing each other.
+//
+// One transaction, and so one fsync, stores the records of many callers: all that are sealed and in the queue when it
+// begins. Nobody waits for a batch to fill. A caller that finds nobody committing commits at once what is there, be it
+// its own record alone; those who come meanwhile wait for the next transaction, which one of them makes for all. At most
+// maxQueued are in the queue, and the others wait before it.
+//
+// Each record of a transaction is judged by itself and by what is committed: a duplicate, a key that has ended or an
+// event that does not fit refuses this one record, and its neighbours do not notice. What would have to be judged by a
+// neighbour (the same id twice, an event of a key and what the key signs, stamps that two bring) is left for the next
+// transaction, so that a refusal is true whether this one succeeds or not. When a transaction fails, each of its callers looks
+// for its own record, since a store can fail after it has stored.
+//
+// A caller whose context ends while its record is in the queue leaves with it. Once a transaction has taken the record, the
+// caller is told what became of it, and its context does not count any more.
 package ledger
 
 import (
@@ -139,7 +153,9 @@ type Ledger struct {
 
 	keys atomic.Pointer[keyhistory.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
-	writing lock  // while it is held, nobody else in this process appends
+	queue *queue // what is to be appended
+
+	writing lock  // while it is held, nobody else in this process commits
 	tree    *tree // guarded by writing: the tree after the last append; nil: to be read from the store
 
 	signing   lock   // while it is held, nobody else in this process signs or publishes
@@ -158,7 +174,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, writing: newLock(), signing: newLock()}
+	l := &Ledger{cfg: cfg, queue: newQueue(), writing: newLock(), signing: newLock()}
 	l.known.Store(&Head{Root: EmptyHead.Root})
 	return l, nil
 }

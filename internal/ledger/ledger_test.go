@@ -320,26 +320,6 @@ func TestProve(t *testing.T) {
 	wantError(t, err, ledger.ErrNotFound)
 }
 
-func TestAddTimestamp(t *testing.T) {
-	l, c := inMemory(t)
-	r := seal(t, l, "")
-	id := r.Payload.RecordID
-	for range 2 {
-		if err := l.AddTimestamp(t.Context(), id, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("later")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := l.Record(t.Context(), id)
-	if err != nil || len(got.Timestamps) != 2 {
-		t.Errorf("%v, %v", got.Timestamps, err)
-	}
-	if err := l.AddTimestamp(t.Context(), id, evidence.Timestamp{Kind: "sundial", Token: []byte("x")}); err == nil {
-		t.Error("added a time stamp of an unknown kind")
-	}
-	wantError(t, l.AddTimestamp(t.Context(), "no such id", evidence.Timestamp{}), ledger.ErrNotFound)
-	wantClean(t, fsck(t, c))
-}
-
 func TestConcurrentSealers(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)

@@ -188,10 +188,10 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 	if err != nil {
 		return err
 	}
-	_, err = l.sealWith(ctx, draft, by, nil, func(b *Batch) {
-		for _, s := range stamps {
-			b.Stamps = append(b.Stamps, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
-		}
-	})
+	var late []Stamp
+	for _, s := range stamps {
+		late = append(late, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
+	}
+	_, err = l.sealWith(ctx, draft, by, nil, late)
 	return err
 }

@@ -22,8 +22,9 @@ type Store interface {
 	Head(ctx context.Context) (Head, error)
 
 	// Append is the only way by which the log grows. It waits, as long as the context lets it, until no other writer
-	// in any process is at work; calls plan with the committed head and the committed hashes; and stores what plan
-	// returns in the same transaction. When Append returns nil, the batch is durable.
+	// in any process is at work; calls plan, once, with the committed head and the committed hashes; and stores what
+	// plan returns in the same transaction. When Append returns nil, the batch is durable. From the call of plan on
+	// the context does not count any more: a batch holds the records of others than the caller.
 	//
 	// When it returns the error of plan, a *DuplicateError or ErrConflict, nothing was stored. With any other error the batch was
 	// stored whole or not at all, and ByRecordID says which: nothing may happen to the log for the sake of an Append
@@ -45,10 +46,6 @@ type Store interface {
 	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
 	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
-
-	// AddTimestamp adds a time stamp to those of a row, or returns ErrNotFound. One that the row has already is not
-	// added again.
-	AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error
 
 	// Waiting returns, in log order, the first n time stamps that records at the index from and later wait for from
 	// this authority.
@@ -78,6 +75,8 @@ type Plan func(head Head, log Committed) (Batch, error)
 // Committed is what a Plan may ask of the log that it appends to.
 type Committed interface {
 	tlog.HashReader
+	// Index returns the place of the record with this id, or ErrNotFound.
+	Index(recordID string) (int64, error)
 	// ChainCount returns how many records a chain has, CaseCount how many submissions a case has.
 	ChainCount(chainID string) (int64, error)
 	CaseCount(digest evidence.Digest) (int64, error)

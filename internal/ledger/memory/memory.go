@@ -111,6 +111,17 @@ type committed struct {
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) { return c.Hashes(c.ctx, indexes) }
 
+func (c committed) Index(recordID string) (index int64, err error) {
+	err = c.read(c.ctx, func() error {
+		var there bool
+		if index, there = c.byID[recordID]; !there {
+			return ledger.ErrNotFound
+		}
+		return nil
+	})
+	return index, err
+}
+
 func (c committed) ChainCount(chainID string) (n int64, err error) {
 	err = c.read(c.ctx, func() error {
 		n = int64(len(c.byChain[chainID]))
@@ -267,17 +278,6 @@ func (s *Store) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash
 		return nil
 	})
 	return hashes, err
-}
-
-// AddTimestamp implements ledger.Store.
-func (s *Store) AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error {
-	return s.write(ctx, func() error {
-		if index < 0 || index >= int64(len(s.rows)) {
-			return ledger.ErrNotFound
-		}
-		s.addTimestamp(index, t)
-		return nil
-	})
 }
 
 // Checkpoint implements ledger.Store.

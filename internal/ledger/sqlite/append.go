@@ -41,16 +41,20 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return readHashes(c.ctx, c.querier, indexes)
 }
 
+func (c committed) Index(recordID string) (int64, error) {
+	return c.number(`SELECT idx FROM records WHERE record_id = ?`, recordID)
+}
+
 // ChainCount reads the last count: the log counts without gaps.
 func (c committed) ChainCount(chainID string) (int64, error) {
-	return c.last(`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`, chainID)
+	return c.number(`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`, chainID)
 }
 
 func (c committed) CaseCount(digest evidence.Digest) (int64, error) {
-	return c.last(`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`, digest[:])
+	return c.number(`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`, digest[:])
 }
 
-func (c committed) last(query string, key any) (n int64, err error) {
+func (c committed) number(query string, key any) (n int64, err error) {
 	err = c.QueryRowContext(c.ctx, query, key).Scan(&n)
 	return n, translate(err)
 }
@@ -118,18 +122,6 @@ func (s *Store) duplicate(ctx context.Context, row *ledger.Row) error {
 		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, err)
 	}
 	return d
-}
-
-// AddTimestamp implements ledger.Store.
-func (s *Store) AddTimestamp(ctx context.Context, index int64, t evidence.Timestamp) error {
-	return s.transact(ctx, func(ctx context.Context) error {
-		var one int
-		if err := s.writer.QueryRowContext(ctx, `SELECT 1 FROM records WHERE idx = ?`, index).Scan(&one); err != nil {
-			return translate(err)
-		}
-		_, err := s.timestamp.ExecContext(ctx, index, string(t.Kind), t.Token)
-		return translate(err)
-	})
 }
 
 // SetCheckpoint implements ledger.Store.

@@ -21,6 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		"empty":               empty,
 		"append and read":     appendAndRead,
 		"large batch":         largeBatch,
+		"places":              places,
 		"counts":              counts,
 		"plan refuses":        planRefuses,
 		"plan reads":          planReads,
@@ -229,11 +230,6 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 	want(t, hashes, []tlog.Hash{leaf(rows[6]), leaf(rows[2]), leaf(rows[6])})
 	_, err = s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)})
 	wantError(t, err, ledger.ErrNotFound)
-	wantError(t, s.AddTimestamp(ctx, 3, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("second")}), nil)
-	part, err = s.InChain(ctx, "odd", 3, 2)
-	if err != nil || len(part) != 2 || part[1].Index != 5 || len(part[0].Timestamps) != 2 {
-		t.Errorf("InChain = %v, %v", part, err)
-	}
 }
 
 func largeBatch(t *testing.T, s ledger.Store) {
@@ -244,6 +240,24 @@ func largeBatch(t *testing.T, s ledger.Store) {
 	wantError(t, s.Append(t.Context(), planOf(rows[:37]...)), nil)
 	wantError(t, s.Append(t.Context(), planOf(rows[37:]...)), nil)
 	wantHead(t, s, 300)
+}
+
+// places checks what a plan learns of records that are in the log.
+func places(t *testing.T, s ledger.Store) {
+	fill(t, s, 3)
+	stop := errors.New("stop")
+	wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		for i := range int64(3) {
+			if index, err := log.Index(row(int(i)).RecordID); index != i || err != nil {
+				t.Errorf("record %d has the place %d, %v", i, index, err)
+			}
+		}
+		for _, id := range []string{"record-3", "", "RECORD-1"} {
+			_, err := log.Index(id)
+			wantError(t, err, ledger.ErrNotFound)
+		}
+		return ledger.Batch{}, stop
+	}), stop)
 }
 
 // counts checks what a plan learns of chains and cases that are in the log.
@@ -368,19 +382,22 @@ func duplicateInBatch(t *testing.T, s ledger.Store) {
 func timestamps(t *testing.T, s ledger.Store) {
 	ctx := t.Context()
 	rows := fill(t, s, 2)
-	second := evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("second")}
-	for range 2 { // the second time changes nothing
-		wantError(t, s.AddTimestamp(ctx, 1, second), nil)
+	renewal := late(1, "one")
+	renewal.Authority = "" // the row did not wait for it
+	for i := range 2 {     // the second time changes nothing
+		wantError(t, s.Append(ctx, planStamps(row(2+2*i), renewal)), nil)
 	}
-	rows[1].Timestamps = append(rows[1].Timestamps, second)
+	rows[1].Timestamps = append(rows[1].Timestamps, renewal.Timestamp)
 	got, err := s.Rows(ctx, 0, 2)
 	wantError(t, err, nil)
 	want(t, got, rows)
-	wantError(t, s.AddTimestamp(ctx, 2, second), ledger.ErrNotFound)
+	part, err := s.InChain(ctx, "odd", 1, 2) // which counts rows, and not their time stamps
+	wantError(t, err, nil)
+	want(t, part, rows[1:2])
 	bare := row(5)
 	bare.Timestamps = nil
 	wantError(t, s.Append(ctx, planOf(bare)), nil)
-	bare.Index = 2
+	bare.Index = 4
 	found, err := s.ByRecordID(ctx, bare.RecordID)
 	wantError(t, err, nil)
 	want(t, found, bare)
@@ -458,7 +475,6 @@ func concurrentClaims(t *testing.T, s ledger.Store) {
 func calls(ctx context.Context, s ledger.Store) map[string]error {
 	errs := map[string]error{
 		"Append":        s.Append(ctx, planOf(row(50))),
-		"AddTimestamp":  s.AddTimestamp(ctx, 0, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}),
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
 	}
 	_, errs["InChain"] = s.InChain(ctx, "odd", 0, 1)
@@ -492,17 +508,14 @@ func cancelled(t *testing.T, s ledger.Store) {
 	wantError(t, s.SetCheckpoint(t.Context(), "", "first"), nil)
 }
 
-// cancelledInPlan cancels when the transaction has begun: it is one or the other, and the store says which.
+// cancelledInPlan cancels when the transaction has begun: it is too late, since others than the caller depend on it.
 func cancelledInPlan(t *testing.T, s ledger.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.Append(ctx, func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	wantError(t, s.Append(ctx, func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
 		cancel()
 		return planOf(row(0))(head, hashes)
-	})
-	_, found := s.ByRecordID(t.Context(), "record-0")
-	if (err == nil) != (found == nil) {
-		t.Errorf("Append says %v, and then the record is there: %v", err, found)
-	}
+	}), nil)
+	wantHead(t, s, 1)
 	wantError(t, s.Append(t.Context(), planOf(row(1))), nil)
 }
 

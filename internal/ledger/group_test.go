@@ -1,0 +1,495 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+)
+
+// slow takes a while for each transaction, which it counts, and in which it can fail.
+type slow struct {
+	ledger.Store
+	takes        time.Duration
+	transactions int           // guarded by the ledger, which makes one at a time
+	held         chan struct{} // while this is open, no transaction ends; nil: it is not held
+	fail, stored bool          // fail the next transaction, after it is stored or not
+	blind        bool          // no record can be looked up
+	looking      time.Duration // how long it takes to look one up
+}
+
+func (s *slow) Append(ctx context.Context, plan ledger.Plan) error {
+	failed := false
+	err := s.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		batch, err := plan(head, log)
+		s.transactions++
+		time.Sleep(s.takes)
+		if s.held != nil {
+			<-s.held
+		}
+		if failed, s.fail = s.fail && len(batch.Rows) > 1, s.fail && len(batch.Rows) <= 1; failed && !s.stored {
+			err = errFault
+		}
+		return batch, err
+	})
+	if failed {
+		err = errors.Join(err, errFault)
+	}
+	return err
+}
+
+func (s *slow) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+	time.Sleep(s.looking)
+	if s.blind {
+		return ledger.Row{}, errFault
+	}
+	return s.Store.ByRecordID(ctx, id)
+}
+
+// queued is a ledger in whose queue a test can put what it likes: one transaction is held until let go.
+type queued struct {
+	*ledger.Ledger
+	t     *testing.T
+	store *slow
+	cfg   ledger.Config
+	all   sync.WaitGroup
+}
+
+func hold(t *testing.T, prepare ...func(*ledger.Ledger)) *queued {
+	store := &slow{Store: memory.New()}
+	q := &queued{t: t, store: store, cfg: config(store)}
+	q.Ledger = must(ledger.Create(t.Context(), q.cfg))
+	for _, f := range prepare {
+		f(q.Ledger)
+	}
+	store.transactions, store.held = 0, make(chan struct{})
+	q.add(func() error {
+		_, err := q.Seal(t.Context(), act(`,"chain_id":"first"`), actor, nil)
+		return err
+	})
+	return q
+}
+
+// add has somebody append, and returns when they can get no further. What became of it is there when the queue was let go.
+func (q *queued) add(do func() error) *error {
+	q.t.Helper()
+	pending := errors.New("pending")
+	result := &pending
+	q.all.Go(func() { *result = do() })
+	synctest.Wait()
+	if !errors.Is(*result, pending) {
+		q.t.Errorf("it is done before its transaction is: %v", *result)
+	}
+	return result
+}
+
+// seal adds a record with this id, sealed as long as the context allows.
+func (q *queued) seal(ctx context.Context, id int) *error {
+	return q.add(func() error {
+		_, err := q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor, nil)
+		return err
+	})
+}
+
+func numbered(id int) string { return fmt.Sprintf("01890000-0000-7000-8000-%012d", id) }
+
+// letGo lets the transactions go on, and returns how many there were.
+func (q *queued) letGo() int {
+	close(q.store.held)
+	q.all.Wait()
+	return q.store.transactions
+}
+
+func (q *queued) has(id int) bool {
+	q.t.Helper()
+	_, err := q.store.Store.ByRecordID(q.t.Context(), numbered(id))
+	if err != nil {
+		wantError(q.t, err, ledger.ErrNotFound)
+	}
+	return err == nil
+}
+
+// TestGroups: what many callers append while a transaction is under way goes into the next one, in the order in which it
+// came, and the log has no gap.
+func TestGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t)
+		const callers = 100
+		for i := range callers {
+			q.add(func() error {
+				_, err := q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor, nil)
+				return err
+			})
+		}
+		if n := q.letGo(); n != 2 {
+			t.Errorf("%d transactions, want 2: one for the first, and one for the %d who came meanwhile", n, callers)
+		}
+		chain := must(q.Chain(t.Context(), "c")) // which reads them by their counts
+		if len(chain) != callers {
+			t.Fatalf("%d records, want %d", len(chain), callers)
+		}
+		for i, r := range chain {
+			if r.Payload.RecordID != numbered(i) {
+				t.Errorf("record %s has place %d", r.Payload.RecordID, i)
+			}
+		}
+		wantClean(t, fsck(t, q.cfg))
+	})
+}
+
+// TestGroupsUnderLoad has callers come and go: they need far fewer transactions than they have records, and a lone caller
+// needs one for each and waits for nothing else.
+func TestGroupsUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New(), takes: time.Second}
+		c := config(store)
+		l := must(ledger.Create(t.Context(), c))
+		begin := time.Now()
+		sealMany(t, l, 5)
+		if took := time.Since(begin); store.transactions != 5 || took != 5*time.Second {
+			t.Errorf("a lone caller needed %d transactions and %v, by the clock of this test", store.transactions, took)
+		}
+		store.transactions = 0
+		const callers, each = 64, 10
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				sealMany(t, l, each)
+			})
+		}
+		all.Wait()
+		if n := store.transactions; n > callers*each/10 {
+			t.Errorf("%d transactions for %d records", n, callers*each)
+		}
+		if size := must(l.Size(t.Context())); size != 5+callers*each {
+			t.Errorf("%d records", size)
+		}
+		wantClean(t, fsck(t, c))
+	})
+}
+
+// TestBadAmongGood: what cannot be appended is refused alone.
+func TestBadAmongGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := newOwner(t, "gone", false)
+		there := act(`,"record_id":"` + numbered(0) + `"`)
+		q := hold(t, func(l *ledger.Ledger) {
+			gone.register(t, l)
+			if err := tell(l, t, gone.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+				t.Fatal(err)
+			}
+			must(l.Seal(t.Context(), there, actor, nil))
+		})
+		good := []*error{q.seal(t.Context(), 1)}
+		again := q.seal(t.Context(), 0)
+		good = append(good, q.seal(t.Context(), 2))
+		ended := q.add(func() error {
+			_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("gone"))), gone.signers, nil)
+			return err
+		})
+		good = append(good, q.seal(t.Context(), 3))
+		twin := q.seal(t.Context(), 3) // of its neighbour, with another signature
+		misfit := q.add(func() error { return tell(q.Ledger, t, gone.event(evidence.KeyRetired, 0, evidence.RoleAgent)) })
+		good = append(good, q.seal(t.Context(), 4))
+
+		// The first; all before the event but the twin; the twin; the event; the rest. In two of them there is nothing to store.
+		if n := q.letGo(); n != 5 {
+			t.Errorf("%d transactions, want 5", n)
+		}
+		for i, err := range good {
+			if *err != nil {
+				t.Errorf("good record %d: %v", i+1, *err)
+			}
+		}
+		wantError(t, *again, ledger.ErrDuplicate)
+		wantError(t, *twin, ledger.ErrDuplicate)
+		wantError(t, *ended, keyhistory.ErrEnded)
+		wantError(t, *misfit, keyhistory.ErrEvent)
+		var d *ledger.DuplicateError
+		if !errors.As(*twin, &d) || d.RecordID != numbered(3) {
+			t.Errorf("the twin: %v", *twin)
+		} else if row := must(q.store.ByRecordID(t.Context(), numbered(3))); row.Index != d.Index {
+			t.Errorf("the twin of %d is said to be at %d", row.Index, d.Index)
+		}
+		if size := must(q.Size(t.Context())); size != 3+1+int64(len(good)) {
+			t.Errorf("%d records", size)
+		}
+	})
+}
+
+// TestInTurn: what depends on what stands before it in the queue is judged as if it had come later.
+func TestInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newOwner(t, "a", false), newOwner(t, "b", false)
+		q := hold(t, func(l *ledger.Ledger) { a.register(t, l); b.register(t, l) })
+		says := func(o *owner) func() error {
+			return func() error {
+				_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), o.signers, nil)
+				return err
+			}
+		}
+		revoke := func(o *owner) func() error {
+			return func() error { return tell(q.Ledger, t, o.event(evidence.KeyRevoked, 0, evidence.RoleAgent)) }
+		}
+		before := q.add(says(a))
+		events := []*error{q.add(revoke(a)), q.add(revoke(b))} // both after the same end of the chain
+		after := q.add(says(a))
+		neighbour := q.seal(t.Context(), 1)
+		q.letGo()
+		wantError(t, *after, keyhistory.ErrEnded)
+		for i, err := range append(events, before, neighbour) {
+			if *err != nil {
+				t.Errorf("%d: %v", i, *err)
+			}
+		}
+		keys := must(q.Keys(t.Context())) // reads the chain by its rules
+		for _, o := range []*owner{a, b} {
+			if n := len(keys.Active(evidence.RoleAgent, o.name, time.Now())); n != 0 {
+				t.Errorf("%s has %d keys", o.name, n)
+			}
+		}
+	})
+}
+
+// TestSettledInAGroup: two bring the same stamps while others seal. One has them taken, and nobody else is disturbed.
+func TestSettledInAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New()}
+		c := config(store)
+		c.Stamper, c.Settler = silent("one"), clock{}
+		l := must(ledger.Create(t.Context(), c))
+		sealMany(t, l, 3)
+		pending := must(l.Waiting(t.Context(), "one", 0, 10))
+		q := &queued{t: t, Ledger: l, store: store, cfg: c}
+		store.held = make(chan struct{})
+		q.seal(t.Context(), 1)
+		var settled [2]int
+		var results []*error
+		for i := range settled {
+			results = append(results, q.add(func() (err error) {
+				settled[i], err = q.Settle(t.Context(), lateStamps(pending), actor)
+				return err
+			}), q.seal(t.Context(), 2+i))
+		}
+		q.letGo()
+		for i, err := range results {
+			if *err != nil {
+				t.Errorf("%d: %v", i, *err)
+			}
+		}
+		if settled != [2]int{3, 0} {
+			t.Errorf("settled %v", settled)
+		}
+		wantOwing(t, l, "one 3") // the three sealed meanwhile
+		found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantClean(t, found)
+	})
+}
+
+// TestGroupFails: when a transaction of many fails, each of them learns what became of its own record.
+func TestGroupFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored, blind bool
+		want          error
+	}{
+		"not stored":                      {want: errFault},
+		"stored":                          {stored: true},
+		"not stored, and nobody can look": {blind: true, want: ledger.ErrUnknown},
+		"stored, and nobody can look":     {stored: true, blind: true, want: ledger.ErrUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := hold(t, func(l *ledger.Ledger) {
+					must(l.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor, nil))
+				})
+				again := q.seal(t.Context(), 0)
+				const members = 20
+				var results []*error
+				for i := range members {
+					results = append(results, q.seal(t.Context(), i+1))
+				}
+				q.store.fail, q.store.stored, q.store.blind = true, test.stored, test.blind
+				q.letGo()
+				q.store.blind = false
+				for i, err := range results {
+					wantError(t, *err, test.want)
+					if test.want != nil {
+						wantError(t, *err, errFault)
+						if id := numbered(i + 1); test.blind && !strings.Contains((*err).Error(), id) {
+							t.Errorf("%v does not name record %s", *err, id)
+						}
+					}
+					if errors.Is(*err, ledger.ErrDuplicate) {
+						t.Errorf("record %d is said to be there: %v", i+1, *err)
+					}
+					if q.has(i+1) != test.stored {
+						t.Errorf("record %d is in the log: %v", i+1, !test.stored)
+					}
+				}
+				wantError(t, *again, ledger.ErrDuplicate) // by what was committed before
+				for i := range members {                  // as callers do who got an error
+					_, err := q.Seal(t.Context(), act(`,"record_id":"`+numbered(i+1)+`"`), actor, nil)
+					if test.stored {
+						wantError(t, err, ledger.ErrDuplicate)
+					} else if err != nil {
+						t.Error(err)
+					}
+				}
+				if size := must(q.Size(t.Context())); size != 2+members {
+					t.Errorf("%d records, want %d", size, 2+members)
+				}
+				wantClean(t, fsck(t, q.cfg))
+			})
+		})
+	}
+}
+
+// counting makes no two tokens alike.
+type counting struct{ n byte }
+
+func (c *counting) Stamp(context.Context, [32]byte) (ledger.Stamped, error) {
+	c.n++
+	return ledger.Stamped{Tokens: [][]byte{{c.n}}}, nil
+}
+
+// TestStoredByAnother: a record whose transaction failed was appended by somebody else before its caller could look. The
+// time stamps in the log are the other's, and so the caller's record is not the one that is there.
+func TestStoredByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New()}
+		q := &queued{t: t, store: store, cfg: config(store)}
+		q.cfg.Stamper, q.cfg.Now = new(counting), func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) }
+		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
+		a := newOwner(t, "a", false)
+		a.register(t, q.Ledger)
+		signed := a.says(t, "")
+		accept := func() error {
+			_, err := q.Accept(t.Context(), signed)
+			return err
+		}
+		store.held = make(chan struct{})
+		q.seal(t.Context(), 0)
+		first, neighbour, second := q.add(accept), q.seal(t.Context(), 1), q.add(accept)
+		q.store.fail, q.store.looking = true, time.Second // by the clock of this test: the other is done before
+		q.letGo()
+		wantError(t, *first, errFault)
+		wantError(t, *first, ledger.ErrDuplicate)
+		wantError(t, *neighbour, errFault)
+		if *second != nil {
+			t.Error(*second)
+		}
+	})
+}
+
+// TestCancelledInQueue: who gives up before the record was taken leaves no record, and after that is told the truth.
+func TestCancelledInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New(), held: make(chan struct{})}
+		q := &queued{t: t, store: store, cfg: config(store)}
+		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
+		ctx, cancel := context.WithCancel(t.Context())
+		taken := q.seal(ctx, 1)
+		waits := q.seal(ctx, 2)
+		stays := q.seal(t.Context(), 3)
+		cancel()
+		synctest.Wait()
+		wantError(t, *waits, context.Canceled)
+		q.letGo()
+		for i, err := range []*error{taken, stays} {
+			if *err != nil {
+				t.Errorf("%d: %v", i, *err)
+			}
+		}
+		if !q.has(1) || q.has(2) || !q.has(3) {
+			t.Errorf("in the log: %v, %v, %v", q.has(1), q.has(2), q.has(3))
+		}
+		wantClean(t, fsck(t, q.cfg))
+	})
+}
+
+// TestCommitterGivesUp: the one who commits for all waits for another process, and gives up. The others do not notice.
+func TestCommitterGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t) // in the other process
+		c := config(q.store.Store)
+		here := must(ledger.Open(t.Context(), c))
+		other := &queued{t: t, store: q.store, Ledger: here}
+		ctx, cancel := context.WithCancel(t.Context())
+		first := other.seal(ctx, 1)
+		second := other.seal(t.Context(), 2)
+		cancel()
+		synctest.Wait()
+		wantError(t, *first, context.Canceled)
+		q.letGo()
+		other.all.Wait()
+		if *second != nil {
+			t.Error(*second)
+		}
+		if q.has(1) || !q.has(2) {
+			t.Errorf("in the log: %v, %v", q.has(1), q.has(2))
+		}
+		wantClean(t, fsck(t, c))
+	})
+}
+
+// TestQueueIsBounded: there is room for so many, and who finds none waits outside as long as they like.
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		const callers = 1100
+		results := make([]error, callers)
+		for i := range results {
+			q.all.Go(func() { _, results[i] = q.Seal(ctx, act(""), actor, nil) })
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		outside := 0
+		for _, err := range results {
+			wantError(t, err, context.Canceled)
+			if strings.Contains(err.Error(), "1024 are waiting already") {
+				outside++
+			}
+		}
+		if want := callers - 1024 + 1; outside != want { // the first has a seat as well
+			t.Errorf("%d found no room, want %d", outside, want)
+		}
+		next := q.seal(t.Context(), 1)
+		q.letGo()
+		if size := must(q.Size(t.Context())); *next != nil || size != 2 {
+			t.Errorf("%d records, %v", size, *next)
+		}
+	})
+}
+
+// TestClosedWithAQueue: nobody waits for ever when the ledger is closed.
+func TestClosedWithAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t)
+		var results []*error
+		for i := range 5 {
+			results = append(results, q.seal(t.Context(), i))
+		}
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+		q.letGo()
+		for _, err := range results {
+			wantError(t, *err, ledger.ErrClosed)
+		}
+	})
+}

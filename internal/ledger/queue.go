@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"jurat/evidence"
+)
+
+// maxQueued is how many callers can have sealed something and wait to have it appended. More wait before that, as long as
+// their contexts let them.
+const maxQueued = 1024
+
+// An appending is what one caller wants appended, all of it or nothing.
+type appending struct {
+	records []*evidence.Record
+	rows    []Row         // of the records, but for their places and counts
+	missing [][]Missing   // for each record, who is still to stamp it
+	since   time.Time     // since when the records wait for those
+	stamps  []Stamp       // of earlier records
+	after   *chainEnd     // nil: whatever was appended to a chain meanwhile
+	refused error         // why what is committed does not let it in
+	outcome chan *outcome // gets one, when it is known
+}
+
+// An outcome is what became of an appending.
+type outcome struct {
+	err    error
+	unsure bool // the store may have failed after it has stored
+}
+
+func newAppending(since time.Time, records []*evidence.Record, missing [][]Missing) *appending {
+	a := &appending{records: records, missing: missing, since: since, outcome: make(chan *outcome, 1)}
+	for _, record := range records {
+		a.rows = append(a.rows, rowOf(record))
+	}
+	return a
+}
+
+// alone reports whether a transaction is to store this and nothing else, because others may depend on it: after an event
+// of a key others are judged by other keys, and stamps or the end of a chain have to be as they were seen.
+func (a *appending) alone() bool {
+	return a.after != nil || len(a.stamps) > 0 || slices.ContainsFunc(a.records, aboutKeys)
+}
+
+func (a *appending) bytes() (n int) {
+	for _, r := range a.records {
+		n += len(r.Canonical())
+	}
+	return n
+}
+
+// A queue holds what is to be appended, in the order in which it came.
+type queue struct {
+	seats chan struct{} // one element for each caller that was let in and has not gone
+
+	mu   sync.Mutex // while it is held, nobody else looks at the list
+	list []*appending
+}
+
+func newQueue() *queue { return &queue{seats: make(chan struct{}, maxQueued)} }
+
+// enter lets a caller in, when there is room. Who was let in has to go again.
+func (q *queue) enter(ctx context.Context, a *appending) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case q.seats <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%d are waiting already: %w", maxQueued, ctx.Err())
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, a)
+	return nil
+}
+
+func (q *queue) exit() { <-q.seats }
+
+// holds reports whether something has not been taken yet.
+func (q *queue) holds(a *appending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Contains(q.list, a)
+}
+
+// withdraw takes back what has not been taken yet, and reports whether that was so: then it is in no log, and never will be.
+func (q *queue) withdraw(a *appending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := len(q.list)
+	q.list = slices.DeleteFunc(q.list, func(other *appending) bool { return other == a })
+	return len(q.list) < n
+}
+
+// take takes what one transaction is to store, from the front. No two of them depend on each other, so that each can be
+// judged by what is committed, and is judged rightly whatever becomes of this transaction. The rest is for the next.
+func (q *queue) take() (taken []*appending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var rest []*appending
+	ids := map[string]bool{}
+	held, full := 0, false
+	for _, a := range q.list {
+		switch {
+		case full, slices.ContainsFunc(a.rows, func(row Row) bool { return ids[row.RecordID] }):
+			rest = append(rest, a)
+		case a.alone() && len(taken) > 0:
+			rest, full = append(rest, a), true // what comes after it does not pass it by for ever
+		default:
+			taken = append(taken, a)
+			for _, row := range a.rows {
+				ids[row.RecordID] = true
+			}
+			held += a.bytes()
+			full = a.alone() || held >= MaxHeld
+		}
+	}
+	q.list = rest
+	return taken
+}
