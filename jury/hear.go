@@ -42,7 +42,7 @@ func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	if a.Type != s.answerType() {
 		return nil, a.breaks(RuleSequence, "%s in %s", a.Type, placeName(s.Phase, s.RoundNumber))
 	}
-	if standsIn(a.Body) {
+	if _, _, missing := Missing(a.Body); missing {
 		if t.standing[seat] != nil {
 			return nil, a.breaks(RuleAnswer, "a fallback for %q, which has an evaluation", a.Actor)
 		}

@@ -253,7 +253,10 @@ func (t *Tally) ceilinged() bool {
 func (t *Tally) degraded() bool {
 	for _, s := range t.sessions {
 		for _, answer := range s.answers {
-			if answer != nil && standsIn(answer.Body) {
+			if answer == nil {
+				continue
+			}
+			if _, _, missing := Missing(answer.Body); missing {
 				return true
 			}
 		}
@@ -261,14 +264,15 @@ func (t *Tally) degraded() bool {
 	return false
 }
 
-func standsIn(body any) bool {
+// Missing reports whether an act's body says that somebody's own answer is missing, so that the trial is degraded: whose, and why.
+func Missing(body any) (who string, why AbsenceReason, missing bool) {
 	switch body := body.(type) {
 	case *Absent:
-		return true
+		return body.JurorID, body.Reason, true
 	case *Evaluation:
-		return body.Fallback
+		return body.JurorID, Blocked, body.Fallback
 	case *Statement:
-		return body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
+		return body.JurorID, Blocked, body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
 	}
-	return false
+	return "", "", false
 }

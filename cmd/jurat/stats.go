@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/stats"
+	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -65,7 +66,7 @@ func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tall
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := tally.Add(acts(b.Records)); err != nil {
+		if err := tally.Add(trial.Acts(b.Records)); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
@@ -92,22 +93,11 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 		if err != nil {
 			return err
 		}
-		if err := tally.Add(acts(chain)); err != nil {
+		if err := tally.Add(trial.Acts(chain)); err != nil {
 			return fmt.Errorf("%s: %w", r.Payload.ChainID, err)
 		}
 	}
 	return nil
-}
-
-// acts are the records of a trial without what people decided on it later.
-func acts(records []*evidence.Record) []*evidence.Record {
-	var list []*evidence.Record
-	for _, r := range records {
-		if r.Payload.ActionType.InTrial() {
-			list = append(list, r)
-		}
-	}
-	return list
 }
 
 func printStats(p *page, s *stats.Stats) error {

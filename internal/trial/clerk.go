@@ -38,6 +38,9 @@ func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
 
 // Record implements jury.Recorder.
 func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
+	if _, asks := act.Body.(*jury.Opening); asks && c.adjourned() {
+		return evidence.Digest{}, ErrAdjourned
+	}
 	response, err := jury.EncodeBody(act.Body)
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
@@ -52,6 +55,16 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 		c.answer(&p, act)
 	}
 	return c.seal(ctx, role, p)
+}
+
+// adjourned is false where there is nothing that could be closed.
+func (c *clerk) adjourned() bool {
+	select {
+	case <-c.config.Adjourn:
+		return true
+	default:
+		return false
+	}
 }
 
 // answer fills in what only an act has that answers a request.

@@ -21,7 +21,7 @@ type EventHead struct {
 // Head implements Event.
 func (h EventHead) Head() EventHead { return h }
 
-// The events of a trial, in the order in which their types first occur.
+// The events of a trial, in the order in which their types first occur. TrialClosed is the last one.
 type (
 	// SubmissionReceived opens a trial.
 	SubmissionReceived struct {
@@ -48,6 +48,14 @@ type (
 		EventHead
 		Record evidence.Digest `json:"record"`
 		jury.Absent
+	}
+	// TrialDegraded says from when on the trial is degraded: an answer is missing, or a stand-in was put in its place. It comes
+	// once, after the event of the act that made it so.
+	TrialDegraded struct {
+		EventHead
+		Record evidence.Digest    `json:"record"`
+		Juror  string             `json:"juror"` // or the judge
+		Reason jury.AbsenceReason `json:"reason"`
 	}
 	// ConsensusChecked ends phase 1.
 	ConsensusChecked struct {

@@ -10,8 +10,9 @@ import (
 // A Projector turns the records of one trial into events, one record at a time, in log order. Whoever projects the
 // same records gets the same events: live, after a reload, on another machine.
 type Projector struct {
-	seq     int64
-	current map[string]jury.Evaluation // each juror's evaluation as it stands
+	seq      int64
+	degraded bool
+	current  map[string]jury.Evaluation // each juror's evaluation as it stands
 }
 
 // NewProjector begins at a trial's first record.
@@ -23,13 +24,24 @@ func (p *Projector) Next(r *evidence.Record) ([]Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading act: %w", err)
 	}
-	p.seq++
-	head := EventHead{Seq: p.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
-	event := p.event(head, r, act)
+	event := p.event(p.head(r), r, act)
 	if event == nil {
 		return nil, fmt.Errorf("reading act: no event for %s", act.Type)
 	}
-	return []Event{event}, nil
+	who, why, missing := jury.Missing(act.Body)
+	if !missing || p.degraded {
+		return []Event{event}, nil
+	}
+	p.degraded = true
+	head := p.head(r)
+	head.Type = "trial_degraded"
+	return []Event{event, TrialDegraded{EventHead: head, Record: r.Digest, Juror: who, Reason: why}}, nil
+}
+
+// head begins the next event.
+func (p *Projector) head(r *evidence.Record) EventHead {
+	p.seq++
+	return EventHead{Seq: p.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
 }
 
 func (p *Projector) event(head EventHead, r *evidence.Record, act jury.Act) Event {

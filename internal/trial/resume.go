@@ -14,6 +14,8 @@ import (
 var (
 	// ErrSettings says that a trial cannot go on by settings with which it was not opened.
 	ErrSettings = errors.New("the trial was opened with other settings")
+	// ErrAdjourned says that a trial stopped between two phases or rounds because it was to.
+	ErrAdjourned = errors.New("the trial is adjourned")
 	// ErrMoved says that somebody else went on with a trial.
 	ErrMoved = errors.New("somebody else has gone on with the trial meanwhile")
 )
@@ -23,7 +25,7 @@ type Reopened struct {
 	ID      string
 	Case    *subject.Case
 	State   *jury.Replayed
-	Records []*evidence.Record
+	Records []*evidence.Record // its acts, without what people decided on it
 
 	acts []jury.Act
 }
@@ -35,7 +37,7 @@ func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reopened{ID: id, Records: records}
+	r := &Reopened{ID: id, Records: Acts(records)}
 	if err := r.read(); err != nil {
 		return nil, fmt.Errorf("reading trial %s: %w", id, err)
 	}
@@ -43,6 +45,9 @@ func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error)
 }
 
 func (r *Reopened) read() error {
+	if len(r.Records) == 0 {
+		return errors.New("it has no act")
+	}
 	submission := r.Records[0].Payload
 	if submission.ActionType != evidence.Submission {
 		return fmt.Errorf("it begins with %s and not with a submission", submission.ActionType)
@@ -95,7 +100,7 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(now) != len(r.Records) {
+	if len(Acts(now)) != len(r.Records) {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, ErrMoved)
 	}
 	c := newClerk(config, r.ID, r.Case)

@@ -39,6 +39,10 @@ type Config struct {
 	// only this process can know the trial.
 	Claim func(id string) (release func(), err error)
 
+	// Adjourn, once it is closed, lets nobody be asked any more: the trial ends with ErrAdjourned as soon as those have
+	// answered who were asked before, and Resume goes on with it. nil: it is never adjourned.
+	Adjourn <-chan struct{}
+
 	// OnEvent hears each event once its act is sealed, in the order of the log, one at a time. nil: nobody listens.
 	OnEvent func(Event)
 }
@@ -67,21 +71,25 @@ func (c Config) complete() Config {
 	return c
 }
 
+// Submit seals a case and leaves it there: Reopen and Resume hold its trial. The id is that of the trial.
+func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
+	c, release, err := begin(config, on)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if _, err := c.submit(ctx); err != nil {
+		return "", fmt.Errorf("trial %s: %w", c.chain, err)
+	}
+	return c.chain, nil
+}
+
 // Run tries a case. When it fails or is cancelled, what was sealed until then stays sealed, and the Trial that is
 // returned with the error has its records and no result: Reopen and Resume go on with it.
 func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
-	config = config.complete()
-	if err := config.Settings.Validate(); err != nil {
-		return nil, fmt.Errorf("opening trial: %w", err)
-	}
-	id, err := evidence.NewRecordID(config.Now(), config.Random)
+	c, release, err := begin(config, on)
 	if err != nil {
-		return nil, fmt.Errorf("opening trial: %w", err)
-	}
-	c := newClerk(config, evidence.TrialPrefix+id, on)
-	release, err := config.Claim(c.chain)
-	if err != nil {
-		return nil, fmt.Errorf("opening trial: %w", err)
+		return nil, err
 	}
 	defer release()
 	submission, err := c.submit(ctx)
@@ -89,6 +97,23 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 		return c.left(), fmt.Errorf("trial %s: %w", c.chain, err)
 	}
 	return c.hold(ctx, submission, nil)
+}
+
+// begin gives a trial its id, its clerk, and the clerk its claim.
+func begin(config Config, on *subject.Case) (c *clerk, release func(), err error) {
+	config = config.complete()
+	if err := config.Settings.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("opening trial: %w", err)
+	}
+	id, err := evidence.NewRecordID(config.Now(), config.Random)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening trial: %w", err)
+	}
+	c = newClerk(config, evidence.TrialPrefix+id, on)
+	if release, err = config.Claim(c.chain); err != nil {
+		return nil, nil, fmt.Errorf("opening trial: %w", err)
+	}
+	return c, release, nil
 }
 
 // hold lets the jury deliberate on the case, or go on with it.
@@ -109,6 +134,17 @@ func (c *clerk) left() *Trial {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &Trial{ID: c.chain, Records: c.records}
+}
+
+// Acts leaves out of a trial's chain what people decided on it, which is no act of the trial.
+func Acts(chain []*evidence.Record) []*evidence.Record {
+	var acts []*evidence.Record
+	for _, r := range chain {
+		if r.Payload.ActionType.InTrial() {
+			acts = append(acts, r)
+		}
+	}
+	return acts
 }
 
 // Result projects the records of a finished trial to its result.

@@ -1,0 +1,171 @@
+package trial_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// TestAdjourn: whenever a trial is told to stop before its last phase, whoever was asked by then answers and is recorded, nobody else is asked, and it
+// goes on from there.
+func TestAdjourn(t *testing.T) {
+	for stop := int64(1); stop <= 11; stop++ {
+		h := jurattest.New(t)
+		config := scripted(h, jury.FinalJudge)
+		adjourn := make(chan struct{})
+		config.Adjourn = adjourn
+		config.OnEvent = func(e trial.Event) {
+			if e.Head().Seq == stop {
+				close(adjourn)
+			}
+		}
+		left, err := trial.Run(t.Context(), config, jurattest.Case(t))
+		if !errors.Is(err, trial.ErrAdjourned) || left.Result != nil {
+			t.Fatalf("told at event %d: %v, %+v", stop, err, left)
+		}
+		r, err := trial.Reopen(t.Context(), h.Ledger, left.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.State.Waiting) > 0 || len(r.Records) < int(stop) {
+			t.Errorf("told at event %d: %v were asked and have not answered, of %d acts", stop, r.State.Waiting, len(r.Records))
+		}
+		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r)
+		if err != nil || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
+			t.Errorf("told at event %d: %v, %+v", stop, err, done)
+		}
+	}
+}
+
+// TestSubmit: what was submitted is in the log, and is tried by whoever finds it there.
+func TestSubmit(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.FinalJudge)
+	id, err := trial.Submit(t.Context(), config, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, id)
+	if err != nil || len(r.Records) != 1 || r.State.Settings != nil {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	done, err := trial.Resume(t.Context(), config, r)
+	if err != nil || done.ID != id || done.Result.FinalVerdict != jury.SafePass {
+		t.Fatalf("%v, %+v", err, done)
+	}
+	config.Settings.MaxRounds = -1
+	if _, err := trial.Submit(t.Context(), config, jurattest.Case(t)); err == nil {
+		t.Error("submitted to a jury that cannot sit")
+	}
+}
+
+// TestDegradedIsAnEvent: a trial is told to be degraded exactly when it is, once, at the first act that makes it so.
+func TestDegradedIsAnEvent(t *testing.T) {
+	for name, spoil := range map[string]func(*trial.Config){
+		"nobody is missing": func(*trial.Config) {},
+		"a juror fails":     func(c *trial.Config) { c.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")} },
+		"a juror is blocked": func(c *trial.Config) {
+			c.Jurors[1] = &jurattest.Juror{Err: jury.ErrBlocked}
+		},
+		"the judge fails": func(c *trial.Config) { c.Judge = &jurattest.Juror{Err: errors.New("no connection")} },
+	} {
+		h := jurattest.New(t)
+		config := scripted(h, jury.FinalJudge)
+		spoil(&config)
+		var told []trial.TrialDegraded
+		var last int64
+		config.OnEvent = func(e trial.Event) {
+			if last++; e.Head().Seq != last {
+				t.Errorf("%s: event %d comes as number %d", name, e.Head().Seq, last)
+			}
+			if d, ok := e.(trial.TrialDegraded); ok {
+				told = append(told, d)
+			}
+		}
+		done, err := trial.Run(t.Context(), config, jurattest.Case(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case !done.Result.Degraded && len(told) == 0:
+		case !done.Result.Degraded || len(told) != 1:
+			t.Errorf("%s: degraded %t, told %v", name, done.Result.Degraded, told)
+		case told[0].Juror == "" || told[0].Reason == "" || told[0].Type != "trial_degraded":
+			t.Errorf("%s: %+v", name, told[0])
+		}
+		if (name == "nobody is missing") == done.Result.Degraded {
+			t.Errorf("%s: degraded is %t", name, done.Result.Degraded)
+		}
+	}
+}
+
+// TestVotes: how the jury stood at three moments, told as soon as the moment is there.
+func TestVotes(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.FinalJudge)
+	votes, err := trial.ReadVotes(done.Records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions := func(b *trial.Ballot) (list []jury.Position) {
+		for _, v := range b.Votes {
+			list = append(list, *v.Position)
+		}
+		return list
+	}
+	if diff := cmp.Diff([]jury.Position{jury.SafePass, jury.UnsafeFail, jury.SafePass}, positions(votes.AfterPhase1)); diff != "" {
+		t.Error(diff)
+	}
+	agreed := []jury.Position{jury.SafePass, jury.SafePass, jury.SafePass}
+	if diff := cmp.Diff(agreed, positions(votes.AfterDiscussion)); diff != "" {
+		t.Error(diff)
+	}
+	if votes.AfterPhase1.Verdict != done.Result.Phase1Verdict || votes.AfterDiscussion.Verdict != done.Result.DiscussionVerdict ||
+		votes.Final.Verdict != done.Result.FinalVerdict || !cmp.Equal(votes.Final.Votes, done.Result.Phase3Judgment.Votes) {
+		t.Errorf("%+v", votes)
+	}
+	for n, r := range done.Records {
+		some, err := trial.ReadVotes(done.Records[:n+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing := r.Payload.ActionType == evidence.TrialClosing
+		if n < 5 && some.AfterPhase1 != nil || some.Final != nil && !closing && r.Payload.ActionType != evidence.FinalJudgment {
+			t.Errorf("after %d acts: %+v", n+1, some)
+		}
+	}
+	settings := jurattest.Settings(jury.MajorityVote)
+	settings.Collaborative = false
+	jurors, _ := jurattest.Panel()
+	silent, err := trial.ReadVotes(h.TryBefore(t, settings, jurors, nil).Records)
+	if err != nil || silent.AfterDiscussion != nil || silent.AfterPhase1 == nil || silent.Final == nil {
+		t.Errorf("without a discussion: %v, %+v", err, silent)
+	}
+}
+
+// TestDecisionsAreNoActs: a trial on which somebody has decided is read as it was before.
+func TestDecisionsAreNoActs(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.FinalJudge)
+	judgment := done.Records[len(done.Records)-2]
+	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
+		ApprovalStatus: evidence.Approved, ChainID: done.ID, PreviousRecord: judgment.Digest,
+		ChainPosition: judgment.Payload.ChainPosition + 2, Timestamp: evidence.FormatTime(h.Now())})
+	chain, err := h.Ledger.Chain(t.Context(), done.ID)
+	if err != nil || len(chain) != len(done.Records)+1 {
+		t.Fatalf("%v, %d records", err, len(chain))
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
+	if err != nil || !r.State.Finished || len(r.Records) != len(done.Records) {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+		t.Error(err)
+	}
+}
