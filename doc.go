@@ -52,6 +52,7 @@
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections
+//	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened

@@ -1,0 +1,557 @@
+package docket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// a bench seats jurattest's panel, whose jurors take so long.
+type bench struct {
+	delay time.Duration
+	spoil func(*trial.Config) // nil: nothing
+	asked atomic.Int64
+	busy  atomic.Int64 // answers that are being thought about
+	most  atomic.Int64 // of busy
+}
+
+type seated struct {
+	jury.Juror
+	judge jury.Judge
+	*bench
+}
+
+func (s seated) think() func() {
+	s.asked.Add(1)
+	now := s.busy.Add(1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	time.Sleep(s.delay)
+	return func() { s.busy.Add(-1) }
+}
+
+func (s seated) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	defer s.think()()
+	return s.Juror.Evaluate(ctx, b)
+}
+
+func (s seated) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
+	defer s.think()()
+	return s.Juror.Discuss(ctx, b)
+}
+
+func (s seated) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	defer s.think()()
+	return s.judge.Judge(ctx, b)
+}
+
+func (b *bench) sit(int64) (trial.Config, error) {
+	jurors, judge := jurattest.Panel()
+	for i, j := range jurors {
+		jurors[i] = seated{j, nil, b}
+	}
+	c := trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: seated{nil, judge, b}}
+	if b.spoil != nil {
+		b.spoil(&c)
+	}
+	return c, nil
+}
+
+func config(h *jurattest.House, b *bench) docket.Config {
+	return docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: b.sit, Now: h.Now, Poll: 5 * time.Millisecond, Gather: time.Microsecond}
+}
+
+func open(t testing.TB, c docket.Config) *docket.Docket {
+	t.Helper()
+	d, err := docket.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// run conducts trials until stop is called, or the test is over.
+func run(t testing.TB, d *docket.Docket) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.Run(ctx)
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+func submit(t testing.TB, d *docket.Docket) string {
+	t.Helper()
+	id, err := d.Submit(t.Context(), "", jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func entry(t testing.TB, d *docket.Docket, id string) docket.Entry {
+	t.Helper()
+	e, err := d.Entry(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// watched are the events of a trial to its end.
+func watched(t testing.TB, d *docket.Docket, id string, after int64) (frames []docket.Frame) {
+	t.Helper()
+	events, err := d.Watch(t.Context(), id, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, err := range events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, f)
+	}
+	return frames
+}
+
+// awaitState waits until a trial is where it is to be.
+func awaitState(t testing.TB, d *docket.Docket, id string, want docket.State) docket.Entry {
+	t.Helper()
+	for {
+		e := entry(t, d, id)
+		if e.State == want {
+			return e
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s is %s, want %s", id, e.State, want)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestTrialsWaitTheirTurn: what is submitted is in the log at once; so many trials are under way at a time, and they begin in the order
+// in which they were submitted.
+func TestTrialsWaitTheirTurn(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
+	c := config(h, b)
+	c.Parallel = 2
+	d := open(t, c)
+	var ids []string
+	for range 7 {
+		id := submit(t, d)
+		if chain, err := h.Ledger.Chain(t.Context(), id); err != nil || len(chain) != 1 {
+			t.Fatalf("after submission: %v, %d records", err, len(chain))
+		}
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		if e := entry(t, d, id); e.State != docket.Queued || e.Ahead != i || e.Submitter != "submitter" || e.Agent == "" {
+			t.Errorf("%+v", e)
+		}
+	}
+	run(t, d)
+	for _, id := range ids {
+		if frames := watched(t, d, id, 0); !frames[len(frames)-1].Last {
+			t.Errorf("%s ends with %+v", id, frames[len(frames)-1])
+		}
+	}
+	if most := b.most.Load(); most > 2*3 {
+		t.Errorf("%d answers at a time in two trials of three jurors", most)
+	}
+	opened := map[string]int{}
+	var order []string
+	for r, err := range h.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Payload.ActionType == evidence.PhaseOpening && opened[r.Payload.ChainID] == 0 {
+			order = append(order, r.Payload.ChainID)
+		}
+		opened[r.Payload.ChainID]++
+	}
+	for i, id := range order { // two begin at a time, and which of the two is first is not said
+		if at := slices.Index(ids, id); at < i-1 || at > i+1 {
+			t.Errorf("trial %d began as number %d", at, i)
+		}
+	}
+	e := awaitState(t, d, ids[3], docket.Over)
+	if e.Judgment == nil || e.Judgment.Position != jury.SafePass || e.Degraded || e.Offline || e.Acts != 15 || e.Fault != "" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestQueueIsTheLog: whoever opens a docket goes on with what is unfinished, in its order, and asks nobody again who has answered.
+func TestQueueIsTheLog(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	var ids []string
+	first := open(t, config(h, b))
+	for range 3 {
+		ids = append(ids, submit(t, first)) // and it never runs
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half, _ := b.sit(0)
+	half.Ledger, half.Keys, half.Now = h.Ledger, h.Keys, h.Now
+	half.OnEvent = func(e trial.Event) {
+		if e.Head().Seq == 6 { // phase 1 is over, and nobody was asked to discuss
+			cancel()
+		}
+	}
+	broken, err := trial.Run(ctx, half, jurattest.Case(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	before := b.asked.Load()
+	d := open(t, config(h, b))
+	if waiting, _ := d.Count(); waiting != 4 {
+		t.Errorf("%d wait", waiting)
+	}
+	run(t, d)
+	for _, id := range append(ids, broken.ID) {
+		awaitState(t, d, id, docket.Over)
+	}
+	if asked := b.asked.Load() - before; asked != 3*7+4 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestOtherSettings: a trial that was opened with other settings is not gone on with, says so, and is when the settings are its own again.
+func TestOtherSettings(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, _ := b.sit(0)
+	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
+	c.OnEvent = func(e trial.Event) {
+		if e.Head().Seq == 4 {
+			cancel()
+		}
+	}
+	broken, err := trial.Run(ctx, c, jurattest.Case(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	var other atomic.Bool
+	other.Store(true)
+	b.spoil = func(c *trial.Config) {
+		if other.Load() {
+			c.Settings.MaxRounds++
+		}
+	}
+	d := open(t, config(h, b))
+	run(t, d)
+	e := awaitState(t, d, broken.ID, docket.BrokenOff)
+	if !strings.Contains(e.Reason, trial.ErrSettings.Error()) || e.Acts != len(broken.Records) {
+		t.Errorf("%+v", e)
+	}
+	other.Store(false)
+	if err := d.Retry(t.Context(), broken.ID); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, d, broken.ID, docket.Over)
+	if err := d.Retry(t.Context(), broken.ID); !errors.Is(err, docket.ErrNotBrokenOff) {
+		t.Errorf("what is over is tried again: %v", err)
+	}
+	if err := d.Retry(t.Context(), "trial-none"); !errors.Is(err, docket.ErrUnknown) {
+		t.Errorf("what never was is tried again: %v", err)
+	}
+}
+
+// lost is a keyring without the clerk's key while it is lost.
+type lost struct {
+	trial.Keys
+	now atomic.Bool
+}
+
+var errLost = errors.New("the key is lost")
+
+func (l *lost) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
+	if l.now.Load() && role == evidence.RoleClerk {
+		return nil, errLost
+	}
+	return l.Keys.Signers(role, name)
+}
+
+// TestFailure: a trial that fails says why, others go on, and it can be tried again; so does one that nobody can be seated for.
+func TestFailure(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	c := config(h, b)
+	keys := &lost{Keys: h.Keys}
+	keys.now.Store(true)
+	c.Keys = keys
+	d := open(t, c)
+	run(t, d)
+	id := submit(t, d)
+	if e := awaitState(t, d, id, docket.BrokenOff); !strings.Contains(e.Reason, errLost.Error()) {
+		t.Errorf("%+v", e)
+	}
+	keys.now.Store(false)
+	other := submit(t, d)
+	awaitState(t, d, other, docket.Over)
+	if e := entry(t, d, id); e.State != docket.BrokenOff {
+		t.Errorf("%+v", e)
+	}
+	events, err := d.Watch(t.Context(), id, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Retry(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	seq := int64(1)
+	for f, err := range events { // who waited while it was broken off hears the rest
+		if err != nil || f.Seq != seq+1 {
+			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
+		}
+		seq = f.Seq
+	}
+	if e := entry(t, d, id); e.State != docket.Over || e.Reason != "" {
+		t.Errorf("%+v", e)
+	}
+
+	c.Sit = func(int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
+	if _, err := open(t, c).Submit(t.Context(), "", jurattest.Case(t)); err == nil || !strings.Contains(err.Error(), "nobody sits") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFull: no more wait than may, and what is refused is not in the log.
+func TestFull(t *testing.T) {
+	h := jurattest.New(t)
+	c := config(h, &bench{})
+	c.Waiting = 2
+	d := open(t, c)
+	submit(t, d)
+	submit(t, d)
+	size, err := h.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Submit(t.Context(), "", jurattest.Case(t)); !errors.Is(err, docket.ErrFull) {
+		t.Errorf("%v", err)
+	}
+	if now, err := h.Ledger.Size(t.Context()); err != nil || now != size {
+		t.Errorf("%v, %d records instead of %d", err, now, size)
+	}
+}
+
+// TestDrain: whoever was asked answers and is recorded, nobody is asked any more, and the next docket goes on. Watchers are told.
+func TestDrain(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 10 * time.Millisecond}
+	d := open(t, config(h, b))
+	stop := run(t, d)
+	id := submit(t, d)
+	events, err := d.Watch(t.Context(), id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heard int64
+	var ended error
+	for f, err := range events {
+		if ended = err; err != nil {
+			break
+		}
+		heard = f.Seq
+		if f.Type == "phase_started" {
+			go stop()
+		}
+	}
+	if !errors.Is(ended, docket.ErrClosing) {
+		t.Fatalf("heard %d events, then %v", heard, ended)
+	}
+	stop()
+	if _, err := d.Submit(t.Context(), "", jurattest.Case(t)); !errors.Is(err, docket.ErrClosing) {
+		t.Errorf("submitted after the end: %v", err)
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, id)
+	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
+		t.Fatalf("%v, heard %d, %+v", err, heard, r)
+	}
+	if e := entry(t, d, id); e.State != docket.BrokenOff || !strings.Contains(e.Reason, trial.ErrAdjourned.Error()) {
+		t.Errorf("%+v", e)
+	}
+	next := open(t, config(h, b))
+	run(t, next)
+	frames := watched(t, next, id, heard)
+	if frames[0].Seq != heard+1 || !frames[len(frames)-1].Last {
+		t.Errorf("goes on with %d", frames[0].Seq)
+	}
+	if asked := b.asked.Load(); asked != 3+3+1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestDrainHasAnEnd: who takes longer than the grace is interrupted, and no act of that is in the log.
+func TestDrainHasAnEnd(t *testing.T) {
+	h := jurattest.New(t)
+	b := &bench{spoil: func(c *trial.Config) {
+		c.Jurors[2] = &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90), Delay: time.Hour}
+	}}
+	c := config(h, b)
+	c.Grace = time.Millisecond
+	d := open(t, c)
+	stop := run(t, d)
+	id := submit(t, d)
+	for len(recorded(t, h, id)) < 4 { // submission, opening, two answers
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if e := entry(t, d, id); e.State != docket.BrokenOff || e.Acts != 4 || e.Degraded {
+		t.Errorf("%+v", e)
+	}
+}
+
+func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
+	t.Helper()
+	chain, err := h.Ledger.Chain(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// TestElsewhere: a trial that another process conducts is under way, is left alone, and can be watched all the same.
+func TestElsewhere(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	var mu sync.Mutex
+	claims := map[string]bool{}
+	claimed := func(id string) (bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return claims[id], nil
+	}
+	claim := func(id string) (func(), error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if claims[id] {
+			return nil, errors.New("claimed")
+		}
+		claims[id] = true
+		return func() { mu.Lock(); defer mu.Unlock(); delete(claims, id) }, nil
+	}
+	c := config(h, b)
+	c.Claim, c.Claimed = claim, claimed
+	d := open(t, c)
+	run(t, d)
+
+	begun, goOn := make(chan string), make(chan struct{})
+	over := make(chan error)
+	go func() { // the other process
+		own, _ := b.sit(0)
+		own.Ledger, own.Keys, own.Now, own.Claim = h.Ledger, h.Keys, h.Now, claim
+		own.OnEvent = func(e trial.Event) {
+			if e.Head().Seq == 3 {
+				begun <- e.Head().SubmissionID
+				<-goOn
+			}
+		}
+		_, err := trial.Run(context.Background(), own, jurattest.Case(t))
+		over <- err
+	}()
+	id := <-begun
+	if e := entry(t, d, id); e.State != docket.UnderWay || !e.Elsewhere {
+		t.Errorf("%+v", e)
+	}
+	if err := d.Retry(t.Context(), id); !errors.Is(err, docket.ErrNotBrokenOff) {
+		t.Errorf("%v", err)
+	}
+	// A docket that is opened meanwhile finds it unfinished, and leaves it to who has it.
+	second := open(t, c)
+	run(t, second)
+	if e := awaitState(t, second, id, docket.UnderWay); e.Reason != "" {
+		t.Errorf("%+v", e)
+	}
+	events, err := d.Watch(t.Context(), id, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	seq := int64(2)
+	for f, err := range events {
+		if err != nil || f.Seq != seq+1 {
+			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
+		}
+		seq = f.Seq
+	}
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if seq != 15 {
+		t.Errorf("heard %d events", seq)
+	}
+	awaitState(t, second, id, docket.Over)
+}
+
+// TestEntries turns the pages.
+func TestEntries(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	var ids []string
+	for i := range 5 {
+		id, err := d.Submit(t.Context(), fmt.Sprintf("person-%d", i%2), jurattest.Case(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	var got []string
+	before := ""
+	for {
+		page, more, err := d.Entries(t.Context(), before, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page {
+			got = append(got, e.ID)
+		}
+		if !more {
+			break
+		}
+		before = page[len(page)-1].ID
+	}
+	if !slices.Equal(got, ids) {
+		t.Errorf("%v, want %v", got, ids)
+	}
+	own, more, err := d.Entries(t.Context(), "", 2, func(s *docket.Summary) bool { return s.Submitter == "person-0" })
+	if err != nil || !more || len(own) != 2 || own[0].Submitter != "person-0" {
+		t.Errorf("%v, %t, %+v", err, more, own)
+	}
+	if _, _, err := d.Entries(t.Context(), "trial-none", 2, nil); !errors.Is(err, docket.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDecisions: what people decided is told of the trial, and changes nothing of its end.
+func TestDecisions(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	done := h.Try(t, jury.FinalJudge)
+	judgment := done.Records[len(done.Records)-2]
+	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
+		ApprovalStatus: evidence.Rejected, ChainID: done.ID, PreviousRecord: judgment.Digest,
+		ChainPosition: judgment.Payload.ChainPosition + 2, Timestamp: evidence.FormatTime(h.Now())})
+	d := open(t, config(h, b))
+	e := entry(t, d, done.ID)
+	if e.State != docket.Over || e.Reviews != 1 || e.Reviewed != evidence.Rejected || e.Acts != len(done.Records) || e.Judgment.Record != judgment.Payload.RecordID {
+		t.Errorf("%+v", e)
+	}
+	if frames := watched(t, d, done.ID, 0); len(frames) != len(done.Records) {
+		t.Errorf("%d events", len(frames))
+	}
+}

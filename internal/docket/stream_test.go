@@ -1,0 +1,134 @@
+package docket_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/internal/docket"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// TestWatchFromAnywhere: whoever asks for what comes after an event gets exactly that, live and later, in the same bytes.
+func TestWatchFromAnywhere(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
+	d := open(t, config(h, b))
+	id := submit(t, d)
+	var all sync.WaitGroup
+	live := make([][]docket.Frame, 50)
+	for i := range live {
+		all.Go(func() { live[i] = watched(t, d, id, int64(i%2)) })
+	}
+	run(t, d)
+	all.Wait()
+	whole := live[0]
+	if len(whole) != 15 {
+		t.Fatalf("%d events", len(whole))
+	}
+	for i, frames := range live {
+		wantSame(t, frames, whole[i%2:])
+	}
+	for after := range whole {
+		wantSame(t, watched(t, d, id, int64(after+1)), whole[after+1:])
+	}
+	other := open(t, config(h, b)) // which has never heard of it
+	wantSame(t, watched(t, other, id, 0), whole)
+}
+
+func wantSame(t *testing.T, got, want []docket.Frame) {
+	t.Helper()
+	same := func(a, b docket.Frame) bool {
+		return a.Seq == b.Seq && a.Type == b.Type && a.Last == b.Last && bytes.Equal(a.JSON, b.JSON)
+	}
+	if !slices.EqualFunc(got, want, same) {
+		t.Errorf("%d events, want %d: %+v", len(got), len(want), got)
+	}
+}
+
+// TestReconnectAtEveryEvent: whoever breaks off after each event and comes back hears each once.
+func TestReconnectAtEveryEvent(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: time.Millisecond}
+	d := open(t, config(h, b))
+	id := submit(t, d)
+	run(t, d)
+	var after int64
+	for last := false; !last; {
+		events, err := d.Watch(t.Context(), id, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f, err := range events {
+			if err != nil || f.Seq != after+1 {
+				t.Fatalf("%v, event %d after %d", err, f.Seq, after)
+			}
+			after, last = f.Seq, f.Last
+			break
+		}
+	}
+	if after != 15 {
+		t.Errorf("%d events", after)
+	}
+}
+
+func TestWatchRefusals(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	id := submit(t, d)
+	done := h.Try(t, jury.FinalJudge)
+	for _, c := range []struct {
+		id    string
+		after int64
+		want  error
+	}{
+		{"trial-none", 0, docket.ErrUnknown}, {"", 0, docket.ErrUnknown}, {"chain-x", 0, docket.ErrUnknown},
+		{id, 2, docket.ErrAhead}, {id, -1, docket.ErrAhead}, {done.ID, 16, docket.ErrAhead},
+	} {
+		if _, err := d.Watch(t.Context(), c.id, c.after); !errors.Is(err, c.want) {
+			t.Errorf("%q after %d: %v, want %v", c.id, c.after, err, c.want)
+		}
+	}
+	if frames := watched(t, d, done.ID, 15); len(frames) > 0 {
+		t.Errorf("after the last event: %+v", frames)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events, err := d.Watch(ctx, id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, err := range events {
+		if err == nil && f.Seq != 1 || err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		cancel()
+	}
+}
+
+// TestSlowWatcher: one who does not come for the next event holds up nobody, and gets all of them in the end.
+func TestSlowWatcher(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	id := submit(t, d)
+	run(t, d)
+	events, err := d.Watch(t.Context(), id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seq int64
+	for f, err := range events {
+		if err != nil || f.Seq != seq+1 {
+			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
+		}
+		if seq = f.Seq; seq == 1 {
+			awaitState(t, d, id, docket.Over)
+		}
+	}
+	if seq != 15 {
+		t.Errorf("%d events", seq)
+	}
+}
