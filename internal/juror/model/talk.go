@@ -121,7 +121,8 @@ func again(answer llm.Answer, err error) bool {
 	case "":
 		return errors.Is(err, jury.ErrInvalid) || errors.Is(err, errUnfounded)
 	case llm.Malformed:
-		return true
+		e := (*llm.Error)(nil)
+		return !errors.As(err, &e) || e.Status < 400 // the provider did not take the question, and would not take it again
 	case llm.TooLong:
 		return answer.Text != "" || answer.Usage.Output > 0
 	}

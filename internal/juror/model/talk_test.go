@@ -25,6 +25,7 @@ func TestErrorsOfModels(t *testing.T) {
 		"rate limited":      {llm.Fail(llm.RateLimited, 429, "slow down"), 1, nil, "rate limited (HTTP status 429): slow down"},
 		"unauthorised":      {llm.Fail(llm.Unauthorised, 401, "no key"), 1, nil, "unauthorised"},
 		"unavailable":       {llm.Fail(llm.Unavailable, 503, ""), 1, nil, "unavailable"},
+		"not taken":         {llm.Fail(llm.Malformed, 400, "no such parameter"), 1, jury.ErrInvalid, "no such parameter"},
 		"malformed":         {llm.Fail(llm.Malformed, 200, "not the protocol"), 3, jury.ErrInvalid, "not the protocol"},
 		"question too long": {llm.Fail(llm.TooLong, 400, "window"), 1, jury.ErrInvalid, "too long"},
 		"answer too long":   {&llm.Error{Kind: llm.TooLong, Answer: cutOff}, 3, jury.ErrInvalid, "too long"},
