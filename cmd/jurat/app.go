@@ -40,6 +40,9 @@ type app struct {
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
+	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
+	Restore restoreCmd `cmd:"" help:"Make a data folder of a backup, held against what the log has published since."`
+
 	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`

@@ -14,7 +14,7 @@ var fileName = regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`)
 // List calls found with every file in the vault: with the Name of its entry, or with "" for one that is no entry's,
 // such as what a crash left half written.
 func (v *Vault) List(found func(file, name string) error) error {
-	return errors.Join(list(filepath.Join(v.dir, valuesFolder), valueExtension, found), list(filepath.Join(v.dir, keysFolder), keyExtension, found))
+	return errors.Join(list(filepath.Join(v.dir, ValuesFolder), valueExtension, found), list(filepath.Join(v.dir, KeysFolder), keyExtension, found))
 }
 
 func list(folder, extension string, found func(file, name string) error) error {

@@ -57,9 +57,13 @@ type Vault struct {
 	synced sync.Map // shards whose own names are durable, by path
 }
 
+// The folders below the vault's, for whoever copies them.
 const (
-	valuesFolder   = "apart/values"
-	keysFolder     = "apart-keys"
+	ValuesFolder = "apart/values"
+	KeysFolder   = "apart-keys"
+)
+
+const (
 	valueExtension = ".json"
 	keyExtension   = ".key"
 	keySize        = 32
@@ -267,7 +271,7 @@ func (v *Vault) place(record evidence.Digest, pointer string) place {
 	base := Name(record, pointer)
 	shard := base[:2]
 	return place{record: record, pointer: pointer,
-		value: filepath.Join(v.dir, valuesFolder, shard, base+valueExtension), key: filepath.Join(v.dir, keysFolder, shard, base+keyExtension)}
+		value: filepath.Join(v.dir, ValuesFolder, shard, base+valueExtension), key: filepath.Join(v.dir, KeysFolder, shard, base+keyExtension)}
 }
 
 // Name is how the files of a member of a record are called, without what comes after the point.

@@ -327,8 +327,8 @@ func TestTooMany(t *testing.T) {
 func TestList(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
 	at := v.place(r.Digest, "/prompt")
-	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir, valuesFolder, "note.json"),
-		filepath.Join(v.dir, valuesFolder, "zz", filepath.Base(at.value))} {
+	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir, ValuesFolder, "note.json"),
+		filepath.Join(v.dir, ValuesFolder, "zz", filepath.Base(at.value))} {
 		if err := os.MkdirAll(filepath.Dir(stray), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,140 @@
+package installation_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+// TestBackupInUse: copies that are made while actors sign for the first time, seal apart and change keys are whole, have every
+// record that was acknowledged before, and go on by themselves.
+func TestBackupInUse(t *testing.T) {
+	ctx := t.Context()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	var last struct {
+		sync.Mutex
+		id string
+		n  int
+	}
+	seal := func(name string) {
+		p := note()
+		p.AgentID, p.RequestID = name, name
+		r := sealApart(t, i, p, "/prompt")
+		last.Lock()
+		last.id, last.n = r.Payload.RecordID, last.n+1
+		last.Unlock()
+	}
+	seal("first")
+	ending, stop := context.WithCancel(ctx)
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		for n := 0; ending.Err() == nil; n++ {
+			seal("agent-" + strconv.Itoa(n/10))
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	busy.Go(func() {
+		for ending.Err() == nil {
+			if err := i.Rotate(ctx, evidence.RoleAgent, "first", "", installation.Why{By: "me", Reason: "test"}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	})
+	defer busy.Wait()
+	defer stop()
+	made := 0
+	for n := range 4 {
+		last.Lock()
+		id, count := last.id, last.n
+		last.Unlock()
+		copied := filepath.Join(t.TempDir(), "copy")
+		m, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true})
+		if err != nil {
+			if _, missing := os.Stat(copied); missing == nil {
+				t.Fatal("a backup that failed is there")
+			}
+			continue // keys changed each time: it says so
+		}
+		made++
+		if m.Size < int64(count) {
+			t.Errorf("backup %d has %d records, %d were acknowledged", n, m.Size, count)
+		}
+		back := installation.Config{Dir: filepath.Join(t.TempDir(), "back")}
+		r, err := installation.Restore(ctx, back, installation.RestoreOrder{From: copied, NoneLater: true})
+		var damaged *installation.DamagedError
+		if errors.As(err, &damaged) {
+			t.Fatalf("backup %d: %v", n, damaged.Damages)
+		}
+		if err != nil || len(r.Damages) > 0 {
+			t.Fatalf("backup %d: %v, %v", n, r, err)
+		}
+		again, err := installation.Open(ctx, back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Ledger.Record(ctx, id); err != nil {
+			t.Errorf("backup %d lacks what was acknowledged before: %v", n, err)
+		}
+		sealApart(t, again, note())
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made == 0 {
+		t.Error("there was never a backup")
+	}
+}
+
+// TestRestoreRefusesDamage: a backup whose log was changed, with a manifest that fits, is not restored.
+func TestRestoreRefusesDamage(t *testing.T) {
+	ctx := t.Context()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealApart(t, i, note())
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; UPDATE records SET payload = CAST(replace(CAST(payload AS TEXT), 'nurse', 'medic') AS BLOB)`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied}); err != nil {
+		t.Fatal(err)
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	_, err = installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true})
+	var damaged *installation.DamagedError
+	if !errors.As(err, &damaged) || damaged.Damages[0].Kind != ledger.DamageDigest {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(back); err == nil {
+		t.Error("it was restored all the same")
+	}
+	if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied}); !errors.Is(err, installation.ErrLater) {
+		t.Errorf("%v", err)
+	}
+}

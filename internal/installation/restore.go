@@ -1,0 +1,210 @@
+package installation
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/ledger"
+)
+
+// ErrLater says that a backup was to be restored without a word on what the log published after it.
+var ErrLater = errors.New("what the log published after the backup was made is not known")
+
+// A RestoreOrder says what is restored, and what is known of the log from elsewhere.
+type RestoreOrder struct {
+	From string // the backup
+
+	// Checkpoint is the last signed checkpoint that anybody has of the log: the restored log takes nothing until it holds
+	// what that covers. "": NoneLater must say that there is no later one than the backup's own state.
+	Checkpoint string
+	NoneLater  bool
+
+	Consistency *evidence.Consistency // shows of a log that is behind the checkpoint that it is the beginning of that one; may be nil
+	Progress    func(done, total int64)
+}
+
+// Restored says what a restored log is.
+type Restored struct {
+	Manifest Manifest
+	Damages  []ledger.Damage // harmless ones: with others nothing is restored
+	Known    int64           // how many records the checkpoint covers; 0: there was none
+	Missing  int64           // how many of these the restored log lacks
+	Prefix   bool            // the restored log is shown to be the checkpoint's, or the beginning of it
+}
+
+// A DamagedError names what is wrong with a backup's log.
+type DamagedError struct{ Damages []ledger.Damage }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the log in the backup is damaged in %d places", len(e.Damages))
+}
+
+// Restore makes an installation of a backup, in a folder that does not exist or is empty: whole, or not at all.
+func Restore(ctx context.Context, c Config, o RestoreOrder) (*Restored, error) {
+	r, err := restore(ctx, c, o)
+	if err != nil {
+		return nil, fmt.Errorf("restoring %s: %w", o.From, err)
+	}
+	return r, nil
+}
+
+func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err error) {
+	if o.Checkpoint == "" && !o.NoneLater {
+		return nil, ErrLater
+	}
+	m, err := readManifest(o.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVacant(c.Dir); err != nil {
+		return nil, err
+	}
+	to := filepath.Clean(c.Dir)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return nil, err
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(to), ".jurat-restore-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // nothing, once it has been renamed
+	if err := unpack(ctx, m, o.From, draft); err != nil {
+		return nil, err
+	}
+	c.Dir = draft
+	r = &Restored{Manifest: *m}
+	if err := r.examine(ctx, c, o); err != nil {
+		return nil, err
+	}
+	return r, install(draft, to)
+}
+
+func readManifest(dir string) (*Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return nil, err
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(text, m, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	if m.Format != BackupFormat {
+		return nil, fmt.Errorf("%s: format is %q, want %q", manifestFile, m.Format, BackupFormat)
+	}
+	for name := range m.Files {
+		if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, fmt.Errorf("%s: files: %q is no path within the backup", manifestFile, name)
+		}
+	}
+	return m, nil
+}
+
+// unpack copies what the manifest names, and nothing else. It must be what it was.
+func unpack(ctx context.Context, m *Manifest, from, to string) error {
+	p := &copying{ctx: ctx, from: from, to: to, files: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.Mode().IsRegular() {
+			return errors.Join(fmt.Errorf("%s: it is missing, or no regular file", name), err)
+		}
+		if err := p.file(filepath.FromSlash(name)); err != nil {
+			return err
+		}
+		if p.files[name] != m.Files[name] {
+			return fmt.Errorf("%s: its SHA-256 is %s, the manifest says %s", name, p.files[name], m.Files[name])
+		}
+	}
+	return nil
+}
+
+// examine looks at all of a restored log, and holds it against what is known of it.
+func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error {
+	head, signed, err := stateIn(ctx, c.Dir)
+	if err != nil {
+		return err
+	}
+	if root := base64.StdEncoding.EncodeToString(head.Root[:]); head.Size != r.Manifest.Size || root != r.Manifest.Root {
+		return fmt.Errorf("the log is of %d records with the root %s, the manifest speaks of %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
+	}
+	published := o.Checkpoint
+	if published == "" {
+		published = signed
+	} else if err := r.compare(ctx, c, o, head); err != nil {
+		return err
+	}
+	if err := atomicfile.Create(filepath.Join(c.Dir, checkpointFile), []byte(published), 0o644); err != nil {
+		return err
+	}
+	damages, _, err := Fsck(ctx, c, o.Progress)
+	if err != nil {
+		return err
+	}
+	return r.judge(damages)
+}
+
+// judge sorts what fsck found. That the log is behind the checkpoint has been told already, and without keys to what is
+// sealed apart those texts cannot be read: neither makes the copy a bad one.
+func (r *Restored) judge(damages []ledger.Damage) error {
+	var harmful []ledger.Damage
+	for _, d := range damages {
+		if r.expected(d) || d.Kind.Harmless() {
+			r.Damages = append(r.Damages, d)
+		} else {
+			harmful = append(harmful, d)
+		}
+	}
+	if len(harmful) > 0 {
+		return &DamagedError{harmful}
+	}
+	return nil
+}
+
+// expected reports whether a damage is none of the copy.
+func (r *Restored) expected(d ledger.Damage) bool {
+	return d.Kind == ledger.DamageBehind && r.Missing > 0 || d.Kind == ledger.DamageApartLost && !r.Manifest.ApartKeys
+}
+
+// compare holds the restored log against the checkpoint that is known from elsewhere.
+func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head ledger.Head) error {
+	log, err := openLogKey(filepath.Join(c.Dir, logKeyFile))
+	if err != nil {
+		return err
+	}
+	known, err := evidence.OpenCheckpoint(o.Checkpoint, log.verifier)
+	if err != nil {
+		return fmt.Errorf("the checkpoint from elsewhere: %w", err)
+	}
+	r.Known, r.Missing = known.Size, max(0, known.Size-head.Size)
+	if r.Missing > 0 {
+		if o.Consistency == nil {
+			return nil // that it is the beginning of the published log is not shown
+		}
+		if err := o.Consistency.Check(evidence.Checkpoint{Origin: known.Origin, Size: head.Size, Root: head.Root}, known); err != nil {
+			return fmt.Errorf("the log in the backup is not shown to be the beginning of the published one: %w", err)
+		}
+		r.Prefix = true
+		return nil
+	}
+	root, err := rootIn(ctx, c.Dir, known.Size)
+	if err != nil {
+		return err
+	}
+	if root != known.Root {
+		return fmt.Errorf("%w: its first %d records make the root %v, published is %v", ledger.ErrForked, known.Size, root, known.Root)
+	}
+	r.Prefix = true
+	return nil
+}

@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes one committed state of a database into a new file, durably, while others read it and append to it.
+func Backup(ctx context.Context, from, to string) error {
+	if err := backup(ctx, from, to); err != nil {
+		return fmt.Errorf("copying database %s: %w", from, err)
+	}
+	return nil
+}
+
+func backup(ctx context.Context, from, to string) (err error) {
+	absolute, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}, "_busy_timeout": {"5000"}}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	// SQLite copies within one read transaction: later commits are not in the copy, and do not wait for it.
+	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, to); err != nil {
+		return errors.Join(translate(err), ctx.Err())
+	}
+	file, err := os.OpenFile(to, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Chmod(0o600), file.Sync(), file.Close())
+}
