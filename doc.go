@@ -53,6 +53,7 @@
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers
+//	live          events of trials over WebSocket, and as server-sent events
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened

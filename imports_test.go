@@ -71,6 +71,8 @@ var importRules = []importRule{
 		"it joins jury and ledger, whoever sits and wherever records are kept"},
 	{"jurat/internal/docket", []string{"jurat/evidence", "jurat/jury", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
 		"it says when trials are held, whoever sits, and knows nothing of who watches them"},
+	{"jurat/internal/live", []string{"jurat/internal/docket", "github.com/coder/websocket"},
+		"it carries what happens in trials to whoever is connected, and knows neither who that is nor where trials are kept"},
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
 		"a statement is built from what verification proved"},
 	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/internal/atomicfile",

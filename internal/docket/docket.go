@@ -51,7 +51,7 @@ type Config struct {
 
 	Parallel int           // how many trials are under way at a time; 0: 4
 	Waiting  int           // how many may wait for their turn; 0: 1000
-	Grace    time.Duration // how long those who were asked have for their answers when trials are being stopped; 0: 30 s
+	Grace    time.Duration // how long those who were asked have for their answers when trials are being stopped; 0: 20 s
 	Poll     time.Duration // how often the log is asked about a trial that another process conducts; 0: half a second
 	Gather   time.Duration // how long frames are gathered before watchers are woken; 0: 20 ms
 
@@ -113,7 +113,7 @@ func (c Config) complete() Config {
 	}
 	set(&c.Parallel, 4)
 	set(&c.Waiting, 1000)
-	set(&c.Grace, 30*time.Second)
+	set(&c.Grace, 20*time.Second)
 	set(&c.Poll, 500*time.Millisecond)
 	set(&c.Gather, 20*time.Millisecond)
 	return c

@@ -120,7 +120,7 @@ func watched(t testing.TB, d *docket.Docket, id string, after int64) (frames []d
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, err := range events {
+	for f, err := range events.Frames {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	seq := int64(1)
-	for f, err := range events { // who waited while it was broken off hears the rest
+	for f, err := range events.Frames { // who waited while it was broken off hears the rest
 		if err != nil || f.Seq != seq+1 {
 			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
 		}
@@ -363,7 +363,7 @@ func TestDrain(t *testing.T) {
 	}
 	var heard int64
 	var ended error
-	for f, err := range events {
+	for f, err := range events.Frames {
 		if ended = err; err != nil {
 			break
 		}
@@ -483,7 +483,7 @@ func TestElsewhere(t *testing.T) {
 	}
 	close(goOn)
 	seq := int64(2)
-	for f, err := range events {
+	for f, err := range events.Frames {
 		if err != nil || f.Seq != seq+1 {
 			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
 		}

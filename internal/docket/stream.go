@@ -114,10 +114,11 @@ func (s *stream) reach(ctx context.Context, l *ledger.Ledger, id string, after i
 	return s.catchUp(ctx, l, id, 0)
 }
 
-func (s *stream) last() int64 {
+// last is the number of the last event so far, and whether the trial ends with it.
+func (s *stream) last() (seq int64, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return int64(len(s.frames))
+	return int64(len(s.frames)), s.over
 }
 
 // catchUp reads the trial's records. Of many who wait at the same time one reads, and nobody does while the log is as long as it was.
@@ -153,17 +154,25 @@ func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string, notSi
 	return nil
 }
 
-// Watch returns the events of a trial that come after one (0: all), in their order, and goes on until the last. It ends early, with
-// an error, when ctx ends or the docket is closed: then whoever watches asks again from the last event on that it has.
+// Watching is what somebody is going to hear of a trial.
+type Watching struct {
+	// Frames are the events in their order, to the last. They end early, with an error, when the context of Watch ends or the
+	// docket is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
+	Frames iter.Seq2[Frame, error]
+	Over   bool // the last event was heard before: there are no frames
+}
+
+// Watch is for whoever wants to hear what comes after an event of a trial (0: everything).
 //
 // ErrUnknown says that there is no such trial, ErrAhead that there is no event with this number yet.
-func (d *Docket) Watch(ctx context.Context, id string, after int64) (iter.Seq2[Frame, error], error) {
+func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
 		return nil, fmt.Errorf("trial %q: %w", id, ErrUnknown)
 	}
 	s := d.join(id, nil)
 	err := s.reach(ctx, d.cfg.Ledger, id, after)
-	switch last := s.last(); {
+	last, over := s.last()
+	switch {
 	case errors.Is(err, ledger.ErrNotFound), err == nil && last == 0:
 		err = fmt.Errorf("trial %q: %w", id, ErrUnknown)
 	case err == nil && (after < 0 || after > last):
@@ -173,13 +182,14 @@ func (d *Docket) Watch(ctx context.Context, id string, after int64) (iter.Seq2[F
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(Frame, error) bool) {
+	frames := func(yield func(Frame, error) bool) {
 		s := d.join(id, s)
 		defer d.leave(id, s)
 		if err := d.watch(ctx, s, id, after, yield); err != nil {
 			yield(Frame{}, err)
 		}
-	}, nil
+	}
+	return &Watching{Frames: frames, Over: over && after == last}, nil
 }
 
 // watch yields frames until the last one was yielded, or nobody wants more.
@@ -201,7 +211,11 @@ func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, y
 		if len(frames) > 0 {
 			continue
 		}
-		if err := d.wait(ctx, s, id, fed, more); err != nil {
+		err = d.wait(ctx, s, id, fed, more)
+		if last, _ := s.last(); errors.Is(err, ErrClosing) && last > after {
+			continue // what happened before the end is heard
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -62,7 +62,7 @@ func TestReconnectAtEveryEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for f, err := range events {
+		for f, err := range events.Frames {
 			if err != nil || f.Seq != after+1 {
 				t.Fatalf("%v, event %d after %d", err, f.Seq, after)
 			}
@@ -101,7 +101,7 @@ func TestWatchRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, err := range events {
+	for f, err := range events.Frames {
 		if err == nil && f.Seq != 1 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v, %v", f, err)
 		}
@@ -120,7 +120,7 @@ func TestSlowWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seq int64
-	for f, err := range events {
+	for f, err := range events.Frames {
 		if err != nil || f.Seq != seq+1 {
 			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
 		}

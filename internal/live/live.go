@@ -1,0 +1,55 @@
+// Package live tells whoever is connected what happens in a trial, over WebSocket or as server-sent events.
+//
+// Both carry the same events in the same JSON. Each event has a number, and whoever was disconnected asks for what comes after the
+// last one that it has. So disconnecting somebody costs nobody anything, and it is what happens to readers who are too slow.
+//
+// A reader is sent no more than Config.Window bytes without having to answer a ping. That is less than the operating systems on the
+// way hold, so a WebSocket reader who has stopped reading is found out while there is still room to tell it so: it finds the close
+// code when it goes on. Only an event that is larger by itself can fill the way up, and then the connection is cut without a word.
+package live
+
+import (
+	"context"
+	"time"
+
+	"jurat/internal/docket"
+)
+
+// Config says how readers are treated.
+type Config struct {
+	Heartbeat time.Duration // after so long a sign of life is given, and over WebSocket one demanded; 0: 15 s
+	Patience  time.Duration // how long a reader may take for what it is sent, or to answer a ping; 0: 10 s
+	Window    int           // bytes that a WebSocket reader may be behind; 0: 32 KiB
+}
+
+// Watch begins to watch. Its context ends when the reader has gone.
+type Watch func(context.Context) (*docket.Watching, error)
+
+func (c Config) complete() Config {
+	if c.Heartbeat == 0 {
+		c.Heartbeat = 15 * time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 10 * time.Second
+	}
+	if c.Window == 0 {
+		c.Window = 32 << 10
+	}
+	return c
+}
+
+// every calls do once in a while until ctx ends, or do says that it is enough.
+func every(ctx context.Context, interval time.Duration, do func() bool) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if !do() {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,469 @@
+package live_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/docket"
+	"jurat/internal/live"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// a house in which trials are held and watched.
+type house struct {
+	*jurattest.House
+	*docket.Docket
+	URL  string
+	stop func() // of trials
+}
+
+func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) *house {
+	t.Helper()
+	h := &house{House: jurattest.New(t)}
+	var err error
+	h.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		watch := func(ctx context.Context) (*docket.Watching, error) {
+			return h.Watch(ctx, r.URL.Path[len("/ws/"):], after)
+		}
+		do := how.WebSocket
+		if strings.HasPrefix(r.URL.Path, "/ev/") {
+			do = how.Events
+		}
+		if err := do(w, r, watch); errors.Is(err, docket.ErrAhead) || errors.Is(err, live.ErrHandshake) {
+			http.Error(w, err.Error(), http.StatusTeapot) // nothing else has been answered
+		} else if err != nil {
+			t.Error(err)
+		}
+	}))
+	server.Config.ConnState = func(c net.Conn, s http.ConnState) { // little is held for who does not read
+		if s == http.StateNew && how.Patience > 0 {
+			if err := c.(*net.TCPConn).SetWriteBuffer(4 << 10); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	server.Start()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); h.Run(ctx) }()
+	h.URL, h.stop = server.URL, func() { cancel(); <-done }
+	t.Cleanup(func() { h.stop(); server.Close() })
+	return h
+}
+
+// scripted seats jurattest's panel.
+func scripted(int64) (trial.Config, error) {
+	jurors, judge := jurattest.Panel()
+	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+}
+
+func submit(t testing.TB, d *docket.Docket) string {
+	t.Helper()
+	id, err := d.Submit(t.Context(), "", jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func dial(t testing.TB, h *house, id string, after int64) *websocket.Conn {
+	t.Helper()
+	c, answer, err := websocket.Dial(t.Context(), fmt.Sprintf("%s/ws/%s?after=%d", h.URL, id, after), nil)
+	if err != nil {
+		t.Fatal(err, answer)
+	}
+	t.Cleanup(func() { c.CloseNow() })
+	c.SetReadLimit(-1)
+	return c
+}
+
+// read reads messages until the connection ends.
+func read(t testing.TB, c *websocket.Conn) (docs [][]byte, ended error) {
+	for {
+		kind, doc, err := c.Read(t.Context())
+		if err != nil {
+			return docs, err
+		}
+		if kind != websocket.MessageText {
+			t.Errorf("a message of type %v", kind)
+		}
+		docs = append(docs, doc)
+	}
+}
+
+func seqOf(t testing.TB, doc []byte) int64 {
+	t.Helper()
+	var head trial.EventHead
+	if err := json.Unmarshal(doc, &head); err != nil {
+		t.Fatal(err)
+	}
+	return head.Seq
+}
+
+// wantEvents: in order, each once, from one to one.
+func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
+	t.Helper()
+	for i, doc := range docs {
+		if seq := seqOf(t, doc); seq != from+int64(i) {
+			t.Fatalf("event %d comes at place %d, after %d", seq, i, from-1)
+		}
+	}
+	if int64(len(docs)) != to-from+1 {
+		t.Errorf("%d events, want %d to %d", len(docs), from, to)
+	}
+}
+
+// TestSourceFrames holds what comes over the wire against the source's examples, field for field: no field is missing, none is there
+// that is not theirs, but type, seq and at.
+func TestSourceFrames(t *testing.T) {
+	h := open(t, live.Config{}, scripted)
+	docs, ended := read(t, dial(t, h, submit(t, h.Docket), 0))
+	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
+		t.Error(ended)
+	}
+	seen := map[string]int{}
+	for _, doc := range docs {
+		var head struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(doc, &head); err != nil {
+			t.Fatal(err)
+		}
+		seen[head.Type]++
+		if check := sourceSchemas[head.Type]; check != nil {
+			if err := check(doc); err != nil {
+				t.Errorf("%s: %v: %s", head.Type, err, doc)
+			}
+		}
+	}
+	for _, name := range []string{"submission_received", "phase_started", "juror_evaluated", "consensus_checked", "round_started",
+		"juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed"} {
+		if seen[name] == 0 {
+			t.Errorf("there was no %s", name)
+		}
+	}
+	// The check can fail: it refuses a member too many, one too few, and one of another type.
+	good := `{"type":"round_started","seq":1,"at":"2026-01-01T00:00:00Z","submissionId":"x","round":1,"speakerOrder":["a"]}`
+	for name, bad := range map[string]string{"": good, "more": strings.Replace(good, "{", `{"more":1,`, 1),
+		"fewer": strings.Replace(good, `"round":1,`, "", 1), "other": strings.Replace(good, `"round":1`, `"round":"1"`, 1),
+		"null": strings.Replace(good, `["a"]`, "null", 1)} {
+		if err := sourceSchemas["round_started"]([]byte(bad)); (err == nil) != (name == "") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// sourceSchemas are the examples of the source document, section 5, as types: pointers say that a member may not be missing.
+var sourceSchemas = map[string]func([]byte) error{
+	"round_started": func(doc []byte) error {
+		return strictly(doc, &struct {
+			head
+			SubmissionID *string   `json:"submissionId"`
+			Round        *int      `json:"round"`
+			SpeakerOrder *[]string `json:"speakerOrder"`
+		}{})
+	},
+	"juror_statement": func(doc []byte) error {
+		return strictly(doc, &struct {
+			head
+			SubmissionID    *string `json:"submissionId"`
+			Round           *int    `json:"round"`
+			Juror           *string `json:"juror"`
+			Statement       *string `json:"statement"`
+			PositionChanged *bool   `json:"positionChanged"`
+			NewVerdict      *string `json:"newVerdict"`
+			NewScore        *int    `json:"newScore"`
+		}{})
+	},
+	"round_completed": func(doc []byte) error {
+		return strictly(doc, &struct {
+			head
+			SubmissionID     *string  `json:"submissionId"`
+			Round            *int     `json:"round"`
+			ConsensusStatus  *string  `json:"consensusStatus"`
+			AgreementLevel   *float64 `json:"agreementLevel"`
+			MajorityPosition *string  `json:"majorityPosition"`
+		}{})
+	},
+}
+
+type head struct {
+	Type *string    `json:"type"`
+	Seq  *int64     `json:"seq"`
+	At   *time.Time `json:"at"`
+}
+
+// strictly reads a document into a struct of pointers, none of which may stay nil and beside which nothing may be there.
+func strictly(doc []byte, into any) error {
+	if err := json.Unmarshal(doc, into, json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	again, err := json.Marshal(into)
+	if err != nil {
+		return err
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(again, &members); err != nil {
+		return err
+	}
+	for name, value := range members {
+		if value.Kind() == 'n' {
+			return fmt.Errorf("%s is missing", name)
+		}
+	}
+	return nil
+}
+
+// TestReconnect: whoever is disconnected after each event and comes back with its number hears each once, over both ways.
+func TestReconnect(t *testing.T) {
+	h := open(t, live.Config{}, scripted)
+	id := submit(t, h.Docket)
+	for after := int64(0); after < 15; after++ {
+		c := dial(t, h, id, after)
+		_, doc, err := c.Read(t.Context())
+		if err != nil || seqOf(t, doc) != after+1 {
+			t.Fatalf("after %d: %v, %s", after, err, doc)
+		}
+		c.CloseNow()
+	}
+	for after := range int64(16) {
+		docs, ended := read(t, dial(t, h, id, after))
+		wantEvents(t, docs, after+1, 15)
+		if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
+			t.Error(ended)
+		}
+		_, answer := events(t, h, id, after)
+		wantEvents(t, answer, after+1, 15)
+	}
+}
+
+// events are the server-sent events of a trial, to the end.
+func events(t testing.TB, h *house, id string, after int64) (status int, docs [][]byte) {
+	t.Helper()
+	answer, err := http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	fields := map[string]string{}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		fields[name] = value
+		if lines.Text() != "" || fields["data"] == "" {
+			continue
+		}
+		doc := []byte(fields["data"])
+		if fmt.Sprint(seqOf(t, doc)) != fields["id"] || !strings.Contains(fields["data"], `"type":"`+fields["event"]+`"`) {
+			t.Errorf("%v", fields)
+		}
+		docs, fields = append(docs, doc), map[string]string{}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, docs
+}
+
+// TestEvents: live, and 204 for whoever has heard everything.
+func TestEvents(t *testing.T) {
+	h := open(t, live.Config{Heartbeat: time.Millisecond}, scripted)
+	id := submit(t, h.Docket)
+	status, docs := events(t, h, id, 0)
+	wantEvents(t, docs, 1, 15)
+	if status != http.StatusOK {
+		t.Error(status)
+	}
+	if status, docs := events(t, h, id, 15); status != http.StatusNoContent || len(docs) > 0 {
+		t.Error(status, docs)
+	}
+	if status, _ := events(t, h, id, 16); status != http.StatusTeapot {
+		t.Error(status)
+	}
+}
+
+// TestRefusedBeforeTheUpgrade: what is wrong is for the caller to answer.
+func TestRefusedBeforeTheUpgrade(t *testing.T) {
+	h := open(t, live.Config{}, scripted)
+	id := submit(t, h.Docket)
+	_, answer, err := websocket.Dial(t.Context(), h.URL+"/ws/"+id+"?after=99", nil)
+	if err == nil || answer.StatusCode != http.StatusTeapot {
+		t.Errorf("%v, %v", err, answer)
+	}
+	plain, err := http.Get(h.URL + "/ws/" + id + "?after=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Body.Close()
+	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), live.ErrHandshake.Error()) {
+		t.Errorf("%v, %d, %s", err, plain.StatusCode, doc)
+	}
+}
+
+// TestSlowReader: who stops reading is disconnected and finds the reason, the trial has not waited, and the reader resumes.
+func TestSlowReader(t *testing.T) {
+	h := open(t, live.Config{Window: 1, Patience: 100 * time.Millisecond}, scripted)
+	id := submit(t, h.Docket)
+	c := dial(t, h, id, 0)
+	whole, _ := read(t, dial(t, h, id, 0)) // the trial is over, and c has not read
+	wantEvents(t, whole, 1, 15)
+	time.Sleep(300 * time.Millisecond) // longer than the server is patient
+	docs, ended := read(t, c)
+	if websocket.CloseStatus(ended) != live.TooSlow || !strings.Contains(ended.Error(), "?after=") {
+		t.Errorf("ended with %v", ended)
+	}
+	if len(docs) != 1 {
+		t.Errorf("was sent %d events without having answered for one", len(docs))
+	}
+	rest, _ := read(t, dial(t, h, id, int64(len(docs))))
+	wantEvents(t, append(docs, rest...), 1, 15)
+}
+
+// TestHugeEvent: who does not read events that are larger than all buffers on the way is cut off, too.
+func TestHugeEvent(t *testing.T) {
+	long := func(int64) (trial.Config, error) {
+		c, err := scripted(0)
+		for i := range c.Jurors {
+			o := jurattest.Opine(jury.SafePass, 90)
+			o.Rationale = strings.Repeat("a", 60_000)
+			c.Jurors[i] = &jurattest.Juror{Opinion: o}
+		}
+		return c, err
+	}
+	for _, way := range []string{"ws", "ev"} {
+		h := open(t, live.Config{Patience: 100 * time.Millisecond, Window: 10 << 20}, long)
+		id := submit(t, h.Docket)
+		client := &http.Client{Transport: &http.Transport{DialContext: narrow}}
+		awaitOver(t, h, id)
+		if way == "ws" {
+			c, _, err := websocket.Dial(t.Context(), h.URL+"/ws/"+id+"?after=0", &websocket.DialOptions{HTTPClient: client})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.SetReadLimit(-1)
+			time.Sleep(300 * time.Millisecond)
+			if docs, ended := read(t, c); websocket.CloseStatus(ended) != -1 || len(docs) == 15 {
+				t.Errorf("was not cut off: %d events, then %v", len(docs), ended)
+			}
+			continue
+		}
+		answer, err := client.Get(h.URL + "/ev/" + id + "?after=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if doc, err := io.ReadAll(answer.Body); err == nil || strings.Contains(string(doc), "trial_closed") {
+			t.Errorf("was not cut off: %d bytes, then %v", len(doc), err)
+		}
+		answer.Body.Close()
+	}
+}
+
+// narrow connects so that the operating system holds little for who does not read.
+func narrow(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.(*net.TCPConn).SetReadBuffer(4 << 10)
+}
+
+func awaitOver(t *testing.T, h *house, id string) {
+	t.Helper()
+	for {
+		e, err := h.Entry(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.State == docket.Over {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// slowly seats jurattest's panel, whose jurors take so long.
+func slowly(delay time.Duration) func(int64) (trial.Config, error) {
+	return func(int64) (trial.Config, error) {
+		c, err := scripted(0)
+		for i, j := range c.Jurors {
+			c.Jurors[i] = &jurattest.Juror{Opinion: j.(*jurattest.Juror).Opinion, Delay: delay}
+		}
+		return c, err
+	}
+}
+
+// TestSilentReader: who does not answer a ping while nothing happens is disconnected, who does is not.
+func TestSilentReader(t *testing.T) {
+	h := open(t, live.Config{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, slowly(400*time.Millisecond))
+	id := submit(t, h.Docket)
+	silent, attentive := dial(t, h, id, 0), dial(t, h, id, 0)
+	_, ended := read(t, attentive)
+	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
+		t.Error(ended)
+	}
+	docs, ended := read(t, silent)
+	if websocket.CloseStatus(ended) != live.TooSlow || len(docs) > 5 {
+		t.Errorf("%d events, then %v", len(docs), ended)
+	}
+}
+
+// TestServerEnds: whoever watches is told to come again.
+func TestServerEnds(t *testing.T) {
+	h := open(t, live.Config{}, slowly(30*time.Millisecond))
+	id := submit(t, h.Docket)
+	c := dial(t, h, id, 0)
+	answer, err := http.Get(h.URL + "/ev/" + id + "?after=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, _, err := c.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusGoingAway {
+		t.Error(ended)
+	}
+	if doc, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(doc), "trial_closed") {
+		t.Errorf("%v: %s", err, doc)
+	}
+}
+
+// TestSpeaker: nobody has anything to say here.
+func TestSpeaker(t *testing.T) {
+	h := open(t, live.Config{}, slowly(300*time.Millisecond))
+	c := dial(t, h, submit(t, h.Docket), 0)
+	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusPolicyViolation {
+		t.Error(ended)
+	}
+}

@@ -1,0 +1,124 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/coder/websocket"
+
+	"jurat/internal/docket"
+)
+
+// Close codes, beside those of RFC 6455: 1000 when the trial is over, 1001 when the server is about to end, 1008 for a reader who
+// sends something, 1011 when the server failed.
+const TooSlow websocket.StatusCode = 4008
+
+// Words beside the codes. They say what to do.
+const (
+	overReason    = "the trial is over"
+	closingReason = "the server is about to end: connect again with ?after= and the last seq that you have"
+	slowReason    = "too slow: connect again with ?after= and the last seq that you have"
+	failedReason  = "the server failed: connect again with ?after= and the last seq that you have"
+)
+
+// ErrHandshake says that a request is not the beginning of a WebSocket connection.
+var ErrHandshake = errors.New("this is not a WebSocket handshake")
+
+// WebSocket upgrades the connection, sends events, each as a text message, and returns when the connection is closed. From which
+// pages browsers may connect is for the caller to have checked. An error that comes before the upgrade has not been answered yet;
+// one that comes after it is for the server's log.
+func (c Config) WebSocket(w http.ResponseWriter, r *http.Request, watch Watch) error {
+	c = c.complete()
+	ctx, leave := context.WithCancel(r.Context())
+	defer leave()
+	events, err := watch(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := accept(w, r)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	// Nobody has anything to say here: this answers pings and close frames, and ends the connection of who sends a message. It is not
+	// to end with ctx, which would cut the connection before anything could be said.
+	gone := conn.CloseRead(context.WithoutCancel(ctx))
+	context.AfterFunc(gone, leave)
+	go every(gone, c.Heartbeat, func() bool { return c.alive(gone, conn) })
+	return c.send(gone, conn, events)
+}
+
+// accept upgrades the connection, or says why it cannot, and leaves the answer to the caller.
+func accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
+	conn, err := websocket.Accept(unanswered{w}, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // of the origin, which the caller has checked
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	conn.SetReadLimit(1 << 10) // control frames are smaller, and there is nothing else to be read
+	return conn, nil
+}
+
+// unanswered keeps back every answer but the one that upgrades.
+type unanswered struct{ http.ResponseWriter }
+
+func (u unanswered) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		u.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (u unanswered) Write(p []byte) (int, error) { return len(p), nil }
+
+func (u unanswered) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// send sends events until there are none left, the reader has gone, or is too slow.
+func (c Config) send(gone context.Context, conn *websocket.Conn, events *docket.Watching) error {
+	unanswered := 0
+	for f, err := range events.Frames {
+		switch {
+		case gone.Err() != nil:
+			return nil
+		case errors.Is(err, docket.ErrClosing):
+			conn.Close(websocket.StatusGoingAway, closingReason)
+			return nil
+		case err != nil:
+			conn.Close(websocket.StatusInternalError, failedReason)
+			return err
+		}
+		if !c.write(gone, conn, f.JSON) {
+			return nil
+		}
+		if unanswered += len(f.JSON); unanswered >= c.Window {
+			if !c.alive(gone, conn) {
+				return nil
+			}
+			unanswered = 0
+		}
+	}
+	conn.Close(websocket.StatusNormalClosure, overReason)
+	return nil
+}
+
+// write sends one event. Whoever has not taken it in time is cut off: half of it may be sent, and nothing can be said after that.
+func (c Config) write(gone context.Context, conn *websocket.Conn, doc []byte) bool {
+	ctx, cancel := context.WithTimeout(gone, c.Patience)
+	defer cancel()
+	return conn.Write(ctx, websocket.MessageText, doc) == nil
+}
+
+// alive reports whether the reader answers, and ends the connection of one who does not in time.
+func (c Config) alive(gone context.Context, conn *websocket.Conn) bool {
+	ctx, cancel := context.WithTimeout(gone, c.Patience)
+	defer cancel()
+	if conn.Ping(ctx) == nil {
+		return true
+	}
+	if gone.Err() == nil {
+		conn.Close(TooSlow, slowReason)
+	}
+	return false
+}
