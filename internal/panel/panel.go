@@ -45,8 +45,22 @@ type seated struct {
 	model llm.Model // nil: rules sit there, or nobody
 }
 
-// New seats a jury. A client of nil is one with the defaults. Nobody is asked.
+// maxIdle is how many connections to one vendor are kept between the calls of many trials: as many as usually wait at once.
+const maxIdle = 1024
+
+// keeping is a client that goes on with the connections that it has. Go's own keeps two to a server, and of a thousand trials
+// nearly every call would begin with a connection of its own.
+func keeping() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // of all servers together there is no limit
+	return &http.Client{Transport: transport}
+}
+
+// New seats a jury. A client of nil is one that keeps its connections. Nobody is asked.
 func New(plan *config.Plan, client *http.Client) (*Panel, error) {
+	if client == nil {
+		client = keeping()
+	}
 	p := &Panel{plan: plan, rules: juror.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {

@@ -1,7 +1,6 @@
 package panel_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -213,45 +212,5 @@ func TestSpentBefore(t *testing.T) {
 	}
 	if s.Purse.Spent() != 1_000_000 {
 		t.Errorf("%d spent", s.Purse.Spent())
-	}
-}
-
-// BenchmarkTrial takes three jurors of 100, 200 and 300 milliseconds and a judge of 200 through phase 1 and the one round after which they
-// are agreed. Phases take as long as their slowest juror: the answers alone take 0.8 seconds.
-func BenchmarkTrial(b *testing.B) {
-	doc, _ := servers(b, 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond)
-	p := seat(b, doc+"rounds: 2\nthreshold: 2\n")
-	h := jurattest.New(b)
-	for b.Loop() {
-		done, err := try(b, h, p)
-		if err != nil || done.Result.Degraded {
-			b.Fatal(err, done)
-		}
-	}
-}
-
-// BenchmarkThousandTrials holds a thousand trials at once, each of whose answers takes two seconds.
-func BenchmarkThousandTrials(b *testing.B) {
-	doc, _ := servers(b, 2*time.Second)
-	p := seat(b, doc+"rounds: 1\n")
-	h := jurattest.New(b)
-	for b.Loop() {
-		var all sync.WaitGroup
-		failed := make(chan error, 1000)
-		for range 1000 {
-			all.Go(func() {
-				done, err := try(b, h, p)
-				if err == nil && done.Result.Degraded {
-					err = errors.New("degraded: " + done.Result.Absences[0].Detail)
-				}
-				if err != nil {
-					failed <- err
-				}
-			})
-		}
-		all.Wait()
-		if len(failed) > 0 {
-			b.Fatalf("%d of 1000 failed: %v", len(failed), <-failed)
-		}
 	}
 }

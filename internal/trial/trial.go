@@ -120,13 +120,13 @@ func begin(config Config, on *subject.Case) (c *clerk, release func(), err error
 func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded []jury.Act) (*Trial, error) {
 	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
 		Material: c.subject.Material(), Submission: submission, Recorder: c, Recorded: recorded}
-	_, err := deliberation.Run(ctx)
+	result, err := deliberation.Run(ctx)
 	trial := c.left()
 	if err != nil {
 		return trial, fmt.Errorf("trial %s: %w", c.chain, err)
 	}
-	trial.Result, err = Result(trial.Records)
-	return trial, err
+	trial.Result = result
+	return trial, nil
 }
 
 // left is what there is of the trial. A juror who does not heed its context may still run, but no act is sealed any more.

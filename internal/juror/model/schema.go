@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,16 +87,36 @@ func typed(kind, description string) jsontext.Value {
 
 func oneOf[T ~string](values ...T) jsontext.Value { return fields("type", "string", "enum", values) }
 
-// fields writes an object from names and values in turn, in this order.
+// fields writes an object from names and values in turn, in this order. Values that are JSON already are taken as they are: a
+// schema is made of schemas, and each would be read again at every level above it.
 func fields(list ...any) jsontext.Value {
-	var s strings.Builder
+	doc := []byte("{")
 	for i, v := range list {
-		doc, err := json.Marshal(v)
-		if err != nil {
-			panic(fmt.Sprintf("writing a schema: %v", err)) // a brief's names are valid UTF-8: its request has a digest
+		switch {
+		case i%2 == 1:
+			doc = append(doc, ':')
+		case i > 0:
+			doc = append(doc, ',')
 		}
-		s.WriteString(map[bool]string{true: ",", false: ":"}[i%2 == 0])
-		s.Write(doc)
+		doc = appendValue(doc, v)
 	}
-	return jsontext.Value("{" + strings.TrimPrefix(s.String(), ",") + "}")
+	return append(doc, '}')
+}
+
+func appendValue(doc []byte, v any) []byte {
+	var err error
+	switch v := v.(type) {
+	case jsontext.Value:
+		doc = append(doc, v...)
+	case string:
+		doc, err = jsontext.AppendQuote(doc, v)
+	default:
+		var value []byte
+		value, err = json.Marshal(v)
+		doc = append(doc, value...)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("writing a schema: %v", err)) // a brief's names are valid UTF-8: its request has a digest
+	}
+	return doc
 }

@@ -20,7 +20,7 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		if err != nil {
 			return err
 		}
-		batch, err := plan(head, committed{ctx, s.writer})
+		batch, err := plan(head, committed{ctx, s})
 		if err != nil {
 			return err
 		}
@@ -34,28 +34,23 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 // committed is what a plan sees, inside its transaction.
 type committed struct {
 	ctx context.Context
-	querier
+	*Store
 }
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	return readHashes(c.ctx, c.querier, indexes)
+	return readHashes(c.ctx, c.writer, indexes)
 }
 
-func (c committed) Index(recordID string) (int64, error) {
-	return c.number(`SELECT idx FROM records WHERE record_id = ?`, recordID)
-}
+func (c committed) Index(recordID string) (int64, error) { return c.number(c.place, recordID) }
 
-// ChainCount reads the last count: the log counts without gaps.
-func (c committed) ChainCount(chainID string) (int64, error) {
-	return c.number(`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`, chainID)
-}
+func (c committed) ChainCount(chainID string) (int64, error) { return c.number(c.inChain, chainID) }
 
 func (c committed) CaseCount(digest evidence.Digest) (int64, error) {
-	return c.number(`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`, digest[:])
+	return c.number(c.ofCase, digest[:])
 }
 
-func (c committed) number(query string, key any) (n int64, err error) {
-	err = c.QueryRowContext(c.ctx, query, key).Scan(&n)
+func (c committed) number(query *sql.Stmt, key any) (n int64, err error) {
+	err = query.QueryRowContext(c.ctx, key).Scan(&n)
 	return n, translate(err)
 }
 

@@ -99,7 +99,11 @@ const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq
 // rows reads records with their time stamps in one statement, and so from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.Row, error) {
 	return reading(ctx, s, func() ([]ledger.Row, error) {
-		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(selectRows, where), args...)
+		query, err := s.prepared(ctx, where)
+		if err != nil {
+			return nil, err
+		}
+		found, err := query.QueryContext(ctx, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +124,23 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.R
 		})
 		return rows, err
 	})
+}
+
+// prepared returns the statement that reads rows with a condition, of which there are few: SQLite takes longer to understand it
+// than to execute it.
+func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
+	if known, ok := s.queries.Load(where); ok {
+		return known.(*sql.Stmt), nil
+	}
+	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, where))
+	if err != nil {
+		return nil, err
+	}
+	known, was := s.queries.LoadOrStore(where, made)
+	if was {
+		err = made.Close() // somebody else has made the same
+	}
+	return known.(*sql.Stmt), err
 }
 
 // scanRow reads a record and, if it has any, one of its time stamps. A digest or signatures of another form than this

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -36,7 +37,8 @@ var versions = []string{schema, waitingTable}
 type Store struct {
 	path    string
 	readers *sql.DB
-	writers *sql.DB // of one connection
+	queries sync.Map // string to *sql.Stmt of readers, which go when those are closed
+	writers *sql.DB  // of one connection
 	closed  atomic.Bool
 
 	writing   chan struct{} // holds one element while a transaction of this process is at work
@@ -47,6 +49,9 @@ type Store struct {
 	wait      *sql.Stmt
 	settled   *sql.Stmt
 	head      *sql.Stmt
+	place     *sql.Stmt
+	inChain   *sql.Stmt
+	ofCase    *sql.Stmt
 }
 
 var _ ledger.Store = (*Store)(nil)
@@ -146,6 +151,11 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.timestamp,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
+
+		`SELECT idx FROM records WHERE record_id = ?`: &s.place,
+		// The last count is the number: the log counts without gaps.
+		`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`:   &s.inChain,
+		`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`: &s.ofCase,
 	} {
 		prepared, err := s.writer.PrepareContext(ctx, text)
 		if err != nil {
@@ -223,7 +233,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer func() { <-s.writing }()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.head} {
+	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.head, s.place, s.inChain, s.ofCase} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

@@ -1,0 +1,127 @@
+//go:build unix
+
+package panel_test
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime/metrics"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/internal/installation"
+	"jurat/internal/panel"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+)
+
+// onEach runs a benchmark with a ledger in memory, and with an installation as users have it: SQLite, its own authority, and a
+// claim on each trial. Both are in one process with the servers that answer.
+func onEach(b *testing.B, doc string, run func(*testing.B, *panel.Panel, trial.Config)) {
+	b.Run("memory", func(b *testing.B) {
+		h := jurattest.New(b)
+		run(b, seat(b, doc), trial.Config{Ledger: h.Ledger, Keys: h.Keys})
+	})
+	b.Run("sqlite", func(b *testing.B) {
+		folder := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}
+		if err := installation.Create(b.Context(), folder); err != nil {
+			b.Fatal(err)
+		}
+		i, err := installation.Open(b.Context(), folder)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer i.Close()
+		run(b, seat(b, doc), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim})
+	})
+}
+
+// hold holds one trial, which must come out undegraded.
+func hold(b *testing.B, p *panel.Panel, c trial.Config) error {
+	s, err := p.Sit(0)
+	if err != nil {
+		return err
+	}
+	c.Settings, c.Jurors, c.Judge = p.Settings(), s.Jurors, s.Judge
+	done, err := trial.Run(b.Context(), c, jurattest.Case(b))
+	if err == nil && done.Result.Degraded {
+		err = errors.New("degraded: " + done.Result.Absences[0].Detail)
+	}
+	return err
+}
+
+// BenchmarkTrial takes three jurors of 100, 200 and 300 milliseconds and a judge of 200 through phase 1 and the one round after which they
+// are agreed. Phases take as long as their slowest juror: the answers alone take 0.8 seconds, of which x_ideal is the multiple.
+func BenchmarkTrial(b *testing.B) {
+	doc, _ := servers(b, 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond)
+	onEach(b, doc+"rounds: 2\nthreshold: 2\n", func(b *testing.B, p *panel.Panel, c trial.Config) {
+		for b.Loop() {
+			if err := hold(b, p, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/0.8, "x_ideal")
+	})
+}
+
+// BenchmarkThousandTrials holds a thousand trials at once, each of whose answers takes two seconds, so that the answers alone take
+// six. cpu_s is what the process used, servers and all, and MiB_peak the most that the Go runtime held of the system.
+func BenchmarkThousandTrials(b *testing.B) {
+	doc, _ := servers(b, 2*time.Second)
+	onEach(b, doc+"rounds: 1\n", func(b *testing.B, p *panel.Panel, c trial.Config) {
+		peak := watchMemory()
+		before := cpuTime(b)
+		for b.Loop() {
+			var all sync.WaitGroup
+			failed := make(chan error, 1000)
+			for range 1000 {
+				all.Go(func() {
+					if err := hold(b, p, c); err != nil {
+						failed <- err
+					}
+				})
+			}
+			all.Wait()
+			if len(failed) > 0 {
+				b.Fatalf("%d of 1000 failed: %v", len(failed), <-failed)
+			}
+		}
+		b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N), "cpu_s")
+		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/6, "x_ideal")
+		b.ReportMetric(float64(peak())/(1<<20), "MiB_peak")
+	})
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// watchMemory looks at what the Go runtime holds, every 20 milliseconds until it is asked for the most that it has seen.
+func watchMemory() (peak func() uint64) {
+	stop, most := make(chan struct{}), make(chan uint64)
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	go func() {
+		var highest uint64
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			metrics.Read(samples)
+			highest = max(highest, samples[0].Value.Uint64()-samples[1].Value.Uint64())
+			select {
+			case <-tick.C:
+			case <-stop:
+				tick.Stop()
+				most <- highest
+				return
+			}
+		}
+	}()
+	return func() uint64 {
+		close(stop)
+		return <-most
+	}
+}
