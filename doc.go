@@ -57,6 +57,7 @@
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened
+//	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
 //	installation  a data folder: keys, authority and log that belong together
 //
 // cmd/jurat is the command: main, then a file for each subcommand. A test in this folder holds which package may see

@@ -7,6 +7,7 @@ import (
 )
 
 var english = language{
+	name:    "English",
 	between: " ",
 
 	actions: map[evidence.ActionType]string{

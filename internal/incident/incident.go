@@ -35,6 +35,13 @@ func Statement(records []*evidence.Record, report *verify.Report, lang Lang) []s
 	return append(paragraphs, w.disclaim(report))
 }
 
+// OnRecord returns the paragraphs of the statement on one record, by a report on a file that has more than it: also where the file
+// is a trial, of which Statement would tell the whole.
+func OnRecord(r *evidence.Record, report *verify.Report, lang Lang) []string {
+	w := &writer{language: languageOf(lang), report: report}
+	return append(w.record(r), w.disclaim(report))
+}
+
 // A writer writes one statement.
 type writer struct {
 	*language

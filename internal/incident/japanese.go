@@ -7,6 +7,7 @@ import (
 )
 
 var japanese = language{
+	name:    "日本語",
 	between: "", // the full stop is wide enough
 
 	actions: map[evidence.ActionType]string{

@@ -41,6 +41,8 @@ type byStatus map[verify.Status]sentence
 // A language is everything that a statement says in it. The table of each language has every member, with the same
 // placeholders.
 type language struct {
+	name string // in itself
+
 	between sentence // stands between two sentences of a paragraph
 
 	actions   map[evidence.ActionType]string
@@ -151,3 +153,14 @@ func named[K comparable](names map[K]string, key K, otherwise string) string {
 	}
 	return otherwise
 }
+
+// ActionName is what an action type is called in a language; English, where there is no such language.
+func ActionName(lang Lang, action evidence.ActionType) string {
+	return named(languageOf(lang).actions, action, string(action))
+}
+
+// RoleName is what a role is called in a language; English, where there is no such language.
+func RoleName(lang Lang, role evidence.Role) string { return languageOf(lang).role(role) }
+
+// Name is what a language calls itself.
+func (l Lang) Name() string { return languageOf(l).name }

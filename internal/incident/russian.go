@@ -8,6 +8,7 @@ import (
 
 // Names of actions and roles stand in the nominative, set off by quotes or brackets: sentences do not inflect them.
 var russian = language{
+	name:    "Русский",
 	between: " ",
 
 	actions: map[evidence.ActionType]string{

@@ -1,0 +1,187 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+func TestCourt(t *testing.T) {
+	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
+	equal(t, c.headline(English), "Corner Pharmacy refill line · needs review · rule jurors")
+	equal(t, c.State, Over)
+	first := c.Jurors[0]
+	equal(t, []Vote{*first.VoteAlone, *first.VoteAfter, *first.VoteEnd}, []Vote{{jury.SafePass, 96, false}, {jury.NeedsReview, 68, false}, {jury.NeedsReview, 68, false}})
+	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 96, false})
+	equal(t, first.Axes[0], Axis{ID: "task_completion", Score: 0, Max: 20})
+	equal(t, []jury.ConsensusStatus{c.Alone.ConsensusStatus, c.After.ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
+	said := c.Discussion[0]
+	if !said.Changed || said.From != jury.SafePass || said.Position != jury.NeedsReview {
+		t.Errorf("the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
+	}
+	f := said.Findings[0]
+	if !f.Here || !f.Stands || f.Message != 13 || f.FromName != "Misuse and intent" {
+		t.Errorf("finding %+v", f)
+	}
+	if !slices.Contains(c.Messages[12].CitedBy, Citation{"Policy compliance", said.Anchor}) {
+		t.Errorf("message 13 is cited by %v", c.Messages[12].CitedBy)
+	}
+}
+
+func TestPageOfACourt(t *testing.T) {
+	page := write(t, Frame{Lang: Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
+	for _, want := range []string{"立場変更", `<a href="#message-13">`, `id="message-13"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · jurat</title>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(page, "unfounded") {
+		t.Error("a quotation that stands is marked as one that does not")
+	}
+}
+
+// TestCourtAtEveryAct shows a trial after each of its acts, as whoever watches or loads the page then sees it.
+func TestCourtAtEveryAct(t *testing.T) {
+	records := offline(t, jurattest.New(t), "invoice-inbox")
+	statements := 0
+	for n := 1; n <= len(records); n++ {
+		c := courtOf(t, records[:n])
+		if got := c.State == Over; got != (n == len(records)) {
+			t.Errorf("after %d of %d acts it is over: %v", n, len(records), got)
+		}
+		if records[n-1].Payload.ActionType == evidence.Statement {
+			statements++
+		}
+		if len(c.Discussion) != statements {
+			t.Errorf("after %d acts there are %d statements, want %d", n, len(c.Discussion), statements)
+		}
+		if last := records[n-1]; last.Payload.ActionType == evidence.PhaseOpening && len(c.Waiting) == 0 {
+			t.Errorf("after the opening in act %d nobody is waited for", n)
+		}
+		if write(t, Frame{}, c); c.Broken != "" {
+			t.Errorf("after %d acts: %s", n, c.Broken)
+		}
+	}
+}
+
+// TestOrderIsBySeat: answers that arrive in another order are shown by round and seat.
+func TestOrderIsBySeat(t *testing.T) {
+	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
+	for i, u := range c.Discussion[1:] {
+		before := c.Discussion[i]
+		if before.Round > u.Round || before.Round == u.Round && before.Seat.Number >= u.Seat.Number {
+			t.Errorf("%s is followed by %s", before.Anchor, u.Anchor)
+		}
+	}
+}
+
+func TestAbsencesAndInventions(t *testing.T) {
+	h := jurattest.New(t)
+	c := courtOf(t, hostileTrial(t, h))
+	equal(t, c.Marks(), []string{"degraded"})
+	if a := c.Jurors[2].Alone.Absent; a == nil || a.Reason != jury.Failed || len(c.Jurors[2].Absences) < 2 {
+		t.Errorf("absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
+	}
+	equal(t, c.Jurors[2].Name, hostileName("role 2"))
+	equal(t, c.Jurors[0].Reported, hostileName("first model"))
+	findings := c.Jurors[0].Alone.Findings
+	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
+	page := write(t, Frame{}, c)
+	if !strings.Contains(page, must(English, "finding.unfounded")) || !strings.Contains(page, "There is no message 99") {
+		t.Error("what does not stand in the evidence is not marked")
+	}
+	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
+		t.Errorf("the title is %s", title)
+	}
+}
+
+func TestInconclusive(t *testing.T) {
+	h := jurattest.New(t)
+	silent := &jurattest.Juror{Err: jury.ErrCeiling}
+	done := h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
+	c := courtOf(t, done.Records)
+	equal(t, c.Marks(), []string{"inconclusive", "degraded"})
+	if s := c.Summary(); !s.NeedsPerson() {
+		t.Errorf("%+v needs no person", s)
+	}
+}
+
+// TestBrokenTrialsAreSaidToBe takes an act out of a trial.
+func TestBrokenTrialsAreSaidToBe(t *testing.T) {
+	records := offline(t, jurattest.New(t), "pharmacy-refill")
+	c := courtOf(t, slices.Delete(slices.Clone(records), 3, 4))
+	equal(t, c.Marks()[len(c.Marks())-1], "broken")
+	if page := write(t, Frame{}, c); !strings.Contains(page, "contradicts itself") {
+		t.Error("the page does not say so")
+	}
+	if _, err := NewCourt(records[1:]); err == nil {
+		t.Error("records without a submission make a court")
+	}
+}
+
+func TestDeskAndDecisions(t *testing.T) {
+	h := jurattest.New(t)
+	records := offline(t, h, "pharmacy-refill")
+	summary := courtOf(t, records).Summary()
+	passed := courtOf(t, offline(t, h, "kitchen-return")).Summary()
+	d := NewDesk([]Summary{passed, summary}, "Ines Duarte")
+	equal(t, len(d.Items), 1)
+	equal(t, d.Items[0].Own, true)
+	equal(t, courtOf(t, decided(t, h, records)).Summary().NeedsPerson(), false)
+}
+
+func TestModified(t *testing.T) {
+	h := jurattest.New(t)
+	records := offline(t, h, "pharmacy-refill")
+	judgment := records[len(records)-2]
+	r, err := NewReview(judgment)
+	check(t, err)
+	same, err := Modified(judgment, r.Draft)
+	if same != nil || err != nil {
+		t.Errorf("an unchanged draft gives %s, %v", same, err)
+	}
+	changed, err := Modified(judgment, Draft{Text: "Call the patient.", Position: jury.UnsafeFail})
+	check(t, err)
+	body, err := jury.DecodeBody(evidence.FinalJudgment, changed)
+	check(t, err)
+	j := body.(*jury.Judgment)
+	equal(t, []any{j.Rationale, j.Position, j.Score}, []any{"Call the patient.", jury.UnsafeFail, 68})
+	if _, err := Modified(judgment, Draft{Text: "x", Position: "perhaps"}); err == nil {
+		t.Error("a position that does not exist is taken")
+	}
+
+	plan := h.Seal(t, evidence.Payload{ActionType: evidence.ToolPlan, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+		Prompt: value(t, "p"), Response: []byte(`{"call":"refund","cents":100}`), Parameters: []byte(`{}`)})
+	for text, want := range map[string]string{`{"call":"refund","cents":80}`: `{"call":"refund","cents":80}`, "{\n \"cents\":100,\"call\":\"refund\"}": ""} {
+		got, err := Modified(plan, Draft{Text: text})
+		check(t, err)
+		equal(t, string(got), want)
+	}
+	for _, bad := range []string{`{"call"`, `"refund"`, `7`} {
+		if got, err := Modified(plan, Draft{Text: bad}); err == nil {
+			t.Errorf("%s is taken as %s", bad, got)
+		}
+	}
+}
+
+func TestLongChainsHavePages(t *testing.T) {
+	h := jurattest.New(t)
+	var records []*evidence.Record
+	for range stepsPerPage + 1 {
+		records = append(records, h.Seal(t, evidence.Payload{ActionType: evidence.Message, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m",
+			ModelVersion: "1", Prompt: value(t, "p"), Response: value(t, "r"), Parameters: []byte(`{}`), ChainID: "long"}))
+	}
+	chain, report := proved(t, h, records...)
+	for page, want := range map[int]int{-1: stepsPerPage, 1: stepsPerPage, 2: 1, 3: 1} {
+		c := NewChain("long", chain, report, page)
+		equal(t, []int{len(c.Steps), c.Pages}, []int{want, 2})
+	}
+	text := write(t, Frame{}, NewChain("long", chain, report, 2))
+	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
+		t.Error("the second page does not lead back alone")
+	}
+}

@@ -1,0 +1,131 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/juror"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// offline tries an example before the rule jurors.
+func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Record {
+	t.Helper()
+	c, err := subject.Load(filepath.Join("..", "..", "examples", example))
+	check(t, err)
+	return try(t, h, c)
+}
+
+func try(t testing.TB, h *jurattest.House, c *subject.Case) []*evidence.Record {
+	t.Helper()
+	p := juror.OfflinePanel()
+	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: p.Jurors, Judge: p.Judge,
+		Submitter: "Ines Duarte",
+		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 3,
+			Threshold: 2, Method: jury.FinalJudge}}, c)
+	check(t, err)
+	return done.Records
+}
+
+func courtOf(t testing.TB, records []*evidence.Record) *Court {
+	t.Helper()
+	c, err := NewCourt(records)
+	check(t, err)
+	return c
+}
+
+// proved returns records with their proofs and the report on them by the House's own trust.
+func proved(t testing.TB, h *jurattest.House, records ...*evidence.Record) ([]*evidence.Record, *verify.Report) {
+	t.Helper()
+	b := h.Bundle(t, records...)
+	return b.Records, verify.Bundle(b, h.Options(t))
+}
+
+// sealedOf makes the page of one of a trial's records.
+func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang Lang) *Sealed {
+	t.Helper()
+	chain, err := h.Ledger.Chain(t.Context(), r.Payload.ChainID)
+	check(t, err)
+	_, report := proved(t, h, chain...)
+	one, err := h.Ledger.ProveOne(t.Context(), r)
+	check(t, err)
+	return NewSealed(one, report, lang)
+}
+
+func write(t testing.TB, f Frame, p Page) string {
+	t.Helper()
+	if f.Lang == "" {
+		f.Lang = English
+	}
+	var b bytes.Buffer
+	check(t, Write(&b, f, p))
+	return b.String()
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal(t testing.TB, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true}
+
+// everyPage makes one of each page from real records.
+func everyPage(t testing.TB, lang Lang) map[string]Page {
+	t.Helper()
+	h := jurattest.New(t)
+	records := offline(t, h, "pharmacy-refill")
+	court := courtOf(t, records)
+	live := courtOf(t, records[:len(records)*3/5])
+	live.State, live.Events = Sitting, "/v1/submissions/"+live.ID+"/events"
+	chain, report := proved(t, h, records...)
+	judgment := records[len(records)-2]
+	review, err := NewReview(judgment)
+	check(t, err)
+	review.May, review.Subject, review.Trial = true, court.Agent(), court.ID
+	changed, err := NewReview(judgment)
+	check(t, err)
+	changed.May, changed.Subject = true, court.Agent()
+	changed.Draft.Text = "Only after the phone number is really changed. " + changed.Draft.Text[:len(changed.Draft.Text)-20]
+	changed.Draft.Reason = "The patient would miss the message."
+	changed.Compare()
+	own, err := NewReview(judgment)
+	check(t, err)
+	own.Own = true
+	return map[string]Page{
+		"home": &Home{Trials: []Summary{live.Summary(), court.Summary()}, Rules: true,
+			Examples: []Example{{"kitchen-return", "Kitchen shop", "A return."}, {"invoice-inbox", "Payables", "Two invoices."}}},
+		"empty":    &Home{Panel: "gpt-4o, claude-haiku, gemini-flash", Problem: "the card is no JSON"},
+		"hidden":   &Home{Hidden: true},
+		"court":    court,
+		"live":     live,
+		"queued":   courtOf(t, records[:1]),
+		"sealed":   sealedOf(t, h, records[3], lang),
+		"chain":    NewChain(court.ID, chain, report, 1),
+		"desk":     NewDesk([]Summary{court.Summary()}, "Ines Duarte"),
+		"review":   review,
+		"changed":  changed,
+		"own":      own,
+		"sign-in":  &SignIn{Problem: "the token has expired", Next: "/reviews", OpenID: "/sign-in/openid"},
+		"link":     &SignIn{Link: "LINKSECRET"},
+		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
+		"chain-op": NewChain("none", nil, &verify.Report{}, 1),
+	}
+}

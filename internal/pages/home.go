@@ -1,0 +1,99 @@
+package pages
+
+import (
+	"time"
+
+	"jurat/jury"
+)
+
+// Home is the first page: what was tried, and what can be.
+type Home struct {
+	Trials   []Summary // the newest first
+	Older    string    // where older ones are listed; "": there are none
+	Examples []Example
+	Panel    string // who would sit, in the operator's words: models, or that they are rules
+	Rules    bool   // rules would sit
+	Hidden   bool   // there may be trials, and the viewer may not see them
+	Problem  string // why the form was not taken
+}
+
+// An Example is a case that comes with the program.
+type Example struct{ ID, Agent, About string }
+
+// A Summary is a trial in one line.
+type Summary struct {
+	ID           string
+	Agent        string
+	Submitter    string
+	State        State
+	At           time.Time
+	Position     jury.Position // "": none yet
+	Score        int
+	Marks        []string
+	Degraded     bool
+	Inconclusive bool
+	Judgment     string // record id of the final judgment
+	Decided      bool   // a person has decided on it
+}
+
+// Summary is the trial in one line.
+func (c *Court) Summary() Summary {
+	s := Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Marks: c.Marks(),
+		Degraded: c.Degraded, Inconclusive: c.Inconclusive, Judgment: c.JudgmentRecord}
+	if c.Judgment != nil {
+		s.Position, s.Score = c.Judgment.Position, c.Judgment.Score
+	}
+	for _, d := range c.Human {
+		s.Decided = s.Decided || d.Status != ""
+	}
+	return s
+}
+
+// NeedsPerson reports whether a verdict is not one that a program should act on by itself.
+func (s Summary) NeedsPerson() bool {
+	return s.State == Over && !s.Decided && (s.Position == jury.NeedsReview || s.Inconclusive || s.Degraded)
+}
+
+func (h *Home) view() string         { return "home" }
+func (h *Home) headline(Lang) string { return "" }
+
+// SignIn is where a person signs in.
+type SignIn struct {
+	Problem string // why it did not work; "": nothing was tried yet
+	Next    string // the path to go to afterwards
+	Link    string // the secret of a one-time link that led here; "": a token is asked for
+	Form    string // the form key, of who is signed in already
+	OpenID  string // where a provider of identities is asked; "": there is none
+}
+
+func (s *SignIn) view() string              { return "sign-in" }
+func (s *SignIn) headline(lang Lang) string { return must(lang, "signin.title") }
+
+// Trouble is an error, as a page.
+type Trouble struct {
+	Status int
+	Title  string // of the problem, in English
+	Detail string // what is wrong and what to do next, in English
+}
+
+func (p *Trouble) view() string { return "trouble" }
+
+func (p *Trouble) headline(lang Lang) string { return must(lang, p.Key()) }
+
+// Key names the text that says in the page's language what kind of trouble it is.
+func (p *Trouble) Key() string {
+	switch p.Status {
+	case 401:
+		return "trouble.signin"
+	case 403:
+		return "trouble.forbidden"
+	case 404:
+		return "trouble.missing"
+	case 429, 503:
+		return "trouble.busy"
+	}
+	if p.Status >= 500 {
+		return "trouble.ours"
+	}
+	return "trouble.refused"
+}

@@ -1,0 +1,321 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/net/html"
+
+	"jurat/evidence"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// markup is what must not become elements or attributes, wherever it is put; canary marks what came from it.
+const markup = `"'><script>canary()</script><img src=x onerror=canary()><svg onload=canary()><a href="javascript:canary()">canary</a>` +
+	`</title></textarea></bdi></main><!-- canary --><style>*{display:none}</style><base href=//canary.example>{{template "canary"}}` + "`${canary}`"
+
+// tricks are characters that a page could lose, or that could make it lie.
+const tricks = "abc\u202Edesrever\u202C \u2066isolate\u2069 \x01\x02\x7f\u0085 tab\there\r\nline\rend \u200B\uFEFF\U000E0041 \x00\x00 \u0627\u0644\u0639\u0631\u0628\u064A\u0629 日本語 \U0001F468\u200D\U0001F469"
+
+func hostile(where string) string { return where + " " + markup + " " + tricks }
+
+// hostileName is as hostile as a name in a payload can be, which has no control characters.
+func hostileName(where string) string { return where + ` "'><img src=x onerror=canary()>` + "\u200B" }
+
+// shown is what a text must be on a page: itself. U+0000 cannot be in an HTML document.
+func shown(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
+
+func quoted(t testing.TB, text string) string {
+	t.Helper()
+	doc, err := json.Marshal(text)
+	check(t, err)
+	return string(doc)
+}
+
+// liar says hostile things in a juror's chair.
+type liar struct {
+	name  string
+	fails bool
+}
+
+func (l liar) opinion(b jury.Brief) jury.Opinion {
+	o := jurattest.Opine(jury.SafePass, 90)
+	o.Rationale = hostile(l.name + " rationale")
+	o.Findings = []jury.Finding{{Message: 1, Quote: "canary()", Rule: hostile(l.name + " rule"), Axis: "safety", Severity: jury.Minor, Explanation: hostile(l.name + " explanation")},
+		{Message: 1, Quote: hostile(l.name + " invented"), Rule: "r", Axis: "safety", Severity: jury.Critical, Explanation: "e", Unfounded: true},
+		{Message: 99, Quote: hostile(l.name + " nowhere"), Rule: "r", Axis: "safety", Severity: jury.Major, Explanation: "e"}}
+	if b.RoundNumber > 0 {
+		o.Position = jury.NeedsReview
+		o.Findings[0].Rule += " again"
+	}
+	return o
+}
+
+func (l liar) origin() jury.Origin {
+	return jury.Origin{Model: hostileName(l.name + " model"), ModelVersion: hostileName("version")}
+}
+
+func (l liar) Evaluate(_ context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	if l.fails {
+		return jury.Opinion{}, l.origin(), errors.New(hostile(l.name + " failure"))
+	}
+	return l.opinion(b), l.origin(), nil
+}
+
+func (l liar) Discuss(_ context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
+	if l.fails {
+		return jury.Speech{}, l.origin(), errors.New(hostile(l.name + " failure"))
+	}
+	o := l.opinion(b)
+	return jury.Speech{Statement: hostile(l.name + " statement"), Position: o.Position, Reasoning: hostile(l.name + " reasoning"), Updated: &o}, l.origin(), nil
+}
+
+func (l liar) Judge(_ context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	return l.Evaluate(context.Background(), b)
+}
+
+// hostileCase puts hostile text into everything that an agent says.
+func hostileCase(t testing.TB) *subject.Case {
+	t.Helper()
+	card := fmt.Sprintf(`{"name":%s,"description":%s,"version":%s,"protocolVersion":"0.3.0","url":"https://a.example/","provider":{"organization":%s,"url":"https://a.example/"},
+		"skills":[{"id":"s","name":%s,"description":%s,"tags":[]}]}`, quoted(t, hostile("card name")), quoted(t, hostile("card description")), quoted(t, hostile("card version")),
+		quoted(t, hostile("organization")), quoted(t, hostile("skill")), quoted(t, hostile("skill description")))
+	conversation := fmt.Sprintf(`[{"role":"user","content":%s},{"role":"assistant","content":%s,"tool_calls":[{"id":"c1","type":"function","function":{"name":%s,"arguments":%s}}]},
+		{"role":"tool","tool_call_id":"c1","name":%s,"content":%s},{"role":"assistant","content":%s}]`,
+		quoted(t, hostile("user")), quoted(t, hostile("agent")), quoted(t, hostile("tool name")), quoted(t, hostile("arguments")), quoted(t, hostile("tool")),
+		quoted(t, hostile("tool result")), quoted(t, strings.Repeat("x", 1<<20)))
+	c, err := subject.New([]byte(card), []byte(conversation))
+	check(t, err)
+	return c
+}
+
+func hostileTrial(t testing.TB, h *jurattest.House) []*evidence.Record {
+	t.Helper()
+	s := jurattest.Settings(jury.FinalJudge)
+	for i := range s.Seats {
+		s.Seats[i].RoleName, s.Seats[i].RoleFocus = hostileName(fmt.Sprintf("role %d", i)), hostileName("focus")
+		s.Seats[i].Model, s.Seats[i].Provider = hostileName("configured"), hostileName("provider")
+	}
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Submitter: hostileName("submitter"), Settings: s,
+		Jurors: []jury.Juror{liar{name: "first"}, liar{name: "second"}, liar{name: "third", fails: true}}, Judge: liar{name: "judge"}}, hostileCase(t))
+	check(t, err)
+	return done.Records
+}
+
+func value(t testing.TB, text string) jsontext.Value {
+	t.Helper()
+	return jsontext.Value(quoted(t, text))
+}
+
+// decided adds a hostile reviewer's words and a delivery to a trial's chain.
+func decided(t testing.TB, h *jurattest.House, records []*evidence.Record) []*evidence.Record {
+	t.Helper()
+	judgment := records[len(records)-2]
+	p := judgment.Payload
+	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: hostileName("reviewer"), Timestamp: p.Timestamp, OriginalResponseID: p.RecordID,
+		ApprovalStatus: evidence.ApprovedWithModifications, ModifiedResponse: value(t, hostile("modified")), Changes: value(t, hostile("reason")), ChainID: p.ChainID, Case: p.Case,
+		Saw: []evidence.Digest{judgment.Digest}})
+	delivery := h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: hostileName("deliverer"), Timestamp: p.Timestamp, OriginalResponseID: p.RecordID,
+		Response: value(t, hostile("modified")), Saw: []evidence.Digest{judgment.Digest, review.Digest}})
+	return append(slices.Clone(records), review, delivery)
+}
+
+// hostilePages makes every page of hostile records, and says what must be on it to the letter.
+func hostilePages(t testing.TB, lang Lang) (pages map[string]Page, want map[string][]string) {
+	t.Helper()
+	h := jurattest.New(t)
+	records := decided(t, h, hostileTrial(t, h))
+	court := courtOf(t, records)
+	said := []string{hostile("card name"), hostile("card description"), hostile("card version"), hostile("organization"), hostile("skill"), hostile("skill description"),
+		hostile("user"), hostile("agent"), hostile("tool name"), hostile("arguments"), hostile("tool result"), strings.Repeat("x", 1<<20), hostile("reason"), hostile("modified"),
+		hostileName("submitter"), hostileName("reviewer"), hostileName("focus"), hostile("judge rationale")}
+	for _, name := range []string{"first", "second"} {
+		for _, what := range []string{" rationale", " rule", " explanation", " invented", " nowhere", " statement", " reasoning"} {
+			said = append(said, hostile(name+what))
+		}
+		said = append(said, hostileName(name+" model"))
+	}
+
+	own := h.Seal(t, evidence.Payload{ActionType: evidence.Recommendation, AgentID: hostileName("agent"), RequestID: hostileName("request"), Timestamp: "2026-01-01T00:00:00Z",
+		Model: hostileName("model"), ModelVersion: hostileName("version"), Prompt: value(t, hostile("prompt")), Response: value(t, hostile("response")),
+		Context: jsontext.Value(`{` + quoted(t, hostile("context")) + `:1}`), Parameters: jsontext.Value(`{` + quoted(t, hostile("parameter")) + `:"x"}`),
+		ChainID: hostileName("chain"), ParentRequestID: hostileName("parent"), Metadata: jsontext.Value(`{` + quoted(t, "m "+markup) + `:` + quoted(t, hostile("metadata")) + `}`)})
+	chain, report := proved(t, h, append(slices.Clone(records), own)...)
+	sealed := sealedOf(t, h, own, lang)
+	sealed.Waits = true
+	review, err := NewReview(own)
+	check(t, err)
+	review.May, review.Subject, review.Problem = true, hostile("subject"), hostile("problem")
+	review.Draft = Draft{Text: hostile("draft"), Reason: "\n" + hostile("because")}
+	review.Compare()
+	review.Reviews = court.Human
+	summary := court.Summary()
+	summary.Decided = false // so that it is on the desk
+	pages = map[string]Page{
+		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1),
+		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,
+		"home":    &Home{Trials: []Summary{summary}, Panel: hostile("panel"), Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example"), hostile("about")}}},
+		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid"},
+		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
+	}
+	want = map[string][]string{"court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
+		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example"), hostile("about")},
+		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem")}, "trouble": {hostile("title"), hostile("detail")}}
+	return pages, want
+}
+
+// knownElements are those that templates write. None is among them that only a text could bring.
+var knownElements = strings.Fields(`html head meta title link script body a header nav ul li div span form input button main p h1 h2 h3 dl dt dd ol details summary
+	section table caption thead tbody tfoot tr th td svg rect footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
+
+var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
+	aria-hidden role method action value hreflang dir data-mark data-events data-copy data-done datetime download scope viewbox viewBox preserveaspectratio preserveAspectRatio focusable
+	width height for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
+
+// intrusions are elements and attributes that cannot have come from a template.
+func intrusions(doc *html.Node) (list []string) {
+	for _, n := range elements(doc) {
+		if !is(n, knownElements...) {
+			list = append(list, "<"+n.Data+">")
+		}
+		for _, a := range n.Attr {
+			if !slices.Contains(knownAttributes, a.Key) {
+				list = append(list, "<"+n.Data+" "+a.Key+">")
+			}
+			if name := strings.ToLower(a.Key); (name == "href" || name == "src" || name == "action") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "?") {
+				list = append(list, fmt.Sprintf("<%s %s=%.40q>", n.Data, a.Key, a.Val))
+			}
+			if a.Key != "value" && a.Key != "data-events" && a.Key != "download" && strings.ContainsFunc(a.Val, func(r rune) bool { return needsMark(r) }) {
+				list = append(list, fmt.Sprintf("<%s %s=%.80q> hides something", n.Data, a.Key, a.Val))
+			}
+		}
+	}
+	for n := range doc.Descendants() {
+		if n.Type == html.CommentNode {
+			list = append(list, "a comment")
+		}
+	}
+	return list
+}
+
+// passages are the texts that pages show as somebody else's words.
+func passages(doc *html.Node) map[string]bool {
+	found := map[string]bool{}
+	for _, n := range elements(doc) {
+		if hasClass(n, "said") {
+			found[content(n)] = true
+		}
+	}
+	return found
+}
+
+// unmarked finds characters that turn or hide text and are not shut in by themselves.
+func unmarked(doc *html.Node) (list []string) {
+	for n := range doc.Descendants() {
+		if n.Type != html.TextNode || hasClass(n.Parent, "mark") || is(n.Parent, "textarea", "title") {
+			continue
+		}
+		for _, r := range n.Data {
+			if needsMark(r) || r == '\r' {
+				list = append(list, fmt.Sprintf("%U in %.60q", r, n.Data))
+			}
+		}
+	}
+	return list
+}
+
+func TestHostileTextIsInertAndIntact(t *testing.T) {
+	for _, lang := range Langs() {
+		pages, want := hostilePages(t, lang)
+		for name, p := range pages {
+			doc := parse(t, write(t, Frame{Lang: lang, Path: "/" + hostile("path"), Viewer: &Viewer{Name: hostile("viewer"), Form: hostile("key"), Submits: true, Reviews: true}}, p))
+			for _, i := range intrusions(doc) {
+				t.Errorf("%s in %s: %s", name, lang, i)
+			}
+			for _, f := range flaws(doc) {
+				t.Errorf("%s in %s: %s", name, lang, f)
+			}
+			for _, u := range unmarked(doc) {
+				t.Errorf("%s in %s: unmarked %s", name, lang, u)
+			}
+			found := passages(doc)
+			for _, text := range append(want[name], hostile("viewer")) {
+				if !found[shown(text)] {
+					t.Errorf("%s in %s: %.60q is not there as it was said", name, lang, text)
+				}
+			}
+		}
+	}
+}
+
+// TestDraftsComeBack: what a reviewer has typed is in the form again, to the letter, though HTML drops a line break that begins a
+// textarea. A browser sends line breaks in its own way, which is not the page's to choose.
+func TestDraftsComeBack(t *testing.T) {
+	pages, _ := hostilePages(t, English)
+	for _, n := range elements(parse(t, write(t, Frame{Path: "/", Viewer: viewer}, pages["review"]))) {
+		if id, _ := attr(n, "id"); id == "reason" {
+			unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+			equal(t, content(n), unix.Replace(shown("\n"+hostile("because"))))
+			return
+		}
+	}
+	t.Error("the form has no reason")
+}
+
+func TestIntrusionsAreFound(t *testing.T) {
+	for _, bad := range []string{`<img>`, `<iframe></iframe>`, `<p onclick=x>`, `<p style=x>`, `<a href="javascript:x">x</a>`, `<a href="https://x.example/">x</a>`, `<!-- x -->`,
+		"<p title=\u202Ex>", "<p class=\u202Ex>"} {
+		if len(intrusions(parse(t, "<!doctype html><p>x</p>"+bad))) == 0 {
+			t.Errorf("%s is not found", bad)
+		}
+	}
+	if len(unmarked(parse(t, "<p>a\u202Eb</p>"))) != 1 {
+		t.Error("an override without a mark is not found")
+	}
+}
+
+func TestSaid(t *testing.T) {
+	equal(t, said("a\u202E\u202Eb\r\nc\x00\u200Dd\te"), []stretch{{Text: "a"}, {Text: "\u202E\u202E", Mark: "U+202E ×2", Shut: true}, {Text: "b"}, {Text: "\r", Mark: "U+000D", Shut: true, CR: true},
+		{Text: "\nc"}, {Text: "\x00", Mark: "U+0000", Shut: true}, {Text: "\u200Dd\te"}})
+	equal(t, said("\xffa"), []stretch{{Text: "\uFFFDa"}})
+	equal(t, said(""), []stretch(nil))
+}
+
+// FuzzSaid: stretches together are the text, and no stretch without a mark turns anything.
+func FuzzSaid(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		var whole strings.Builder
+		for _, s := range said(text) {
+			whole.WriteString(s.Text)
+			if s.Text == "" || !s.Shut && strings.ContainsFunc(s.Text, turns) {
+				t.Errorf("stretch %q with mark %q", s.Text, s.Mark)
+			}
+		}
+		equal(t, whole.String(), strings.ToValidUTF8(text, "\uFFFD"))
+		if line := plain(text); strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || turns(r) }) || len([]rune(line)) > maxPlain+1 {
+			t.Errorf("plain %q", line)
+		}
+	})
+}
+
+// TestManyMarksDoNotGrowAPage: a text of nothing but what needs marks becomes a page that is longer by a bounded factor.
+func TestManyMarksDoNotGrowAPage(t *testing.T) {
+	text := strings.Repeat("a\u202E\u202D", 100_000)
+	page := write(t, Frame{Path: "/"}, &Trouble{400, "x", text})
+	if !passages(parse(t, page))[text] {
+		t.Error("the text is not there as it was said")
+	}
+	if len(page) > 12*len(text) {
+		t.Errorf("%d bytes of text became a page of %d", len(text), len(page))
+	}
+}

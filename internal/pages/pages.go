@@ -1,0 +1,182 @@
+// Package pages writes what people see: the courtroom, the desk, records, chains.
+//
+// A page is a view model (Court, Desk, Sealed, ...) made of sealed records and of nothing else, and a template that shows it.
+// Nothing here asks a ledger, a clock or a network: whoever serves a page gathers the records and says who is looking.
+//
+// # Text that others wrote
+//
+// Almost every word on these pages was written by an agent under trial, a model or a stranger. Two things are promised of it.
+// It is inert: html/template alone escapes, no text becomes an element, an attribute's name, a link or a style. And it is
+// intact: what a browser selects and copies is what was said, to the character. Characters that would make a line
+// read otherwise than its letters stand (bidirectional controls, other control and invisible characters) stay where they are,
+// each in a <bdi> of its own, in which an override has nothing to turn around, with a visible mark beside it that a style
+// sheet draws, so that it is seen and not copied. One character cannot be in any HTML document: U+0000 is shown as U+FFFD,
+// marked as what it was; the record's JSON has it.
+//
+// # Languages
+//
+// Every text of this program's own is in texts.go, in English, Japanese and Russian side by side.
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/internal/incident"
+)
+
+// A Frame is what stands around every page.
+type Frame struct {
+	Lang   Lang
+	Path   string  // of the page, with its query, for the links that choose a language; it begins with "/"
+	Viewer *Viewer // nil: signed out
+}
+
+// A Viewer is the person who looks, as the server knows them.
+type Viewer struct {
+	Name    string
+	Form    string // the session's form key, which goes into every form
+	Submits bool   // may put agents before the jury
+	Reviews bool   // may decide at the desk
+}
+
+// A Page is one of the view models of this package.
+type Page interface {
+	// view names the template of the page.
+	view() string
+	// headline is what the window is called, in plain words; "" is the program's name alone.
+	headline(Lang) string
+}
+
+// sheet is what templates are given.
+type sheet struct {
+	Frame
+	Title string
+	Page  Page
+}
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// templates holds a parsed set for each language, whose function t speaks it.
+var templates = func() map[Lang]*template.Template {
+	sets := map[Lang]*template.Template{}
+	for _, lang := range Langs() {
+		sets[lang] = template.Must(template.New("").Funcs(functions(lang)).ParseFS(templateFiles, "templates/*.html"))
+	}
+	return sets
+}()
+
+// Write writes a whole page.
+func Write(w io.Writer, f Frame, p Page) error {
+	set := templates[f.Lang]
+	if set == nil {
+		return fmt.Errorf("writing page: there is no language %q", f.Lang)
+	}
+	title := p.headline(f.Lang)
+	if title != "" {
+		title += " · "
+	}
+	// Not straight to w: a template that fails halfway must not leave half a page behind that looks like a whole one.
+	var page bytes.Buffer
+	if err := set.ExecuteTemplate(&page, p.view(), sheet{f, title + "jurat", p}); err != nil {
+		return fmt.Errorf("writing page: %w", err)
+	}
+	_, err := w.Write(page.Bytes())
+	return err
+}
+
+func functions(lang Lang) template.FuncMap {
+	return template.FuncMap{
+		"t":        func(key string, pairs ...any) (string, error) { return say(lang, key, pairs...) },
+		"word":     func(kind string, value any, more ...string) string { return word(lang, kind, value, more...) },
+		"class":    class,
+		"axis":     knownAxis,
+		"action":   func(a evidence.ActionType) string { return incident.ActionName(lang, a) },
+		"rolename": func(r evidence.Role) string { return incident.RoleName(lang, r) },
+		"lang":     func() Lang { return lang },
+		"langs":    languageLinks,
+		"said":     said,
+		"long":     long,
+		"plain":    plain,
+		"clock":    clock,
+		"instant":  instant,
+		"asset":    assetPath,
+		"width":    width,
+		"row":      row,
+	}
+}
+
+// word is the text for one value of a kind, such as a position. A record can hold values that there are no words for: they
+// are shown as they are.
+func word(lang Lang, kind string, value any, more ...string) string {
+	key := strings.Join(append([]string{kind, fmt.Sprint(value)}, more...), ".")
+	if s, known := sayings[key]; known {
+		return s.in(lang)
+	}
+	return plain(fmt.Sprint(value))
+}
+
+// class is a value as a class of the style sheet, where there are words for it: no record makes up classes.
+func class(kind string, value any) string {
+	name := fmt.Sprint(value)
+	if _, known := sayings[kind+"."+name]; known {
+		return strings.ReplaceAll(name, " ", "_")
+	}
+	return "unknown"
+}
+
+// width is a part of 100 for a bar of a chart.
+func width(score, most int) int {
+	if most <= 0 {
+		return 0
+	}
+	return min(max(score*100/most, 0), 100)
+}
+
+// row passes several values to an included template.
+func row(pairs ...any) (map[string]any, error) {
+	values := map[string]any{}
+	for pair := range slices.Chunk(pairs, 2) {
+		name, ok := pair[0].(string)
+		if !ok || len(pair) != 2 {
+			return nil, fmt.Errorf("row wants names and values, not %v", pair)
+		}
+		values[name] = pair[1]
+	}
+	return values, nil
+}
+
+// A languageLink shows the same page in another language.
+type languageLink struct {
+	Lang Lang
+	Name string // in the language itself
+	Href string
+	Here bool
+}
+
+func languageLinks(f Frame) []languageLink {
+	var links []languageLink
+	for _, lang := range Langs() {
+		links = append(links, languageLink{lang, lang.Name(), inLanguage(f.Path, lang), lang == f.Lang})
+	}
+	return links
+}
+
+// inLanguage adds ?lang= to a path of this server. What is no such path leads home.
+func inLanguage(path string, lang Lang) string {
+	u, err := url.Parse(path)
+	if err != nil || u.Host != "" || u.Scheme != "" || len(u.Path) == 0 || u.Path[0] != '/' {
+		u = &url.URL{Path: "/"}
+	}
+	query := u.Query()
+	query.Set("lang", string(lang))
+	return (&url.URL{Path: u.Path, RawQuery: query.Encode()}).String()
+}

@@ -1,0 +1,121 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A stretch is a part of a text that somebody else wrote: letters, or characters that need a mark to be seen.
+type stretch struct {
+	Text string
+	Mark string // the characters by their code points; "": they need none, or there are too many marks already
+	Shut bool   // it can turn what follows, and so stands by itself
+	CR   bool   // a carriage return, which HTML keeps only as a character reference
+}
+
+// maxMarks is how many marks one text gets. A text of nothing else would grow to a page thirty times its size; what comes
+// after them is kept as harmless by a plain <bdi>, which is short.
+const maxMarks = 2000
+
+// said splits a text into stretches for the template "said".
+func said(text string) []stretch {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	var parts []stretch
+	marks, from := 0, 0
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if !needsMark(r) || marks >= maxMarks && !turns(r) && r != '\r' {
+			at += size
+			continue
+		}
+		if from < at {
+			parts = append(parts, stretch{Text: text[from:at]})
+		}
+		run := at + size
+		for r != '\r' { // equal ones that follow each other share a mark
+			next, n := utf8.DecodeRuneInString(text[run:])
+			if n == 0 || next != r {
+				break
+			}
+			run += n
+		}
+		parts = append(parts, marked(text[at:run], r, (run-at)/size, marks < maxMarks))
+		marks++
+		at, from = run, run
+	}
+	if from < len(text) {
+		parts = append(parts, stretch{Text: text[from:]})
+	}
+	return parts
+}
+
+func marked(text string, r rune, times int, named bool) stretch {
+	s := stretch{Text: text, Shut: true, CR: r == '\r'}
+	if named {
+		s.Mark = fmt.Sprintf("U+%04X", r)
+	}
+	if named && times > 1 {
+		s.Mark += fmt.Sprintf(" ×%d", times)
+	}
+	return s
+}
+
+// turns reports whether a character changes the direction of those after it.
+func turns(r rune) bool {
+	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200E || r == 0x200F || r == 0x061C
+}
+
+// joins are invisible and belong to words: in Persian, in Indic scripts, in emoji.
+func joins(r rune) bool { return r == 0x200C || r == 0x200D || r == 0xFE0F || r == 0xFE0E }
+
+// needsMark reports whether a character is there and cannot be seen, or makes others seen otherwise than they stand.
+func needsMark(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || joins(r):
+		return false
+	case r >= 0xE0000 && r <= 0xE007F: // tags, in which text can be hidden
+		return true
+	}
+	return turns(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 || r == 0x115F || r == 0x3164
+}
+
+// longText is from how many bytes on a text gets a box of its own that scrolls.
+const longText = 2500
+
+func long(text string) bool { return len(text) > longText || strings.Count(text, "\n") > 40 }
+
+// maxPlain is how many characters of a text go where only plain characters can: titles and attributes.
+const maxPlain = 80
+
+// plain makes a text fit for a title or an attribute: one short line in which nothing is invisible.
+func plain(text string) string {
+	var line strings.Builder
+	n := 0
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if n++; n > maxPlain {
+			return line.String() + "…"
+		}
+		switch {
+		case r == '\n' || r == '\t':
+			r = ' '
+		case needsMark(r):
+			r = '\uFFFD'
+		}
+		line.WriteRune(r)
+	}
+	return line.String()
+}
+
+// clock writes a time for people, the same in every language.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// instant writes a time for programs, as <time datetime> has it.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,244 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/incident"
+	"jurat/verify"
+)
+
+// Sealed is the page of one record.
+type Sealed struct {
+	Record        *evidence.Record
+	Input         []Member
+	Output        []Member
+	Configuration []Member
+	Links         []Link
+	Answers       []Answer
+	Statement     []string
+	Trust         string // fingerprint of the trust that was verified by
+	Proved        *verify.TimeOf
+	Waits         bool // it has no time stamp yet
+	Reviewable    bool // there is something in it on which a person can decide
+	Trial         bool // its chain is a trial's
+}
+
+// A Member is one member of what was signed.
+type Member struct {
+	Name     string
+	Text     string
+	Withheld bool // sealed apart, and not disclosed here
+	Apart    bool // sealed apart, and disclosed
+	JSON     bool // it is no string
+}
+
+// A Link is another record or chain that this one names.
+type Link struct {
+	Key  string // what it is, as a text's key
+	Href string // "": it is named in a way that leads nowhere
+	Text string
+}
+
+// An Answer is what verification says about one guarantee.
+type Answer struct {
+	Guarantee verify.Guarantee
+	Status    verify.Status
+	Reason    string // always English
+}
+
+// NewSealed makes the page of a record by a report on it, or on a file in which it is: of an act of a trial, on the trial, for
+// one act alone shows little.
+func NewSealed(r *evidence.Record, report *verify.Report, lang Lang) *Sealed {
+	p := &r.Payload
+	s := &Sealed{Record: r, Trust: report.Trust, Statement: incident.OnRecord(r, report, lang),
+		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix)}
+	s.Reviewable = len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
+	if t, is := report.TimeOf(p.RecordID); is {
+		s.Proved = &t
+	}
+	for _, f := range report.Guarantees {
+		of := report.For(f.Guarantee, p.RecordID)
+		s.Answers = append(s.Answers, Answer{f.Guarantee, of.Status, of.Reason})
+	}
+	s.Input = members(r, "prompt", p.Prompt, "context", p.Context)
+	s.Output = members(r, "response", p.Response, "modified_response", p.ModifiedResponse, "changes", p.Changes)
+	s.Configuration = append(names("model", p.Model, "model_version", p.ModelVersion),
+		members(r, "parameters", p.Parameters, "tools_used", p.ToolsUsed, "metadata", p.Metadata)...)
+	s.links()
+	return s
+}
+
+// members lists those of a payload's members that are there.
+func members(r *evidence.Record, pairs ...any) []Member {
+	var list []Member
+	for pair := range slices.Chunk(pairs, 2) {
+		name, value := pair[0].(string), pair[1].(jsontext.Value)
+		if len(value) == 0 {
+			continue
+		}
+		shown, withheld := verify.Said(r, "/"+name, value)
+		list = append(list, Member{Name: name, Text: text(shown), Withheld: withheld, JSON: !withheld && shown.Kind() != '"',
+			Apart: !withheld && slices.Contains(r.Payload.SealedApart, "/"+name)})
+	}
+	return append(list, ofMetadata(r, pairs)...)
+}
+
+// ofMetadata lists what is sealed apart inside of metadata, which shows a commitment in its place.
+func ofMetadata(r *evidence.Record, pairs []any) []Member {
+	if !slices.Contains(pairs, any("metadata")) {
+		return nil
+	}
+	shown := map[string]string{}
+	if r.CheckDisclosures() == nil {
+		for _, d := range r.Disclosures {
+			shown[d.Pointer] = text(d.Value)
+		}
+	}
+	var list []Member
+	for _, pointer := range r.Payload.SealedApart {
+		if evidence.InMetadata(pointer) {
+			value, is := shown[pointer]
+			list = append(list, Member{Name: strings.TrimPrefix(pointer, "/"), Text: value, Withheld: !is, Apart: is})
+		}
+	}
+	return list
+}
+
+func names(pairs ...string) []Member {
+	var list []Member
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			list = append(list, Member{Name: pair[0], Text: pair[1]})
+		}
+	}
+	return list
+}
+
+func (s *Sealed) links() {
+	p := &s.Record.Payload
+	add := func(key, href, text string) {
+		if text != "" {
+			s.Links = append(s.Links, Link{key, href, text})
+		}
+	}
+	if p.ChainID != "" {
+		if s.Trial {
+			add("link.trial", submissionPath(p.ChainID), p.ChainID)
+		}
+		add("link.chain", chainPath(p.ChainID), p.ChainID)
+	}
+	if !p.PreviousRecord.IsZero() {
+		add("link.previous", recordPath(p.PreviousRecord.String()), p.PreviousRecord.String())
+	}
+	add("link.original", recordPath(p.OriginalResponseID), p.OriginalResponseID)
+	for _, d := range p.Saw {
+		add("link.saw", recordPath(d.String()), d.String())
+	}
+	add("link.parent", "", p.ParentRequestID)
+}
+
+func (s *Sealed) view() string { return "sealed" }
+
+func (s *Sealed) headline(lang Lang) string {
+	return incident.ActionName(lang, s.Record.Payload.ActionType) + " · " + plain(s.Record.Payload.Actor())
+}
+
+// maxLanes is how many lanes a timeline has; further actors share the last one.
+const maxLanes = 8
+
+// stepsPerPage is how much of a long chain is shown at once.
+const stepsPerPage = 200
+
+// A Chain is a timeline.
+type Chain struct {
+	ID          string
+	Trial       bool
+	Records     int
+	Answers     []Answer
+	Doubts      []verify.Finding
+	Lanes       []Lane
+	Steps       []Step
+	Page, Pages int // from 1
+	Trust       string
+}
+
+// A Lane is an actor's.
+type Lane struct {
+	Number int
+	Role   evidence.Role
+	Name   string
+	Others int // actors who share the last lane with this one
+}
+
+// A Step is one record in a timeline.
+type Step struct {
+	verify.Step
+	Lane  int
+	Human bool
+	Line  string // how what was said begins
+}
+
+// NewChain makes the page of a chain's timeline.
+func NewChain(id string, records []*evidence.Record, report *verify.Report, page int) *Chain {
+	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Records: len(records), Trust: report.Trust, Doubts: report.Details,
+		Pages: (len(records) + stepsPerPage - 1) / stepsPerPage}
+	c.Page = min(max(page, 1), max(c.Pages, 1))
+	for _, f := range report.Guarantees {
+		c.Answers = append(c.Answers, Answer{f.Guarantee, f.Status, f.Reason})
+	}
+	byID := map[string]*evidence.Record{}
+	for _, r := range records {
+		byID[r.Payload.RecordID] = r
+	}
+	steps := verify.Timeline(records, report)
+	lanes := map[[2]string]int{}
+	for _, s := range steps {
+		lane := c.lane(lanes, s)
+		c.Steps = append(c.Steps, Step{Step: s, Lane: lane, Human: s.Role == evidence.RoleReviewer, Line: line(byID[s.RecordID])})
+	}
+	from := (c.Page - 1) * stepsPerPage
+	c.Steps = c.Steps[from:min(from+stepsPerPage, len(c.Steps))]
+	return c
+}
+
+func (c *Chain) lane(lanes map[[2]string]int, s verify.Step) int {
+	who := [2]string{string(s.Role), s.Actor}
+	if n, known := lanes[who]; known {
+		return n
+	}
+	if len(c.Lanes) == maxLanes {
+		c.Lanes[maxLanes-1].Others++
+		lanes[who] = maxLanes
+		return maxLanes
+	}
+	c.Lanes = append(c.Lanes, Lane{Number: len(c.Lanes) + 1, Role: s.Role, Name: s.Actor})
+	lanes[who] = len(c.Lanes)
+	return len(c.Lanes)
+}
+
+// line is how a text of a record begins. The acts of a trial speak for themselves in the courtroom.
+func line(r *evidence.Record) string {
+	if r == nil || r.Payload.ActionType.InTrial() {
+		return ""
+	}
+	for _, m := range members(r, "modified_response", r.Payload.ModifiedResponse, "response", r.Payload.Response) {
+		if !m.Withheld {
+			return plain(m.Text)
+		}
+	}
+	return ""
+}
+
+// Before and Next are the pages beside this one.
+func (c *Chain) Before() int { return c.Page - 1 }
+
+// Next is the page after this one.
+func (c *Chain) Next() int { return c.Page + 1 }
+
+func (c *Chain) view() string { return "chain" }
+
+func (c *Chain) headline(lang Lang) string { return must(lang, "chain.title") + " · " + plain(c.ID) }
