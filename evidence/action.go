@@ -13,7 +13,7 @@ const (
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // who conducts a trial
-	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps and texts
+	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps, texts and access
 )
 
 // Roles lists every role.
@@ -54,6 +54,8 @@ const (
 	CheckpointStamp ActionType = "checkpoint_stamp" // an authority stamped a checkpoint of the log
 	KeyEvent        ActionType = "key_event"        // a key was registered, rotated, retired or revoked
 	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
+	AccessEvent     ActionType = "access_event"     // somebody may do something from now on, or no longer
+	Refusal         ActionType = "refusal"          // somebody was refused something
 )
 
 // A rule says for an action type who acts and which members its payload has. Members in neither list are forbidden,
@@ -128,6 +130,7 @@ var rules = map[ActionType]rule{
 	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
+	AccessEvent: operatorRule, Refusal: operatorRule,
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.

@@ -23,7 +23,7 @@ type LateStampBody struct {
 	Stamps []LateStamped `json:"stamps"` // 1 to MaxLateStamps
 }
 
-func (b *LateStampBody) check() error {
+func (b *LateStampBody) checkSize() error {
 	if n := len(b.Stamps); n < 1 || n > MaxLateStamps {
 		return fmt.Errorf("stamps: there are %d, want 1 to %d", n, MaxLateStamps)
 	}
@@ -87,7 +87,7 @@ type ErasureBody struct {
 
 // OperatorBody is what the operator's acts say.
 type OperatorBody interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody
 }
 
 // EncodeOperatorBody writes a body as the response of an act.
@@ -105,8 +105,8 @@ func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
 	}
-	if late, ok := any(body).(*LateStampBody); ok {
-		if err := late.check(); err != nil {
+	if bounded, ok := any(body).(interface{ checkSize() error }); ok {
+		if err := bounded.checkSize(); err != nil {
 			return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
 		}
 	}

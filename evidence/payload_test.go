@@ -105,6 +105,8 @@ var table = map[ActionType]struct {
 	"checkpoint_stamp": {"operator", operatorMust, "", "", ""},
 	"key_event":        {"operator", operatorMust, "", "", ""},
 	"erasure":          {"operator", operatorMust, "", "", ""},
+	"access_event":     {"operator", operatorMust, "", "", ""},
+	"refusal":          {"operator", operatorMust, "", "", ""},
 }
 
 const (

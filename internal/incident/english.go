@@ -34,6 +34,8 @@ var english = language{
 		evidence.CheckpointStamp: "time stamp of a checkpoint",
 		evidence.KeyEvent:        "change of a key",
 		evidence.Erasure:         "erasure",
+		evidence.AccessEvent:     "change of access",
+		evidence.Refusal:         "refusal",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "agent",

@@ -34,6 +34,8 @@ var japanese = language{
 		evidence.CheckpointStamp: "チェックポイントのタイムスタンプ",
 		evidence.KeyEvent:        "鍵の変更",
 		evidence.Erasure:         "消去",
+		evidence.AccessEvent:     "アクセス権の変更",
+		evidence.Refusal:         "拒否",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "エージェント",

@@ -35,6 +35,8 @@ var russian = language{
 		evidence.CheckpointStamp: "метка времени контрольной точки",
 		evidence.KeyEvent:        "изменение ключа",
 		evidence.Erasure:         "уничтожение текста",
+		evidence.AccessEvent:     "изменение доступа",
+		evidence.Refusal:         "отказ в доступе",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "агент",

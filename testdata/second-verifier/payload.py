@@ -89,6 +89,8 @@ ACTS = {
     "checkpoint_stamp": _OPERATOR,
     "key_event": _OPERATOR,
     "erasure": _OPERATOR,
+    "access_event": _OPERATOR,
+    "refusal": _OPERATOR,
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}

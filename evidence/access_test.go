@@ -1,0 +1,98 @@
+package evidence
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestAccessEvents breaks each rule of an access_event by itself.
+func TestAccessEvents(t *testing.T) {
+	digest, err := ParseDigest(someDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := AccessEventBody{By: "b", Event: AccessGranted, Name: "n", NotAfter: "2026-01-31T16:15:00Z", Reason: "r",
+		Roles: []string{"auditor", "reviewer"}, Token: digest, Under: digest}
+	published := AccessEventBody{By: "b", Chain: "c", Event: AccessPublished, Reason: "r"}
+	change := func(b AccessEventBody, do func(*AccessEventBody)) AccessEventBody { do(&b); return b }
+	read := func(b AccessEventBody) error {
+		doc, err := EncodeOperatorBody(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadAccessEvent(&Payload{ActionType: AccessEvent, ChainID: AccessChain, Response: doc})
+		return err
+	}
+	for name, good := range map[string]AccessEventBody{
+		"granted":   granted,
+		"alone":     change(granted, func(b *AccessEventBody) { b.Under = Digest{} }),
+		"revoked":   {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
+		"published": published,
+		"withdrawn": change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
+	} {
+		if err := read(good); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, bad := range map[string]AccessEventBody{
+		"nobody":                 change(granted, func(b *AccessEventBody) { b.By = "" }),
+		"no reason":              change(granted, func(b *AccessEventBody) { b.Reason = "" }),
+		"no name":                change(granted, func(b *AccessEventBody) { b.Name = "" }),
+		"no end":                 change(granted, func(b *AccessEventBody) { b.NotAfter = "" }),
+		"no time":                change(granted, func(b *AccessEventBody) { b.NotAfter = "tomorrow" }),
+		"no roles":               change(granted, func(b *AccessEventBody) { b.Roles = nil }),
+		"unsorted":               change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
+		"twice":                  change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
+		"nameless role":          change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
+		"no token":               change(granted, func(b *AccessEventBody) { b.Token = Digest{} }),
+		"token and chain":        change(granted, func(b *AccessEventBody) { b.Chain = "c" }),
+		"another event":          change(granted, func(b *AccessEventBody) { b.Event = "lent" }),
+		"revoked with roles":     change(granted, func(b *AccessEventBody) { b.Event = AccessRevoked }),
+		"published without":      change(published, func(b *AccessEventBody) { b.Chain = "" }),
+		"published with a token": change(published, func(b *AccessEventBody) { b.Token = digest }),
+		"published to a name":    change(published, func(b *AccessEventBody) { b.Name = "n" }),
+		"published under":        change(published, func(b *AccessEventBody) { b.Under = digest }),
+	} {
+		if err := read(bad); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	doc, err := EncodeOperatorBody(granted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadAccessEvent(&Payload{ActionType: AccessEvent, ChainID: KeysChain, Response: doc}); err == nil {
+		t.Error("accepted in another chain")
+	}
+}
+
+func TestRefusalsAreChecked(t *testing.T) {
+	digest, err := ParseDigest(someDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := Refused{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b", Token: digest}
+	unknown := Refused{Count: 7, From: "a", Problem: "p", Route: "r", To: "b"}
+	for name, c := range map[string]struct {
+		body RefusalBody
+		good bool
+	}{
+		"both":          {RefusalBody{[]Refused{known, unknown}}, true},
+		"none":          {RefusalBody{}, false},
+		"too many":      {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals+1)}, false},
+		"many":          {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals)}, true},
+		"no count":      {RefusalBody{[]Refused{{From: "a", Problem: "p", Route: "r", To: "b"}}}, false},
+		"no route":      {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", To: "b"}}}, false},
+		"name alone":    {RefusalBody{[]Refused{{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b"}}}, false},
+		"token alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
+		"without times": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r"}}}, false},
+	} {
+		doc, err := EncodeOperatorBody(c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadOperatorBody[RefusalBody](&Payload{ActionType: Refusal, Response: doc}); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
