@@ -29,6 +29,7 @@
 //
 // Public, for those who hold their keys themselves:
 //
+//	api         what travels over HTTP: requests, answers, problems
 //	client      completes and signs a payload where the key is, and checks what came back
 //
 // For tests:
@@ -59,6 +60,8 @@
 //	incident      the statement for people about what happened
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
 //	installation  a data folder: keys, authority and log that belong together
+//	access        who may do what: read from the log, as acts of the operator
+//	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
 // cmd/jurat is the command: main, then a file for each subcommand. A test in this folder holds which package may see
 // which.

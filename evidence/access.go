@@ -34,9 +34,10 @@ type AccessEventBody struct {
 	Name     string       `json:"name,omitzero"`      // of granted: who acts with it
 	NotAfter string       `json:"not_after,omitzero"` // of granted: RFC 3339
 	Reason   string       `json:"reason"`
-	Roles    []string     `json:"roles,omitempty"` // of granted: at least one, sorted
-	Token    Digest       `json:"token,omitzero"`  // of granted and revoked
-	Under    Digest       `json:"under,omitzero"`  // of granted: the token that this one ends with
+	Roles    []string     `json:"roles,omitempty"`  // of granted: at least one, sorted
+	Session  bool         `json:"session,omitzero"` // of granted: somebody signed in with a browser
+	Token    Digest       `json:"token,omitzero"`   // of granted and revoked
+	Under    Digest       `json:"under,omitzero"`   // of granted: the token that this one ends with
 }
 
 // ReadAccessEvent reads an act that says who may do what.
@@ -64,8 +65,8 @@ func (b *AccessEventBody) check() error {
 			return err
 		}
 	case AccessRevoked, AccessPublished, AccessWithdrawn:
-		if b.Name != "" || b.NotAfter != "" || b.Roles != nil || !b.Under.IsZero() {
-			return fmt.Errorf("%s has no name, not_after, roles or under", b.Event)
+		if b.Name != "" || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero() {
+			return fmt.Errorf("%s has no name, not_after, roles, session or under", b.Event)
 		}
 	default:
 		return fmt.Errorf("event %q is none", b.Event)

@@ -12,7 +12,7 @@ func TestAccessEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := AccessEventBody{By: "b", Event: AccessGranted, Name: "n", NotAfter: "2026-01-31T16:15:00Z", Reason: "r",
-		Roles: []string{"auditor", "reviewer"}, Token: digest, Under: digest}
+		Roles: []string{"auditor", "reviewer"}, Session: true, Token: digest, Under: digest}
 	published := AccessEventBody{By: "b", Chain: "c", Event: AccessPublished, Reason: "r"}
 	change := func(b AccessEventBody, do func(*AccessEventBody)) AccessEventBody { do(&b); return b }
 	read := func(b AccessEventBody) error {
@@ -25,7 +25,7 @@ func TestAccessEvents(t *testing.T) {
 	}
 	for name, good := range map[string]AccessEventBody{
 		"granted":   granted,
-		"alone":     change(granted, func(b *AccessEventBody) { b.Under = Digest{} }),
+		"alone":     change(granted, func(b *AccessEventBody) { b.Under, b.Session = Digest{}, false }),
 		"revoked":   {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
 		"published": published,
 		"withdrawn": change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),

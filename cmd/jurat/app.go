@@ -38,6 +38,8 @@ type app struct {
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
+	Serve   serveCmd   `cmd:"" help:"Open the house: pages for people, an HTTP API for programs."`
+	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everybody may read."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`

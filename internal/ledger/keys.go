@@ -134,14 +134,47 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 	if err != nil || len(payloads) == 0 {
 		return nil, err
 	}
-	var records []*evidence.Record
-	var missing [][]Missing
 	var last *evidence.Record
 	if n := len(before); n > 0 {
 		last = before[n-1]
 	}
+	return l.sealAt(ctx, &chainEnd{chain: chain, count: int64(len(before))}, last, by, payloads)
+}
+
+// SealLast seals acts at the end of a chain, whatever stands in it, all in one transaction. They get what SealNext gives.
+func (l *Ledger) SealLast(ctx context.Context, chain string, by []evidence.Signer, payloads ...evidence.Payload) ([]*evidence.Record, error) {
+	for {
+		records, err := l.sealLast(ctx, chain, by, payloads)
+		if !errors.Is(err, errMoved) {
+			return records, err
+		}
+	}
+}
+
+func (l *Ledger) sealLast(ctx context.Context, chain string, by []evidence.Signer, payloads []evidence.Payload) ([]*evidence.Record, error) {
+	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
+	row, err := l.cfg.Store.LastOfChain(ctx, chain)
+	if errors.Is(err, ErrNotFound) {
+		return l.sealAt(ctx, &chainEnd{chain: chain}, nil, by, payloads)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading chain %q: %w", chain, err)
+	}
+	last, err := openRow(&row)
+	if err != nil {
+		return nil, err
+	}
+	return l.sealAt(ctx, &chainEnd{chain: chain, count: row.Counts.ChainSeq}, last, by, payloads)
+}
+
+// sealAt seals acts in a chain directly after the last one, nil for none, or returns errMoved if that is not the last any more.
+func (l *Ledger) sealAt(ctx context.Context, end *chainEnd, last *evidence.Record, by []evidence.Signer, payloads []evidence.Payload) ([]*evidence.Record, error) {
+	var records []*evidence.Record
+	var missing [][]Missing
 	for i, p := range payloads {
-		p.ChainID, p.ChainPosition = chain, int64(len(before)+i+1)
+		p.ChainID, p.ChainPosition = end.chain, end.count+int64(i+1)
 		l.follow(&p, last)
 		record, err := l.signPayload(p, by)
 		var waiting []Missing
@@ -154,7 +187,7 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 		records, missing, last = append(records, record), append(missing, waiting), record
 	}
 	a := newAppending(l.cfg.Now(), records, missing)
-	a.after = &chainEnd{chain: chain, count: int64(len(before))}
+	a.after = end
 	if err := l.append(ctx, a); err != nil {
 		return nil, fmt.Errorf("sealing %s: %w", payloads[0].ActionType, err)
 	}

@@ -40,6 +40,20 @@ func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record,
 	return records, nil
 }
 
+// InChain returns, in log order, the first records of a chain that stand at the index from and later, and the index to ask
+// from next. It returns none when there are no more.
+func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (records []*evidence.Record, next int64, err error) {
+	rows, err := l.cfg.Store.InChain(ctx, chainID, from, pageSize)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading chain %q: %w", chainID, err)
+	}
+	if len(rows) == 0 {
+		return nil, from, nil
+	}
+	records, err = openRows(rows)
+	return records, rows[len(rows)-1].Index + 1, err
+}
+
 // readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
 func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Record, error) {
 	rows, err := store.ByChain(ctx, chainID)

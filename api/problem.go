@@ -1,0 +1,115 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// What stands against a request. A Problem that came over the wire is the same error by errors.Is.
+var (
+	ErrMalformed    = errors.New("the request is malformed")
+	ErrSignIn       = errors.New("nobody is signed in")
+	ErrExpired      = errors.New("the token or session has expired")
+	ErrRevoked      = errors.New("the token or session was revoked")
+	ErrForbidden    = errors.New("the role does not allow it")
+	ErrCrossOrigin  = errors.New("the request comes from another site")
+	ErrForm         = errors.New("the form was not made for this session")
+	ErrOwnWork      = errors.New("nobody decides on their own work")
+	ErrNotFound     = errors.New("there is no such thing here")
+	ErrMethod       = errors.New("the method is not for this resource")
+	ErrConflict     = errors.New("it contradicts what is there")
+	ErrTooLarge     = errors.New("the request is too large")
+	ErrMediaType    = errors.New("the media type is not one that is read here")
+	ErrInvalid      = errors.New("the content is refused")
+	ErrKeyReused    = errors.New("the idempotency key was used for another request")
+	ErrOwnerKey     = errors.New("the actor holds its key itself")
+	ErrPrecondition = errors.New("it is not as the request expects it")
+	ErrTooMany      = errors.New("there were too many requests")
+	ErrInternal     = errors.New("the server failed")
+	ErrUnavailable  = errors.New("the server cannot do it now")
+)
+
+// A kind is a row of the table of problems.
+type kind struct {
+	err    error
+	name   string
+	status int
+}
+
+// kinds is the table of docs/api.md, section "Problems".
+var kinds = []kind{
+	{ErrMalformed, "malformed", http.StatusBadRequest},
+	{ErrSignIn, "sign-in", http.StatusUnauthorized},
+	{ErrExpired, "expired", http.StatusUnauthorized},
+	{ErrRevoked, "revoked", http.StatusUnauthorized},
+	{ErrForbidden, "forbidden", http.StatusForbidden},
+	{ErrCrossOrigin, "cross-origin", http.StatusForbidden},
+	{ErrForm, "form", http.StatusForbidden},
+	{ErrOwnWork, "own-work", http.StatusForbidden},
+	{ErrNotFound, "not-found", http.StatusNotFound},
+	{ErrMethod, "method", http.StatusMethodNotAllowed},
+	{ErrConflict, "conflict", http.StatusConflict},
+	{ErrOwnerKey, "owner-key", http.StatusConflict},
+	{ErrPrecondition, "precondition", http.StatusPreconditionFailed},
+	{ErrTooLarge, "too-large", http.StatusRequestEntityTooLarge},
+	{ErrMediaType, "media-type", http.StatusUnsupportedMediaType},
+	{ErrInvalid, "invalid", http.StatusUnprocessableEntity},
+	{ErrKeyReused, "key-reused", http.StatusUnprocessableEntity},
+	{ErrTooMany, "too-many", http.StatusTooManyRequests},
+	{ErrInternal, "internal", http.StatusInternalServerError},
+	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
+}
+
+// TypePrefix begins the type of every problem.
+const TypePrefix = "urn:jurat:problem:"
+
+// ProblemMediaType is the media type of a Problem (RFC 9457, section 3).
+const ProblemMediaType = "application/problem+json"
+
+// A Problem is why a request was not done: the problem details of RFC 9457. It is an error, and by errors.Is the one of this
+// package that its Type stands for.
+type Problem struct {
+	Type   string `json:"type"`           // TypePrefix and a name
+	Title  string `json:"title"`          // the same for each problem of a type
+	Status int    `json:"status"`         // of HTTP
+	Detail string `json:"detail"`         // what is wrong this time
+	Field  string `json:"field,omitzero"` // the member of the body that is refused
+	Hint   string `json:"hint,omitzero"`  // what can be done
+}
+
+// NewProblem says with which problem a request ends that failed with this error: of the kind of the first error of this
+// package in its chain, and ErrInternal, without a word of what failed, where there is none.
+func NewProblem(err error) *Problem {
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		return p
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) && k.err != ErrInternal {
+			return &Problem{Type: TypePrefix + k.name, Title: k.err.Error(), Status: k.status, Detail: err.Error()}
+		}
+	}
+	return &Problem{Type: TypePrefix + "internal", Title: ErrInternal.Error(), Status: http.StatusInternalServerError,
+		Detail: "what failed is in the server's log"}
+}
+
+// Name is the last part of the type.
+func (p *Problem) Name() string { return strings.TrimPrefix(p.Type, TypePrefix) }
+
+// Error says what is wrong, and with which field.
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Detail
+}
+
+// Is reports whether the problem is of the kind of an error of this package.
+func (p *Problem) Is(target error) bool {
+	for _, k := range kinds {
+		if k.err == target {
+			return p.Type == TypePrefix+k.name
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"jurat/internal/access"
+	"jurat/internal/installation"
+	"jurat/internal/server"
+)
+
+type serveCmd struct {
+	Addr    string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
+	Origin  []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
+	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
+	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Name    string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
+	MaxBody int64    `help:"The largest body of a request in bytes." default:"8388608"`
+	LogJSON bool     `name:"log-json" help:"Write the server's log as JSON lines."`
+	keyFlags
+	stampFlags
+}
+
+// Help is shown by 'jurat serve --help'.
+func (*serveCmd) Help() string {
+	return `Opens the installation in the data folder, which is made on first use, prints where it answers, and a link by which you
+sign in once. Interrupt it (Ctrl-C) and it finishes what it is at: requests are answered, and trials stop between two acts
+and go on when it is started again.
+
+    jurat serve
+    jurat serve --addr 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
+    jurat serve --origin https://jurat.example          behind a proxy on this machine
+
+Others get in with a token ('jurat access grant'), which can be ended while the server runs ('jurat access revoke').`
+}
+
+// Run serves until it is interrupted.
+func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	secure, err := c.secure()
+	if err != nil {
+		return err
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		s, err := server.New(server.Config{Installation: i, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: c.logger(io)})
+		if err != nil {
+			return err
+		}
+		if err := c.mayListen(ctx, s); err != nil {
+			return err
+		}
+		l, err := c.listen()
+		if err != nil {
+			return err
+		}
+		at := c.address(l)
+		fmt.Fprintf(io.out, "%s\n", at)
+		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, s.SignInLink(c.Name, access.PeopleRoles()...))
+		fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
+		return s.Serve(ctx, l)
+	})
+}
+
+func (c *serveCmd) logger(io stdio) *slog.Logger {
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(io.err, nil))
+	}
+	return slog.New(slog.NewTextHandler(io.err, nil))
+}
+
+// secure says whether browsers reach the server by https.
+func (c *serveCmd) secure() (bool, error) {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return false, errors.New("--tls-cert and --tls-key are given together")
+	}
+	for _, origin := range c.Origin {
+		if !strings.HasPrefix(origin, "https://") {
+			return false, fmt.Errorf("--origin %s: want https://, as browsers send session cookies over nothing else", origin)
+		}
+	}
+	return c.TLSKey != "" || len(c.Origin) > 0 || !isLoopback(c.Addr), nil
+}
+
+// mayListen refuses to show the house to others while nobody but strangers could come.
+func (c *serveCmd) mayListen(ctx context.Context, s *server.Server) error {
+	if isLoopback(c.Addr) || c.TLSKey != "" {
+		return nil
+	}
+	grants, err := s.Access().Grants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if g.Ended == nil && !g.Session {
+			return nil
+		}
+	}
+	return hint(fmt.Errorf("--addr %s: others could reach it, and neither is --tls-key given nor does anybody have a token", c.Addr),
+		"'jurat access grant' makes a token; without --addr it answers on this machine alone")
+}
+
+// isLoopback reports whether an address is reached from this machine alone.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (c *serveCmd) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return nil, hint(err, "--addr names another address; port 0 takes one that is free")
+	}
+	if c.TLSKey == "" {
+		return l, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--tls-cert, --tls-key: %w", err), l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// address is what people type to reach it.
+func (c *serveCmd) address(l net.Listener) string {
+	if len(c.Origin) > 0 {
+		return strings.TrimSuffix(c.Origin[0], "/")
+	}
+	scheme, host := "http", l.Addr().String()
+	if c.TLSKey != "" {
+		scheme = "https"
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = net.JoinHostPort(name, fmt.Sprint(tcp.Port))
+		}
+	}
+	return scheme + "://" + host
+}

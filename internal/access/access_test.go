@@ -1,0 +1,201 @@
+package access_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/jurattest"
+)
+
+// a clock that tests set.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func house(t *testing.T) (*jurattest.House, *clock, func() *access.Register) {
+	h, c := jurattest.New(t), &clock{now: jurattest.Start.Add(time.Hour)}
+	return h, c, func() *access.Register {
+		return access.New(access.Config{Ledger: h.Ledger, Keys: h.Keys, Random: h.Random, Now: c.Now})
+	}
+}
+
+func grant(t *testing.T, r *access.Register, o access.Order) string {
+	t.Helper()
+	if o.For == 0 {
+		o.For = time.Hour
+	}
+	o.Reason, o.By = "a test", "tester"
+	token, g, err := r.Grant(t.Context(), o)
+	if err != nil || g.Name != o.Name {
+		t.Fatal(g, err)
+	}
+	return token
+}
+
+func want(t *testing.T, r *access.Register, token string, want error) {
+	t.Helper()
+	if _, err := r.Who(t.Context(), token); !errors.Is(err, want) {
+		t.Errorf("who: %v, want %v", err, want)
+	}
+}
+
+func TestGrants(t *testing.T) {
+	_, clock, open := house(t)
+	r, other := open(), open() // as another process would have it
+	token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer, access.Auditor, access.Reviewer}})
+	g, err := other.Who(t.Context(), token)
+	if err != nil || g.Name != "mia" || len(g.Roles) != 2 || !g.Has(access.Auditor) || g.Has(access.Operator) {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	want(t, other, token+"x", access.ErrUnknown)
+	want(t, other, "", access.ErrUnknown)
+	if err := r.Revoke(t.Context(), g.Token, "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, other, token, access.ErrRevoked)
+	if err := other.Revoke(t.Context(), g.Token, "again", "tester"); err != nil {
+		t.Errorf("revoking a second time: %v", err)
+	}
+	if err := other.Revoke(t.Context(), access.IDOf("x"), "never", "tester"); !errors.Is(err, access.ErrUnknown) {
+		t.Errorf("revoking what was never granted: %v", err)
+	}
+	short := grant(t, r, access.Order{Name: "a", Roles: []access.Role{access.Agent}, For: time.Second})
+	want(t, r, short, nil)
+	clock.now = clock.now.Add(time.Second)
+	want(t, r, short, access.ErrExpired)
+}
+
+// TestSessionsEndWithTheirToken: whoever is kept out is kept out everywhere.
+func TestSessionsEndWithTheirToken(t *testing.T) {
+	_, _, open := house(t)
+	r := open()
+	token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
+	session := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}, Under: access.IDOf(token), Session: true})
+	want(t, r, session, nil)
+	if err := r.Revoke(t.Context(), access.IDOf(token), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, r, session, access.ErrRevoked)
+	list, err := r.Grants(t.Context())
+	if err != nil || len(list) != 2 || !errors.Is(list[1].Ended, access.ErrRevoked) || !list[1].Session {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestOrdersAreRefused(t *testing.T) {
+	h, _, open := house(t)
+	r := open()
+	for name, o := range map[string]access.Order{
+		"no name":           {Roles: []access.Role{access.Auditor}, For: time.Hour, Reason: "r", By: "b"},
+		"no role":           {Name: "n", For: time.Hour, Reason: "r", By: "b"},
+		"no such role":      {Name: "n", Roles: []access.Role{"juror"}, For: time.Hour, Reason: "r", By: "b"},
+		"agent and another": {Name: "n", Roles: []access.Role{access.Agent, access.Reviewer}, For: time.Hour, Reason: "r", By: "b"},
+		"no time":           {Name: "n", Roles: []access.Role{access.Auditor}, Reason: "r", By: "b"},
+		"no reason":         {Name: "n", Roles: []access.Role{access.Auditor}, For: time.Hour, By: "b"},
+		"nobody":            {Name: "n", Roles: []access.Role{access.Auditor}, For: time.Hour, Reason: "r"},
+	} {
+		if _, _, err := r.Grant(t.Context(), o); !errors.Is(err, access.ErrOrder) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if size, err := h.Ledger.Size(t.Context()); err != nil || size != 0 {
+		t.Errorf("the log has %d records, %v", size, err)
+	}
+}
+
+func TestPublicChains(t *testing.T) {
+	_, _, open := house(t)
+	r, other := open(), open()
+	public := func(want bool) {
+		t.Helper()
+		if got, err := other.Public(t.Context(), "chain"); err != nil || got != want {
+			t.Errorf("public: %v, %v, want %v", got, err, want)
+		}
+	}
+	public(false)
+	for _, on := range []bool{true, true, false, false, true} {
+		if err := r.SetPublic(t.Context(), "chain", on, "r", "b"); err != nil {
+			t.Fatal(err)
+		}
+		public(on)
+	}
+	if chains, err := other.PublicChains(t.Context()); err != nil || len(chains) != 1 {
+		t.Error(chains, err)
+	}
+}
+
+// TestTokensAreNotInTheLog: whoever reads it, operator or auditor, gets in nowhere by that.
+func TestTokensAreNotInTheLog(t *testing.T) {
+	h, _, open := house(t)
+	token := grant(t, open(), access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
+	records, err := h.Ledger.Chain(t.Context(), evidence.AccessChain)
+	if err != nil || len(records) != 1 {
+		t.Fatal(records, err)
+	}
+	body, err := evidence.ReadAccessEvent(&records[0].Payload)
+	if err != nil || body.Token != evidence.DigestOf([]byte(token)) || len(token) < 43 {
+		t.Error(body, err)
+	}
+	if access.FormKey(token) == access.FormKey(token+"x") {
+		t.Error("sessions share a form key")
+	}
+}
+
+// TestUnreadableEventsLetNobodyIn breaks the chain in the ways in which only the operator's key can.
+func TestUnreadableEventsLetNobodyIn(t *testing.T) {
+	digest := evidence.DigestOf([]byte("x"))
+	for name, event := range map[string]evidence.AccessEventBody{
+		"no such event":        {By: "b", Event: "lent", Reason: "r", Token: digest},
+		"revoked, not granted": {By: "b", Event: evidence.AccessRevoked, Reason: "r", Token: digest},
+		"under nothing": {By: "b", Event: evidence.AccessGranted, Reason: "r", Token: digest, Under: evidence.DigestOf([]byte("y")), Name: "n",
+			Roles: []string{"operator"}, NotAfter: "2030-01-01T00:00:00Z"},
+	} {
+		h, _, open := house(t)
+		r := open()
+		token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
+		response, err := evidence.EncodeOperatorBody(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers, err := h.Keys.Signers(evidence.RoleOperator, "operator")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Ledger.SealLast(t.Context(), evidence.AccessChain, signers,
+			evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", Response: response}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := r.Who(t.Context(), token); err == nil || errors.Is(err, access.ErrUnknown) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestConcurrently grants and asks from many sides at once.
+func TestConcurrently(t *testing.T) {
+	h, _, open := house(t)
+	a, b := open(), open()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			token := grant(t, a, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
+			want(t, b, token, nil)
+		})
+	}
+	group.Wait()
+	records, err := h.Ledger.Chain(t.Context(), evidence.AccessChain)
+	if err != nil || len(records) != 8 {
+		t.Fatal(len(records), err)
+	}
+	for i, r := range records {
+		if r.Payload.ChainPosition != int64(i+1) || i > 0 && r.Payload.PreviousRecord != records[i-1].Digest {
+			t.Errorf("record %d stands at %d after %v", i, r.Payload.ChainPosition, r.Payload.PreviousRecord)
+		}
+	}
+}

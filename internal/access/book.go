@@ -1,0 +1,84 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/evidence"
+)
+
+// A book is what the log says of access up to some record.
+type book struct {
+	grants map[evidence.Digest]*Grant
+	order  []*Grant
+	public map[string]bool // chains that everybody may read
+}
+
+func newBook() *book { return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}} }
+
+// apply takes in one event more. What does not fit is an error for good: nobody is let in by a list that cannot be read.
+func (b *book) apply(r *evidence.Record) error {
+	e, err := evidence.ReadAccessEvent(&r.Payload)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	if err := b.change(e, r.Payload.Time()); err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	return nil
+}
+
+func (b *book) change(e *evidence.AccessEventBody, at time.Time) error {
+	switch e.Event {
+	case evidence.AccessPublished:
+		b.public[e.Chain] = true
+	case evidence.AccessWithdrawn:
+		delete(b.public, e.Chain)
+	case evidence.AccessGranted:
+		return b.grant(e, at)
+	case evidence.AccessRevoked:
+		g := b.grants[e.Token]
+		if g == nil {
+			return errors.New("a token is revoked that was not granted")
+		}
+		if g.Revoked.IsZero() {
+			g.Revoked = at
+		}
+	}
+	return nil
+}
+
+func (b *book) grant(e *evidence.AccessEventBody, at time.Time) error {
+	if b.grants[e.Token] != nil {
+		return errors.New("a token is granted a second time")
+	}
+	if !e.Under.IsZero() && b.grants[e.Under] == nil {
+		return errors.New("a token is granted under one that was not")
+	}
+	until, err := evidence.ParseTime(e.NotAfter)
+	if err != nil {
+		return err
+	}
+	g := &Grant{Token: e.Token, Under: e.Under, Name: e.Name, Since: at, Until: until, Session: e.Session, Reason: e.Reason, By: e.By}
+	for _, role := range e.Roles {
+		g.Roles = append(g.Roles, Role(role))
+	}
+	b.grants[e.Token], b.order = g, append(b.order, g)
+	return nil
+}
+
+// who says whose token this is, and whether it opens anything at a time. The grant is returned with the error, too, where the
+// token was once given out.
+func (b *book) who(id evidence.Digest, now time.Time) (*Grant, error) {
+	g := b.grants[id]
+	if g == nil {
+		return nil, ErrUnknown
+	}
+	for at := g; at != nil; at = b.grants[at.Under] {
+		if err := at.check(now); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+)
+
+// marshaler is what travels as the file that it is: a record, a bundle, a trust file.
+type marshaler interface{ Marshal() ([]byte, error) }
+
+// writeFile answers with a file, and tells browsers and proxies by which tag to ask whether it is still the same.
+func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
+	doc, err := file.Marshal()
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, status, "application/json", doc)
+}
+
+// writeTagged answers with bytes that have an ETag, or with 304 who has them already.
+func writeTagged(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
+	tag := `"` + strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:") + `"`
+	h := w.Header()
+	h.Set("ETag", tag)
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "private, no-cache") // kept, and asked for again each time
+	}
+	if !changes(r) && matches(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return write(w, r, status, media, doc)
+}
+
+// matches compares as RFC 9110, section 13.1.2, has it.
+func matches(header, tag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// writeJSON answers with a value of package api.
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, value any) error {
+	doc, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encoding %T: %w", value, err)
+	}
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	return write(w, r, status, "application/json", append(doc, '\n'))
+}
+
+func write(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", fmt.Sprint(len(doc)))
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, _ = w.Write(doc) // who has gone does not hear it
+	return nil
+}
+
+// readJSON reads a body into a value of package api, strictly.
+func readJSON[T any](r *http.Request) (*T, error) {
+	doc, err := Body(r, "application/json")
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := json.Unmarshal(doc, value, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return value, nil
+}

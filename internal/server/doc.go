@@ -1,0 +1,21 @@
+// Package server is an installation's house as people and programs enter it over HTTP.
+//
+// # Routes
+//
+// There is one table of routes (table.go). The multiplexer, the access checks, the OpenAPI description and the test of who
+// may do what are made of it, so that nothing can be reached that is not in it. An area of the house is a file with a method
+// of Server that returns its routes, and a line in table.go:
+//
+//	func (s *Server) recordRoutes() []Route {
+//		return []Route{
+//			{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Who: Readers, Handle: s.getRecord, …},
+//
+// A handler is a Handler: it has the Caller beside the request, and returns an error where it cannot do it. An error of
+// package api says what the answer is (fmt.Errorf("%w: …", api.ErrInvalid)), errors of ledger, keyring and evidence are
+// known, too (problem.go), and every other one is ErrInternal: logged, and told to nobody.
+//
+// What a handler can rely on: the caller has one of the route's roles; a request that changes something does not come from
+// another site, and, where it is signed in by cookie, carries the session's form key (Caller.FormKey, in the field "form" or
+// the header Jurat-Form); the body cannot be longer than Config.MaxBody, and Body refuses one that is too deep while it is
+// read; the answer has the security headers. What reading depends on beside roles is in Server.mayRead.
+package server

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"jurat/api"
+)
+
+// openRoutes are what everybody may read, and what watches over the server.
+func (s *Server) openRoutes() []Route {
+	return []Route{
+		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz,
+			Doc: Doc{Summary: "The process answers.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz,
+			Doc: Doc{Summary: "The log takes records.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/v1/trust", Kind: API, Who: Anyone, Handle: s.getTrust,
+			Doc: Doc{Summary: "This installation's trust file. Whoever verifies compares its fingerprint over another channel.", Out: Trust}},
+		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Who: Anyone, Handle: s.getCheckpoint,
+			Doc: Doc{Summary: "A signed checkpoint over all that is in the log: a C2SP signed note.", Media: "text/plain"}},
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
+}
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if err := s.config.Installation.Ledger.CanAppend(r.Context()); err != nil {
+		return fmt.Errorf("%w: the log takes no records: %w", api.ErrUnavailable, err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+}
+
+func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return err
+	}
+	return writeFile(w, r, http.StatusOK, trust)
+}
+
+func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	checkpoint, err := s.config.Installation.Ledger.Checkpoint(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+
+	"jurat/internal/access"
+)
+
+// A Kind says what a route answers with, and so how it is refused.
+type Kind string
+
+const (
+	API    Kind = "api"    // JSON; problem details
+	Page   Kind = "page"   // HTML; a page that says what is wrong
+	Stream Kind = "stream" // events as they come, for as long as they come; problem details before that
+	Static Kind = "static" // a file that never changes under its name
+)
+
+// Strangers says what somebody may do who has not signed in.
+type Strangers string
+
+const (
+	Nothing    Strangers = ""           // they are asked to sign in
+	Everything Strangers = "everything" // whoever it is
+	WhatPublic Strangers = "public"     // what belongs to a chain that is public: the handler asks Server.mayRead
+)
+
+// Who says who may use a route.
+type Who struct {
+	Strangers Strangers
+	Roles     []access.Role
+}
+
+// Who may use a route, where several do the same.
+var (
+	Anyone       = Who{Strangers: Everything, Roles: access.Roles()}
+	Readers      = Who{Strangers: WhatPublic, Roles: access.Roles()}            // each what concerns them: see Server.mayRead
+	SignedIn     = Who{Roles: access.Roles()}                                   // each what concerns them
+	Deciders     = Who{Roles: []access.Role{access.Reviewer}}                   // a person's decision
+	Submitters   = Who{Roles: []access.Role{access.Submitter, access.Operator}} // who puts agents before the jury
+	OperatorOnly = Who{Roles: []access.Role{access.Operator}}
+)
+
+// admits reports whether somebody may use the route at all.
+func (w Who) admits(c *Caller) bool {
+	if c.Stranger() {
+		return w.Strangers != Nothing
+	}
+	return w.Strangers == Everything || slices.ContainsFunc(w.Roles, c.Has)
+}
+
+// A Handler answers a request, or returns why it cannot. After it has written anything it returns an error only to be logged.
+type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
+
+// A Route is a row of the table.
+type Route struct {
+	Method  string // "GET" answers HEAD, too
+	Pattern string // of http.ServeMux, without method and host
+	Kind    Kind
+	Who     Who
+	Handle  Handler
+
+	Doc Doc // what OpenAPI says of it
+}
+
+// Name is what a route is called in metrics, logs and records of refusals.
+func (r *Route) Name() string { return r.Method + " " + r.Pattern }
+
+// Doc describes a route of kind API or Stream.
+type Doc struct {
+	Summary string
+	In      any         // a value of the type that the body is of; nil: there is no body. Raw for what evidence describes
+	Out     any         // likewise of the answer
+	Status  int         // of an answer that is as it should be; 0: 200
+	Query   []Parameter // in the query
+	Header  []Parameter // request headers beside those of every route
+	Media   string      // media type of the answer; "": application/json
+}
+
+// A Parameter is one that may be left out.
+type Parameter struct{ Name, About string }

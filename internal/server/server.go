@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"jurat/internal/access"
+	"jurat/internal/installation"
+)
+
+// Config is what a Server works with.
+type Config struct {
+	Installation *installation.Installation // required; the Server does not close it
+	Secure       bool                       // browsers reach it by https; false: by http on this machine alone
+	Origins      []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
+	MaxBody      int64                      // bytes of a body; 0: 8 MiB
+	Log          *slog.Logger               // required
+	Now          func() time.Time           // nil: time.Now
+}
+
+const (
+	defaultMaxBody = 8 << 20
+	maxHeader      = 32 << 10
+	drainTime      = 30 * time.Second // for requests that are under way when the server is to end
+	answerTime     = 2 * time.Minute  // for an answer that is no stream
+)
+
+// A Server answers requests about one installation. It is safe for concurrent use.
+type Server struct {
+	config   Config
+	access   *access.Register
+	links    *links
+	refusals *refusals
+	table    []Route
+	handler  http.Handler
+
+	draining context.Context // done when the server is to end: streams end then, and nothing new begins
+	drain    context.CancelFunc
+}
+
+// New makes a server. What it does beside answering requests begins with Serve.
+func New(c Config) (*Server, error) {
+	if c.Installation == nil || c.Log == nil {
+		return nil, errors.New("a server needs an installation and a log")
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	s := &Server{config: c, links: newLinks(c.Now)}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
+	s.refusals = newRefusals(s.access, c.Log, c.Now)
+	s.table = s.routes()
+	var err error
+	if s.handler, err = s.assemble(); err != nil {
+		return nil, fmt.Errorf("assembling the server: %w", err)
+	}
+	return s, nil
+}
+
+// Access is the register of who may do what.
+func (s *Server) Access() *access.Register { return s.access }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Serve answers requests until the context is done, and then those that are under way. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) }}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	recorded := make(chan struct{})
+	go func() { defer close(recorded); s.refusals.run(background) }()
+	defer func() { stop(); <-recorded }()
+
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	s.drain()
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if err := h.Shutdown(rest); err != nil {
+		return errors.Join(fmt.Errorf("draining: %w", err), h.Close())
+	}
+	return nil
+}

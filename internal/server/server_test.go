@@ -1,0 +1,208 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/internal/access"
+	"jurat/internal/installation"
+	"jurat/internal/server"
+)
+
+// A running server, on a free port of this machine.
+type running struct {
+	*server.Server
+	Installation *installation.Installation
+	URL          string
+
+	log  *strings.Builder
+	stop func() error
+}
+
+func start(t *testing.T, change func(*server.Config)) *running {
+	t.Helper()
+	dir := t.TempDir() + "/data"
+	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{Installation: i, log: new(strings.Builder)}
+	c := server.Config{Installation: i, Log: slog.New(slog.NewTextHandler(r.log, nil))}
+	if change != nil {
+		change(&c)
+	}
+	if r.Server, err = server.New(c); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Serve(ctx, l) }()
+	var outcome error
+	stopped := false
+	r.stop = func() error {
+		if !stopped {
+			stopped = true
+			cancel()
+			outcome = <-ended
+		}
+		return outcome
+	}
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Errorf("serving: %v", err)
+		}
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *running) token(t *testing.T, name string, roles ...access.Role) string {
+	t.Helper()
+	token, _, err := r.Access().Grant(t.Context(), access.Order{Name: name, Roles: roles, For: time.Hour, Reason: "a test", By: "tester"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// browser keeps cookies and follows no redirect.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// send makes a request and returns the answer with its body read.
+func send(t *testing.T, client *http.Client, method, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(doc)
+}
+
+func problem(t *testing.T, answer *http.Response, body string, want error) {
+	t.Helper()
+	var p api.Problem
+	if err := json.Unmarshal([]byte(body), &p); err != nil || answer.Header.Get("Content-Type") != api.ProblemMediaType {
+		t.Fatalf("%s: %s: %v", answer.Status, body, err)
+	}
+	if w := api.NewProblem(want); p.Type != w.Type || p.Status != answer.StatusCode || p.Status != w.Status || p.Title != w.Title {
+		t.Errorf("%s: %+v, want %v", answer.Status, p, want)
+	}
+}
+
+func TestSignInByLink(t *testing.T) {
+	r, b := start(t, nil), browser(t)
+	link := r.SignInLink("mia", access.Auditor)
+	// To look at it uses nothing up.
+	for range 2 {
+		if answer, page := send(t, b, "GET", r.URL+link, ""); answer.StatusCode != 200 || !strings.Contains(page, "<form") {
+			t.Fatal(answer.Status, page)
+		}
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"link": {u.Query().Get("link")}, "next": {"/v1/trust"}}.Encode()
+	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	answer, _ := send(t, b, "POST", r.URL+"/sign-in", form, typed...)
+	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/v1/trust" {
+		t.Fatal(answer.Status, answer.Header)
+	}
+	for _, c := range answer.Cookies() {
+		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure {
+			t.Errorf("cookie %v", c)
+		}
+	}
+	if answer, _ := send(t, browser(t), "POST", r.URL+"/sign-in", form, typed...); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("used a second time: %s", answer.Status)
+	}
+	answer, body := send(t, b, "GET", r.URL+"/v1/records/nothing", "")
+	problem(t, answer, body, api.ErrNotFound)
+
+	// Signing out needs the session's form key, which the page has.
+	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", "", typed...); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("signed out without the form key: %s", answer.Status)
+	}
+	_, page := send(t, b, "GET", r.URL+"/sign-in", "")
+	_, key, _ := strings.Cut(page, `name="form" value="`)
+	key, _, _ = strings.Cut(key, `"`)
+	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", url.Values{server.FormField: {key}}.Encode(), typed...); answer.StatusCode != http.StatusSeeOther {
+		t.Errorf("signing out: %s", answer.Status)
+	}
+	answer, body = send(t, b, "GET", r.URL+"/v1/records/nothing", "")
+	problem(t, answer, body, api.ErrSignIn)
+}
+
+func TestSecureCookies(t *testing.T) {
+	r, b := start(t, func(c *server.Config) { c.Secure = true }), browser(t)
+	token := r.token(t, "mia", access.Reviewer)
+	answer, _ := send(t, b, "POST", r.URL+"/sign-in", url.Values{"token": {token}, "next": {"//elsewhere.example"}}.Encode(),
+		"Content-Type", "application/x-www-form-urlencoded")
+	if answer.Header.Get("Location") != "/" {
+		t.Errorf("sent to %q", answer.Header.Get("Location"))
+	}
+	cookies := answer.Cookies()
+	if len(cookies) != 1 || !cookies[0].Secure || cookies[0].Name != "__Host-jurat" || strings.Contains(answer.Header.Get("Set-Cookie"), token) {
+		t.Errorf("cookies %v", cookies)
+	}
+}
+
+// TestAnswersCarrySecurityHeaders asks for things that are there, and for things that are not.
+func TestAnswersCarrySecurityHeaders(t *testing.T) {
+	r := start(t, nil)
+	for _, path := range []string{"/healthz", "/sign-in", "/nowhere", "/v1/records/x"} {
+		answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, "")
+		if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") ||
+			answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, answer.Header)
+		}
+	}
+}
+
+func TestNowhere(t *testing.T) {
+	r := start(t, nil)
+	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/nowhere", "")
+	problem(t, answer, body, api.ErrNotFound)
+	answer, body = send(t, http.DefaultClient, "DELETE", r.URL+"/v1/trust", "")
+	problem(t, answer, body, api.ErrMethod)
+	if allow := answer.Header.Values("Allow"); len(allow) != 2 {
+		t.Errorf("Allow: %v", allow)
+	}
+}

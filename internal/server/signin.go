@@ -1,0 +1,99 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"jurat/api"
+	"jurat/internal/access"
+)
+
+// sessionTime is how long somebody stays signed in by browser.
+const sessionTime = 12 * time.Hour
+
+func (s *Server) signInRoutes() []Route {
+	return []Route{
+		{Method: "POST", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signIn},
+		{Method: "POST", Pattern: "/sign-out", Kind: Page, Who: SignedIn, Handle: s.signOut},
+	}
+}
+
+// SignInLink makes the path of a link by which somebody can sign in once.
+func (s *Server) SignInLink(name string, roles ...access.Role) string {
+	return "/sign-in?link=" + url.QueryEscape(s.links.give(name, roles))
+}
+
+// signIn makes a session of a link or of a token, and sends the browser to where it wanted to go. It is a form that is sent,
+// and not the link itself, so that a program that only looks at links uses none up.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if err := r.ParseForm(); err != nil {
+		return malformed(err)
+	}
+	order, err := s.sessionOf(r)
+	if err != nil {
+		return err
+	}
+	return s.openSession(w, r, order, r.PostForm.Get("next"))
+}
+
+func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
+	if secret := r.PostForm.Get("link"); secret != "" {
+		l, ok := s.links.take(secret)
+		if !ok {
+			return access.Order{}, fmt.Errorf("%w: the link was used, or is too old; the server prints a new one when it starts", api.ErrSignIn)
+		}
+		return access.Order{Name: l.name, Roles: l.roles, For: sessionTime, Reason: "signed in with the link that the server printed", By: l.name}, nil
+	}
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	if token == "" {
+		return access.Order{}, fmt.Errorf("%w: the form has neither link nor token", api.ErrMalformed)
+	}
+	g, err := s.access.Who(r.Context(), token)
+	if err != nil {
+		return access.Order{}, fmt.Errorf("%w: the token opens nothing", api.ErrSignIn)
+	}
+	if g.Session || g.Has(access.Agent) {
+		return access.Order{}, fmt.Errorf("%w: the token is not one of a person", api.ErrSignIn)
+	}
+	return access.Order{Name: g.Name, Roles: g.Roles, For: min(sessionTime, g.Until.Sub(s.config.Now())), Under: g.Token,
+		Reason: "signed in with a token", By: g.Name}, nil
+}
+
+func (s *Server) openSession(w http.ResponseWriter, r *http.Request, o access.Order, next string) error {
+	o.Session = true
+	token, grant, err := s.access.Grant(r.Context(), o)
+	if err != nil {
+		return err
+	}
+	s.setSession(w, token, grant.Until)
+	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
+	return nil
+}
+
+// ownPath is a path of this server, so that a link to the sign-in page sends nobody elsewhere.
+func ownPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
+		strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return cmp.Or(next, "/")
+}
+
+// signOut ends the session, in the log and in the browser.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if !c.cookie {
+		return fmt.Errorf("%w: a token is revoked with 'jurat access revoke'", api.ErrMalformed)
+	}
+	if err := s.access.Revoke(context.WithoutCancel(r.Context()), c.tokenID(), "signed out", c.Name()); err != nil {
+		return err
+	}
+	s.setSession(w, "", time.Time{})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
+}

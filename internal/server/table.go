@@ -1,0 +1,123 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+
+	"jurat/api"
+)
+
+// routes is the table: everything that can be asked of the server. An area is a file of its own.
+func (s *Server) routes() []Route {
+	return slices.Concat(
+		s.openRoutes(),
+		s.signInRoutes(),
+		s.recordRoutes(),
+		s.pageRoutes(),
+	)
+}
+
+// Routes lists the table.
+func (s *Server) Routes() []Route { return slices.Clone(s.table) }
+
+// assemble makes one handler of the table.
+func (s *Server) assemble() (http.Handler, error) {
+	mux := http.NewServeMux()
+	origins := http.NewCrossOriginProtection()
+	for _, origin := range s.config.Origins {
+		if err := origins.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("origin %q: %w", origin, err)
+		}
+	}
+	for i := range s.table {
+		route := &s.table[i]
+		mux.Handle(route.Name(), s.guard(route, origins))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secure(w.Header())
+		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
+			s.nowhere(w, r, mux)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}), nil
+}
+
+// nowhere answers what no route is for.
+func (s *Server) nowhere(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	missing := &Route{Method: r.Method, Pattern: "(none)", Kind: API}
+	err := fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
+	if allowed := otherMethods(r, mux); len(allowed) > 0 {
+		for _, method := range allowed {
+			w.Header().Add("Allow", method)
+		}
+		err = fmt.Errorf("%w: what is under this path takes %v", api.ErrMethod, allowed)
+	}
+	s.refuse(w, r, missing, &Caller{}, err)
+}
+
+// otherMethods lists those by which the path can be asked.
+func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
+			methods = append(methods, method)
+		}
+	}
+	return methods
+}
+
+// guard lets through to a route who may use it. The order is: where from, how much, who, what.
+func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
+		if route.Kind != Stream {
+			// What is no connection of net/http, such as a test's recorder, has no deadline.
+			_ = http.NewResponseController(w).SetWriteDeadline(s.config.Now().Add(answerTime))
+		}
+		c, err := s.admit(route, origins, r)
+		if err == nil {
+			err = route.Handle(w, r, c)
+		}
+		if err != nil {
+			s.refusals.note(r.Context(), route, c, s.refuse(w, r, route, c, err))
+		}
+	})
+}
+
+func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *http.Request) (*Caller, error) {
+	if err := origins.Check(r); err != nil {
+		return &Caller{}, fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
+	}
+	if r.ContentLength > s.config.MaxBody {
+		return &Caller{}, &http.MaxBytesError{Limit: s.config.MaxBody}
+	}
+	c, err := s.caller(r)
+	if err != nil && route.Who.Strangers == Everything && problemOf(err).Status == http.StatusUnauthorized {
+		c, err = &Caller{}, nil // an old cookie keeps nobody from what everybody may do, such as signing in
+	}
+	if err != nil {
+		return c, err
+	}
+	if !route.Who.admits(c) {
+		if c.Stranger() {
+			return c, fmt.Errorf("%w: this is for %v", api.ErrSignIn, route.Who.Roles)
+		}
+		return c, fmt.Errorf("%w: this is for %v, and %q is %v", api.ErrForbidden, route.Who.Roles, c.Name(), c.grant.Roles)
+	}
+	return c, checkForm(r, c)
+}
+
+// secure sets what every answer says to browsers.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
