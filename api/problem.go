@@ -113,3 +113,12 @@ func (p *Problem) Is(target error) bool {
 	}
 	return false
 }
+
+// Problems lists one problem of each type.
+func Problems() []*Problem {
+	var list []*Problem
+	for _, k := range kinds {
+		list = append(list, &Problem{Type: TypePrefix + k.name, Title: k.err.Error(), Status: k.status})
+	}
+	return list
+}

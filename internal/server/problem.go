@@ -68,8 +68,8 @@ func problemOf(err error) *api.Problem {
 
 func malformed(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return err
+	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) {
+		return err // which says more
 	}
 	return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 }

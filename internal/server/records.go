@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -15,6 +14,9 @@ import (
 
 func (s *Server) recordRoutes() []Route {
 	return []Route{
+		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.postRecord,
+			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who is the token's. Or takes in a record that its actor has signed.",
+				In: Payload, Out: Record, Status: http.StatusCreated}},
 		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Who: Readers, Handle: s.getRecord,
 			Doc: Doc{Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record}},
 	}
@@ -23,6 +25,9 @@ func (s *Server) recordRoutes() []Route {
 func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	record, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
+		return err
+	}
+	if record, err = s.disclosedTo(c, record); err != nil {
 		return err
 	}
 	proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), record)
@@ -55,11 +60,11 @@ func notPublic() error {
 }
 
 // mayRead says whether somebody may read a record. Whoever decides, audits or operates reads everything; an agent what it said
-// itself; a submitter the trials of its submissions; everybody what belongs to a chain that was made public.
+// itself, and what was decided on that; a submitter the trials of its submissions; everybody what belongs to a chain that was made public.
 func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record) error {
 	p := &record.Payload
 	switch {
-	case c.Has(access.Reviewer), c.Has(access.Auditor), c.Has(access.Operator):
+	case readsEverything(c):
 		return nil
 	case c.Has(access.Agent) && p.Role() == evidence.RoleAgent && p.Actor() == c.Name():
 		return nil
@@ -73,15 +78,33 @@ func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record
 	if c.Stranger() {
 		return notPublic()
 	}
+	if own, err := s.reviewed(ctx, c, p); own || err != nil {
+		return err
+	}
 	if own, err := s.submitted(ctx, c, p.ChainID); own || err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: the record is not one of %q", api.ErrForbidden, c.Name())
 }
 
+// reviewed reports whether an act is a person's decision on what the caller said.
+func (s *Server) reviewed(ctx context.Context, c *Caller, p *evidence.Payload) (bool, error) {
+	if !c.Has(access.Agent) || p.ActionType != evidence.HumanReview {
+		return false, nil
+	}
+	original, err := s.config.Installation.Ledger.Record(ctx, p.OriginalResponseID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return original.Payload.Role() == evidence.RoleAgent && original.Payload.Actor() == c.Name(), nil
+}
+
 // submitted reports whether a chain is a trial of what the caller has submitted.
 func (s *Server) submitted(ctx context.Context, c *Caller, chain string) (bool, error) {
-	if !c.Has(access.Submitter) || !strings.HasPrefix(chain, evidence.TrialPrefix) {
+	if !c.Has(access.Submitter) || !inTrial(chain) {
 		return false, nil
 	}
 	by, err := s.submitterOf(ctx, chain)

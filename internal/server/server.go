@@ -15,12 +15,14 @@ import (
 
 // Config is what a Server works with.
 type Config struct {
-	Installation *installation.Installation // required; the Server does not close it
-	Secure       bool                       // browsers reach it by https; false: by http on this machine alone
-	Origins      []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
-	MaxBody      int64                      // bytes of a body; 0: 8 MiB
-	Log          *slog.Logger               // required
-	Now          func() time.Time           // nil: time.Now
+	Installation   *installation.Installation // required; the Server does not close it
+	Secure         bool                       // browsers reach it by https; false: by http on this machine alone
+	Origins        []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
+	MaxBody        int64                      // bytes of a body; 0: 8 MiB
+	Limits         Limits                     // zero: see there
+	TrialsUnderWay func() int                 // for the metrics; nil: none are conducted here
+	Log            *slog.Logger               // required
+	Now            func() time.Time           // nil: time.Now
 }
 
 const (
@@ -36,6 +38,8 @@ type Server struct {
 	access   *access.Register
 	links    *links
 	refusals *refusals
+	limiter  *limiter
+	meters   *meters
 	table    []Route
 	handler  http.Handler
 
@@ -58,6 +62,8 @@ func New(c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
+	s.limiter = newLimiter(c.Limits, c.Now)
+	s.meters = newMeters(c.Installation.Ledger.Size, c.TrialsUnderWay)
 	s.table = s.routes()
 	var err error
 	if s.handler, err = s.assemble(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -205,4 +206,15 @@ func TestNowhere(t *testing.T) {
 	if allow := answer.Header.Values("Allow"); len(allow) != 2 {
 		t.Errorf("Allow: %v", allow)
 	}
+}
+
+// newRequest asks the server itself, without a connection.
+func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, length int64) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/records", body)
+	r.ContentLength = length
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
 }

@@ -2,9 +2,11 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path"
 	"slices"
+	"time"
 
 	"jurat/api"
 )
@@ -15,6 +17,8 @@ func (s *Server) routes() []Route {
 		s.openRoutes(),
 		s.signInRoutes(),
 		s.recordRoutes(),
+		s.reviewRoutes(),
+		s.chainRoutes(),
 		s.pageRoutes(),
 	)
 }
@@ -78,14 +82,27 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 			// What is no connection of net/http, such as a test's recorder, has no deadline.
 			_ = http.NewResponseController(w).SetWriteDeadline(s.config.Now().Add(answerTime))
 		}
+		began, watching := time.Now(), &watched{ResponseWriter: w}
 		c, err := s.admit(route, origins, r)
 		if err == nil {
-			err = route.Handle(w, r, c)
+			err = route.Handle(watching, r, c)
 		}
-		if err != nil {
-			s.refusals.note(r.Context(), route, c, s.refuse(w, r, route, c, err))
+		switch {
+		case err == nil:
+		case watching.status == 0:
+			s.refusals.note(r.Context(), route, c, s.refuse(watching, r, route, c, err))
+		case r.Context().Err() == nil: // it has begun to answer
+			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}
+		s.answered(r, route, c, watching.status, time.Since(began))
 	})
+}
+
+// answered notes that a request is over: what was asked by whom, and nothing of what was said.
+func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, took time.Duration) {
+	s.meters.answered(route.Name(), status, took)
+	s.config.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("route", route.Name()), slog.Int("status", status),
+		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
 func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *http.Request) (*Caller, error) {
@@ -96,6 +113,9 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 		return &Caller{}, &http.MaxBytesError{Limit: s.config.MaxBody}
 	}
 	c, err := s.caller(r)
+	if tooMany := s.limiter.allow(limitedAs(c, r)); tooMany != nil {
+		return c, tooMany
+	}
 	if err != nil && route.Who.Strangers == Everything && problemOf(err).Status == http.StatusUnauthorized {
 		c, err = &Caller{}, nil // an old cookie keeps nobody from what everybody may do, such as signing in
 	}

@@ -1,0 +1,330 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/server"
+)
+
+// columns of the table in docs/api.md; the first is nobody.
+var columns = []access.Role{"", access.Agent, access.Submitter, access.Reviewer, access.Auditor, access.Operator}
+
+// A house is what the requests of the table are made of.
+type house struct {
+	*running
+	tokens map[access.Role]string
+	said   *evidence.Record // by the agent
+	review *evidence.Record // of it
+}
+
+// names of who has which role, each alone.
+var names = map[access.Role]string{access.Agent: "logistics-agent-v1", access.Submitter: "sam", access.Reviewer: "mia", access.Auditor: "ada", access.Operator: "otto"}
+
+func furnish(t *testing.T) *house {
+	t.Helper()
+	h := &house{running: start(t, nil), tokens: map[access.Role]string{}}
+	for role, name := range names {
+		h.tokens[role] = h.token(t, name, role)
+	}
+	h.said = post(t, h.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(h.tokens[access.Agent])...)
+	h.review = post(t, h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, bearer(h.tokens[access.Reviewer])...)
+	return h
+}
+
+// goodRequests says what a good request to a route is: path and body. A route that is not here is asked for what its pattern says
+// with "nothing" in the place of each wildcard, and without a body.
+func (h *house) goodRequests() map[string][2]string {
+	return map[string][2]string{
+		"POST /v1/records":                 {"", action},
+		"GET /v1/records/{id}":             {"/v1/records/" + h.said.Payload.RecordID, ""},
+		"POST /v1/records/{id}/reviews":    {"/v1/records/" + h.said.Payload.RecordID + "/reviews", `{"approval_status":"approved"}`},
+		"POST /v1/records/{id}/deliveries": {"/v1/records/" + h.said.Payload.RecordID + "/deliveries", fmt.Sprintf(`{"review":%q}`, h.review.Payload.RecordID)},
+		"GET /v1/chains/{chain_id}":        {"/v1/chains/order-17", ""},
+		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
+	}
+}
+
+var wildcards = regexp.MustCompile(`\{[a-z_]+(\.\.\.)?\}`)
+
+// ask makes the good request to a route.
+func (h *house) ask(t *testing.T, client *http.Client, route server.Route, header ...string) *http.Response {
+	t.Helper()
+	request := h.goodRequests()[route.Name()]
+	if request[0] == "" {
+		request[0] = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
+	}
+	if strings.Contains(request[1], "=") && !strings.Contains(request[1], "{") {
+		header = append(header, "Content-Type", "application/x-www-form-urlencoded")
+	}
+	answer, _ := send(t, client, route.Method, h.URL+request[0], request[1], header...)
+	return answer
+}
+
+// documented reads the table of docs/api.md.
+func documented(t *testing.T) map[string][]int {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]int{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `((?:GET|POST|PUT|DELETE) [^`]+)` \\|(.*)\\|$").FindAllStringSubmatch(string(doc), -1) {
+		for cell := range strings.SplitSeq(match[2], "|") {
+			status, err := strconv.Atoi(strings.TrimSpace(cell))
+			if err != nil {
+				t.Fatalf("%s: %v", match[1], err)
+			}
+			rows[match[1]] = append(rows[match[1]], status)
+		}
+		if len(rows[match[1]]) != len(columns) {
+			t.Fatalf("%s: %d cells", match[1], len(rows[match[1]]))
+		}
+	}
+	if len(rows) < 10 {
+		t.Fatalf("found %d rows", len(rows))
+	}
+	return rows
+}
+
+// TestWhoMayDoWhat asks for every route as everybody, and holds the answers against docs/api.md.
+func TestWhoMayDoWhat(t *testing.T) {
+	h, rows := furnish(t), documented(t)
+	noRedirect := browser(t)
+	noRedirect.Jar = nil
+	for _, route := range h.Routes() {
+		want, there := rows[route.Name()]
+		if !there {
+			t.Errorf("%s is not in the table of docs/api.md", route.Name())
+			continue
+		}
+		delete(rows, route.Name())
+		var got []int
+		for _, role := range columns {
+			var header []string
+			if role != "" {
+				header = bearer(h.tokens[role])
+			}
+			got = append(got, h.ask(t, noRedirect, route, header...).StatusCode)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, by %q (-docs/api.md +server):\n%s", route.Name(), columns, diff)
+		}
+	}
+	for name := range rows {
+		t.Errorf("docs/api.md has %s, which is not in the table", name)
+	}
+}
+
+// TestEndedTokens: a token that has expired, was revoked or never was opens nothing that a stranger could not do.
+func TestEndedTokens(t *testing.T) {
+	h, rows := furnish(t), documented(t)
+	noRedirect := browser(t)
+	noRedirect.Jar = nil
+	ended := map[string]error{"jurat_" + strings.Repeat("A", 43): api.ErrSignIn, h.expired(t): api.ErrExpired, h.revoked(t): api.ErrRevoked}
+	for token, want := range ended {
+		for _, route := range h.Routes() {
+			status := http.StatusUnauthorized
+			if route.Who.Strangers == server.Everything {
+				status = rows[route.Name()][0]
+			}
+			if answer := h.ask(t, noRedirect, route, bearer(token)...); answer.StatusCode != status {
+				t.Errorf("%s with a token of which it is said that %v: %s", route.Name(), want, answer.Status)
+			}
+		}
+		answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...)
+		problem(t, answer, body, want)
+	}
+}
+
+func (h *house) expired(t *testing.T) string {
+	t.Helper()
+	register := access.New(access.Config{Ledger: h.Installation.Ledger, Keys: h.Installation.Keys, Now: func() time.Time { return time.Now().Add(-2 * time.Hour) }})
+	token, _, err := register.Grant(t.Context(), access.Order{Name: "old", Roles: access.PeopleRoles(), For: time.Hour, Reason: "r", By: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// revoked ends a token by another register, as another process does.
+func (h *house) revoked(t *testing.T) string {
+	t.Helper()
+	token := h.token(t, "gone", access.PeopleRoles()...)
+	other := access.New(access.Config{Ledger: h.Installation.Ledger, Keys: h.Installation.Keys})
+	if err := other.Revoke(t.Context(), access.IDOf(token), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// signedIn is a browser with a session that has every role of people.
+func (h *house) signedIn(t *testing.T) *http.Client {
+	t.Helper()
+	b := browser(t)
+	form := url.Values{"token": {h.token(t, "eve", access.PeopleRoles()...)}}.Encode()
+	if answer, body := send(t, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded"); answer.StatusCode != http.StatusSeeOther {
+		t.Fatal(answer.Status, body)
+	}
+	return b
+}
+
+// TestOtherSites: what another site has a browser send is refused, and so is a form that is not this session's.
+func TestOtherSites(t *testing.T) {
+	h := furnish(t)
+	b := h.signedIn(t)
+	tried := 0
+	for _, route := range h.Routes() {
+		if route.Method == "GET" {
+			continue
+		}
+		tried++
+		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"},
+			{"Sec-Fetch-Site", "same-origin"}, // but without the form's key
+			{"Sec-Fetch-Site", "same-origin", server.FormHeader, "x"}} {
+			if answer := h.ask(t, b, route, header...); answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %v: %s", route.Name(), header, answer.Status)
+			}
+		}
+	}
+	if tried < 3 {
+		t.Errorf("tried %d routes", tried)
+	}
+	// With the key it is done.
+	_, page := send(t, b, "GET", h.URL+"/sign-in", "")
+	_, key, _ := strings.Cut(page, `name="form" value="`)
+	key, _, _ = strings.Cut(key, `"`)
+	answer, body := send(t, b, "POST", h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, server.FormHeader, key)
+	if answer.StatusCode != http.StatusCreated {
+		t.Errorf("%s: %s", answer.Status, body)
+	}
+}
+
+// TestPathsLeadNowhereElse tries to leave what is served.
+func TestPathsLeadNowhereElse(t *testing.T) {
+	h := furnish(t)
+	for _, path := range []string{"/v1/records/../../log.key", "/v1/records/..%2f..%2flog.key", "/v1/records/%2e%2e/%2e%2e/log.key", "/v1/chains/..%5c..%5clog.key",
+		"//log.key", "/../log.key", "/v1/records/%00", "/v1/chains/" + strings.Repeat("a", 5000)} {
+		answer, body := send(t, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Operator])...)
+		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, "PRIVATE KEY") {
+			t.Errorf("%s: %s: %s", path, answer.Status, body)
+		}
+	}
+}
+
+// TestRefusalsAreRecorded: who was refused what stands in the log, of strangers as a count.
+func TestRefusalsAreRecorded(t *testing.T) {
+	h := furnish(t)
+	before := h.size(t)
+	for range 3 {
+		send(t, http.DefaultClient, "GET", h.URL+"/metrics", "")
+	}
+	if after := h.size(t); after != before {
+		t.Errorf("strangers made %d records", after-before)
+	}
+	send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Agent])...)
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	records, err := h.Installation.Ledger.Chain(t.Context(), evidence.RefusalsChain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []evidence.Refused
+	for _, r := range records {
+		body, err := evidence.ReadOperatorBody[evidence.RefusalBody](&r.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range body.Refused {
+			one.From, one.To = "", ""
+			all = append(all, one)
+		}
+	}
+	want := []evidence.Refused{
+		{Count: 1, Name: "logistics-agent-v1", Token: access.IDOf(h.tokens[access.Agent]), Problem: "forbidden", Route: "GET /metrics"},
+		{Count: 3, Problem: "sign-in", Route: "GET /metrics"},
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("(-want +log):\n%s", diff)
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	token := h.token(t, "ada", access.Auditor)
+	for range 3 {
+		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/healthz", ""); answer.StatusCode != 200 {
+			t.Fatal(answer.Status)
+		}
+	}
+	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/healthz", "")
+	problem(t, answer, body, api.ErrTooMany)
+	// Others are not held up by that.
+	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != 200 {
+		t.Error(answer.Status)
+	}
+}
+
+// TestLogsHaveNoContent: what was said, and by which token, is not in the server's own log.
+func TestLogsHaveNoContent(t *testing.T) {
+	h := furnish(t)
+	send(t, http.DefaultClient, "GET", h.URL+"/v1/records/"+h.said.Payload.RecordID+"?secret=1", "", bearer(h.tokens[access.Agent])...)
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	log := h.log.String()
+	if !strings.Contains(log, "GET /v1/records/{id}") {
+		t.Errorf("requests are not logged: %s", log)
+	}
+	for _, secret := range []string{"Take the A9", h.tokens[access.Agent], "secret", h.said.Payload.RecordID} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	h := furnish(t)
+	_, text := send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Operator])...)
+	for _, want := range []string{`jurat_http_requests_total{route="POST /v1/records",status="201"} 1`, `jurat_records_sealed_total{action_type="human_review"} 1`,
+		`jurat_http_request_seconds_count{route="POST /v1/records"} 1`, fmt.Sprintf("jurat_ledger_records %d", h.size(t))} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+}
+
+// TestProblemsAreDocumented holds the table of docs/api.md against package api, both ways.
+func TestProblemsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (\\d+) \\| (.*) \\|$").FindAllStringSubmatch(string(doc), -1) {
+		rows[strings.Join(match[1:], " ")] = true
+	}
+	for _, p := range api.Problems() {
+		row := fmt.Sprintf("%s %d %s", p.Name(), p.Status, p.Title)
+		if !rows[row] {
+			t.Errorf("docs/api.md has not: %s", row)
+		}
+		delete(rows, row)
+	}
+	for row := range rows {
+		t.Errorf("there is no such problem: %s", row)
+	}
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"jurat/evidence"
+	"jurat/internal/access"
+)
+
+// metered may see what is measured: not everybody, as it says how busy the house is.
+var metered = Who{Roles: []access.Role{access.Auditor, access.Operator}}
+
+// meters count and measure, with labels of which there are few: routes, statuses, action types, and never a name or an id.
+type meters struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	seals    *prometheus.CounterVec
+}
+
+// newMeters makes the metrics of one server. size is how many records the log has; trials how many trials are under way, nil
+// if nobody conducts any here.
+func newMeters(size func(context.Context) (int64, error), trials func() int) *meters {
+	m := &meters{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Requests that were answered."},
+			[]string{"route", "status"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took; of streams, how long they ran.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
+		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or taken in over HTTP."},
+			[]string{"action_type"}),
+	}
+	ledgerSize := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_ledger_records", Help: "Records in the log; -1 while it cannot be read."}, func() float64 {
+		n, err := size(context.Background())
+		if err != nil {
+			return -1
+		}
+		return float64(n)
+	})
+	m.registry.MustRegister(m.requests, m.latency, m.seals, ledgerSize)
+	if trials != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_under_way", Help: "Trials that are being conducted in this process."},
+			func() float64 { return float64(trials()) }))
+	}
+	return m
+}
+
+func (m *meters) sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }
+
+func (m *meters) answered(route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.latency.WithLabelValues(route).Observe(took.Seconds())
+}
+
+func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	w.Header().Set("Cache-Control", "no-store")
+	promhttp.HandlerFor(s.meters.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+	return nil
+}
+
+// watched is a ResponseWriter that remembers the status. What else the one below it can do is found by Unwrap.
+type watched struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *watched) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 || status == http.StatusSwitchingProtocols {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *watched) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}

@@ -1,0 +1,149 @@
+package server_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/api"
+	"jurat/internal/access"
+	"jurat/internal/server"
+)
+
+func description(t *testing.T, r *running) (doc map[string]any, text string) {
+	t.Helper()
+	answer, text := send(t, http.DefaultClient, "GET", r.URL+"/openapi.json", "")
+	if err := json.Unmarshal([]byte(text), &doc); err != nil || answer.StatusCode != 200 {
+		t.Fatal(answer.Status, err)
+	}
+	return doc, text
+}
+
+func TestEveryRouteIsDescribed(t *testing.T) {
+	r := start(t, nil)
+	doc, _ := description(t, r)
+	paths := doc["paths"].(map[string]any)
+	count, ids := 0, map[string]bool{}
+	for _, item := range paths {
+		for _, operation := range item.(map[string]any) {
+			count++
+			ids[operation.(map[string]any)["operationId"].(string)] = true
+		}
+	}
+	routes := r.Routes()
+	if len(ids) != len(routes) || count != len(routes) {
+		t.Errorf("%d operations with %d ids, for %d routes", count, len(ids), len(routes))
+	}
+	for _, route := range routes {
+		path := regexp.MustCompile(`\.\.\.|\{\$\}`).ReplaceAllString(route.Pattern, "")
+		item, ok := paths[path].(map[string]any)
+		if !ok || item[strings.ToLower(route.Method)] == nil {
+			t.Errorf("%s is not described", route.Name())
+		}
+		if route.Kind == server.API && route.Doc.Summary == "" {
+			t.Errorf("%s: nothing says what it is", route.Name())
+		}
+	}
+}
+
+// TestReferencesResolve follows every $ref.
+func TestReferencesResolve(t *testing.T) {
+	doc, text := description(t, start(t, nil))
+	references := regexp.MustCompile(`"\$ref": ?"#/([^"]+)"`).FindAllStringSubmatch(text, -1)
+	if len(references) < 10 {
+		t.Fatalf("%d references", len(references))
+	}
+	for _, match := range references {
+		var at any = doc
+		for part := range strings.SplitSeq(match[1], "/") {
+			at = at.(map[string]any)[part]
+			if at == nil {
+				t.Fatalf("%s leads nowhere", match[1])
+			}
+		}
+	}
+}
+
+// filled makes a value with something in every field.
+func filled(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte(`"x"`))
+	case t.Kind() == reflect.String:
+		v.SetString("x")
+	case t.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.CanInt():
+		v.SetInt(1)
+	case v.CanFloat():
+		v.SetFloat(1)
+	case t.Kind() == reflect.Slice:
+		v = reflect.Append(v, filled(t.Elem()))
+	case t.Kind() == reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		v.Elem().Set(filled(t.Elem()))
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			v.Field(i).Set(filled(t.Field(i).Type))
+		}
+	}
+	return v
+}
+
+// TestSchemasAreWhatTravels holds the described members against those that are written.
+func TestSchemasAreWhatTravels(t *testing.T) {
+	r := start(t, nil)
+	doc, _ := description(t, r)
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	values := []any{api.Problem{}}
+	for _, route := range r.Routes() {
+		for _, value := range []any{route.Doc.In, route.Doc.Out} {
+			if value != nil && reflect.TypeOf(value).Kind() == reflect.Struct {
+				values = append(values, value)
+			}
+		}
+	}
+	if len(values) < 4 {
+		t.Fatalf("%d types", len(values))
+	}
+	for _, value := range values {
+		written, err := json.Marshal(filled(reflect.TypeOf(value)).Interface())
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := reflect.TypeOf(value).Name()
+		if diff := cmp.Diff(membersIn(t, written), described(schemas, name)); diff != "" {
+			t.Errorf("%s (-written +described):\n%s", name, diff)
+		}
+	}
+	token := r.token(t, "logistics-agent-v1", access.Agent)
+	_, record := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, "Authorization", "Bearer "+token)
+	for _, member := range membersIn(t, []byte(record)) {
+		if !slices.Contains(described(schemas, "Record"), member) {
+			t.Errorf("a record has %s, which is not described", member)
+		}
+	}
+}
+
+func membersIn(t *testing.T, doc []byte) []string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(doc, &members); err != nil {
+		t.Fatalf("%s: %v", doc, err)
+	}
+	return slices.Sorted(maps.Keys(members))
+}
+
+func described(schemas map[string]any, name string) []string {
+	schema, _ := schemas[name].(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties))
+}

@@ -1,0 +1,385 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/server"
+	"jurat/verify"
+)
+
+// action is a payload as agents send it.
+const action = `{"agent_id": "logistics-agent-v1", "request_id": "uuid", "timestamp": "2026-01-31T16:15:00Z", "model": "gpt-4.1",
+	"model_version": "gpt-4.1-turbo-2026-01-25", "prompt": "Plan the best route.", "response": "Take the A9.", "parameters": {"temperature": 0.2}}`
+
+func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// post seals and expects it to be done.
+func post(t *testing.T, url, body string, header ...string) *evidence.Record {
+	t.Helper()
+	answer, doc := send(t, http.DefaultClient, "POST", url, body, header...)
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("%s: %s", answer.Status, doc)
+	}
+	record, err := evidence.Open([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.Header.Get("Location"); got != "/v1/records/"+record.Payload.RecordID {
+		t.Errorf("Location: %q", got)
+	}
+	return record
+}
+
+func (r *running) size(t *testing.T) int64 {
+	t.Helper()
+	n, err := r.Installation.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSourceExamples sends the audit model's own payloads as curl would.
+func TestSourceExamples(t *testing.T) {
+	r := start(t, nil)
+	tokens := map[string]string{}
+	for file, who := range map[string]struct {
+		name string
+		role access.Role
+	}{
+		"action.json":       {"logistics-agent-v1", access.Agent},
+		"chain-step-1.json": {"planner-agent", access.Agent},
+		"chain-step-2.json": {"tool-agent", access.Agent},
+		"human-review.json": {"user@example.com", access.Reviewer},
+	} {
+		doc, err := os.ReadFile("../../evidence/testdata/source/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[file] = r.token(t, who.name, who.role)
+		record := post(t, r.URL+"/v1/records", string(doc), append(bearer(tokens[file]), "Content-Type", "application/x-www-form-urlencoded")...)
+		trust, err := r.Installation.Trust()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report := verify.Record(record, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
+			t.Errorf("%s: %+v", file, report)
+		}
+	}
+	// Each signs for itself alone.
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["chain-step-1.json"])...)
+	problem(t, answer, body, api.ErrForbidden)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["human-review.json"])...)
+	problem(t, answer, body, api.ErrForbidden)
+}
+
+func TestRefusedPayloads(t *testing.T) {
+	r := start(t, nil)
+	header := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	before := r.size(t)
+	for name, c := range map[string]struct {
+		body, field string
+		want        error
+		header      []string
+	}{
+		"a member is missing": {strings.Replace(action, `"request_id": "uuid", `, "", 1), "request_id", api.ErrInvalid, nil},
+		"no JSON":             {`{"agent_id"`, "/agent_id", api.ErrInvalid, nil},
+		"twice":               {`{"agent_id":"a","agent_id":"b"}`, "/agent_id", api.ErrInvalid, nil},
+		"an operator's act":   {`{"action_type":"erasure","agent_id":"logistics-agent-v1","timestamp":"2026-01-31T16:15:00Z","response":{}}`, "action_type", api.ErrInvalid, nil},
+		"empty":               {"", "", api.ErrMalformed, nil},
+		"another media type":  {action, "", api.ErrMediaType, []string{"Content-Type", "text/xml"}},
+		"a long key":          {action, "", api.ErrMalformed, []string{api.IdempotencyKey, strings.Repeat("k", 256)}},
+		"no record":           {`{"digest":1}`, "", api.ErrInvalid, nil},
+	} {
+		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.body, append(c.header, header...)...)
+		problem(t, answer, body, c.want)
+		var p api.Problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Field != c.field {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	if after := r.size(t); after != before {
+		t.Errorf("%d records were made", after-before)
+	}
+}
+
+// TestIdempotency sends the same again, as after a timeout or a crash.
+func TestIdempotency(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "logistics-agent-v1", access.Agent)
+	header := append(bearer(token), api.IdempotencyKey, "order 17")
+	first := post(t, r.URL+"/v1/records", action, header...)
+	size := r.size(t)
+	again := post(t, r.URL+"/v1/records", strings.ReplaceAll(action, ": ", ":"), header...)
+	if again.Payload.RecordID != first.Payload.RecordID || again.Digest != first.Digest || r.size(t) != size {
+		t.Errorf("sealed %s again as %s", first.Payload.RecordID, again.Payload.RecordID)
+	}
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...)
+	problem(t, answer, body, api.ErrKeyReused)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...)
+	problem(t, answer, body, api.ErrKeyReused)
+	other := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, "order 18")...)
+	if other.Payload.RecordID == first.Payload.RecordID {
+		t.Error("two keys make one record")
+	}
+	// The same key of somebody else is another one.
+	elsewhere := post(t, r.URL+"/v1/records", strings.Replace(action, "logistics-agent-v1", "other-agent", 1),
+		append(bearer(r.token(t, "other-agent", access.Agent)), api.IdempotencyKey, "order 17")...)
+	if elsewhere.Payload.RecordID == first.Payload.RecordID {
+		t.Error("two agents share a record")
+	}
+	// A key that is a UUIDv7 gives the record its time.
+	key := "0199f4a2-3b4c-7d5e-8f60-718293a4b5c6"
+	timed := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, key)...)
+	if timed.Payload.RecordID[:13] != key[:13] || timed.Payload.RecordID == key {
+		t.Errorf("key %s, record %s", key, timed.Payload.RecordID)
+	}
+	// A record id of the actor's own does the same.
+	own := strings.Replace(action, "{", `{"record_id":"0199f4a2-3b4c-7d5e-8f60-718293a4b5c7",`, 1)
+	post(t, r.URL+"/v1/records", own, bearer(token)...)
+	post(t, r.URL+"/v1/records", own, bearer(token)...)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(own, "A9", "A7", 1), bearer(token)...)
+	problem(t, answer, body, api.ErrConflict)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", own, header...)
+	problem(t, answer, body, api.ErrMalformed)
+}
+
+// TestIdempotencyAfterRestart: the log remembers, and nothing else has to.
+func TestIdempotencyOfManyAtOnce(t *testing.T) {
+	r := start(t, nil)
+	header := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
+	ids := make(chan string, 8)
+	for range cap(ids) {
+		go func() {
+			request, err := http.NewRequest("POST", r.URL+"/v1/records", strings.NewReader(action))
+			if err != nil {
+				ids <- err.Error()
+				return
+			}
+			for i := 0; i < len(header); i += 2 {
+				request.Header.Set(header[i], header[i+1])
+			}
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				ids <- err.Error()
+				return
+			}
+			defer answer.Body.Close()
+			ids <- answer.Status + answer.Header.Get("Location")
+		}()
+	}
+	first := <-ids
+	if !strings.HasPrefix(first, "201") {
+		t.Error(first)
+	}
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first {
+			t.Errorf("%s and %s", first, id)
+		}
+	}
+}
+
+// TestReview: a decision, bound to what was decided on, and the answer that is given then.
+func TestReview(t *testing.T) {
+	r := start(t, nil)
+	agent, mia := bearer(r.token(t, "logistics-agent-v1", access.Agent)), bearer(r.token(t, "mia", access.Reviewer))
+	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), agent...)
+	url := r.URL + "/v1/records/" + said.Payload.RecordID
+	body := `{"approval_status":"approved_with_modifications","modified_response":"Take the A7.","changes":"roadworks"}`
+	review := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...)
+	if p := review.Payload; p.ReviewerID != "mia" || len(p.Saw) != 1 || p.Saw[0] != said.Digest || p.ChainID != "order-17" {
+		t.Errorf("%+v", p)
+	}
+	if again := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...); again.Digest != review.Digest {
+		t.Error("reviewed twice")
+	}
+	answer, refused := send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...)
+	problem(t, answer, refused, api.ErrKeyReused)
+
+	delivery := post(t, url+"/deliveries", fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID), append(mia, api.IdempotencyKey, "2")...)
+	if p := delivery.Payload; string(p.Response) != `"Take the A7."` || p.AgentID != "logistics-agent-v1" || len(p.Saw) != 2 {
+		t.Errorf("%+v", p)
+	}
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", mia...)
+	bundle, err := evidence.ParseBundle([]byte(doc))
+	if err != nil {
+		t.Fatal(answer.Status, err)
+	}
+	trust, err := r.Installation.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := verify.Bundle(bundle, verify.Options{Trust: trust})
+	for _, g := range []verify.Guarantee{verify.HumanReview, verify.Chain} {
+		if f := report.Of(g); f.Status != verify.Proved {
+			t.Errorf("%s %s: %s", g, f.Status, f.Reason)
+		}
+	}
+	for name, c := range map[string]struct {
+		body string
+		want error
+	}{
+		"another reviewer":       {`{"approval_status":"approved","reviewer_id":"noah"}`, api.ErrInvalid},
+		"another record":         {`{"approval_status":"approved","original_response_id":"x"}`, api.ErrInvalid},
+		"no such status":         {`{"approval_status":"perhaps"}`, api.ErrInvalid},
+		"nothing in its place":   {`{"approval_status":"approved_with_modifications"}`, api.ErrInvalid},
+		"a member that is none":  {`{"approval_status":"approved","why":"x"}`, api.ErrInvalid},
+		"a response that is not": {`{"approval_status":"approved_with_modifications","modified_response":3}`, api.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, body := send(t, http.DefaultClient, "POST", url+"/reviews", c.body, mia...)
+			problem(t, answer, body, c.want)
+		})
+	}
+	rejected := post(t, url+"/reviews", `{"approval_status":"rejected","changes":"no"}`, mia...)
+	for _, id := range []string{rejected.Payload.RecordID, said.Payload.RecordID, "x"} {
+		answer, body := send(t, http.DefaultClient, "POST", url+"/deliveries", fmt.Sprintf(`{"review":%q}`, id), mia...)
+		problem(t, answer, body, api.ErrInvalid)
+	}
+}
+
+// TestNobodyDecidesOnTheirOwnWork: whoever has the agent's name, too, or has submitted it.
+func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
+	r := start(t, nil)
+	said := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
+	namesake := bearer(r.token(t, "logistics-agent-v1", access.Reviewer))
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, namesake...)
+	problem(t, answer, body, api.ErrOwnWork)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
+		"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, said.Payload.RecordID), namesake...)
+	problem(t, answer, body, api.ErrOwnWork)
+}
+
+func TestConditionalReading(t *testing.T) {
+	r := start(t, nil)
+	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	record := post(t, r.URL+"/v1/records", action, token...)
+	url := r.URL + "/v1/records/" + record.Payload.RecordID
+	answer, _ := send(t, http.DefaultClient, "GET", url, "", token...)
+	tag := answer.Header.Get("ETag")
+	answer, body := send(t, http.DefaultClient, "GET", url, "", append(token, "If-None-Match", `"x", W/`+tag)...)
+	if answer.StatusCode != http.StatusNotModified || body != "" || tag == "" {
+		t.Errorf("%s %q", answer.Status, body)
+	}
+	if answer, body := send(t, http.DefaultClient, "HEAD", url, "", token...); answer.StatusCode != 200 || body != "" || answer.Header.Get("ETag") != tag {
+		t.Errorf("%s %q", answer.Status, body)
+	}
+}
+
+// TestPublicChains: strangers read what was made public, and only that, and without what is sealed apart.
+func TestPublicChains(t *testing.T) {
+	r := start(t, nil)
+	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	record := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), token...)
+	urls := []string{r.URL + "/v1/records/" + record.Payload.RecordID, r.URL + "/v1/chains/order-17"}
+	read := func(want int) {
+		t.Helper()
+		for _, url := range urls {
+			if answer, body := send(t, http.DefaultClient, "GET", url, ""); answer.StatusCode != want {
+				t.Errorf("%s: %s: %s", url, answer.Status, body)
+			}
+		}
+	}
+	read(http.StatusUnauthorized)
+	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	read(http.StatusOK)
+	if err := r.Access().SetPublic(t.Context(), "order-17", false, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	read(http.StatusUnauthorized)
+}
+
+func TestListing(t *testing.T) {
+	r := start(t, nil)
+	one, other := bearer(r.token(t, "logistics-agent-v1", access.Agent)), bearer(r.token(t, "other-agent", access.Agent))
+	for range 3 {
+		post(t, r.URL+"/v1/records", action, one...)
+		post(t, r.URL+"/v1/records", strings.Replace(action, "logistics-agent-v1", "other-agent", 1), other...)
+	}
+	count := func(limit int, header []string) (n int) {
+		t.Helper()
+		cursor := ""
+		for range 20 {
+			_, body := send(t, http.DefaultClient, "GET", fmt.Sprintf("%s/v1/records?limit=%d&after=%s", r.URL, limit, cursor), "", header...)
+			var page api.Listing
+			if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Records) > limit {
+				t.Fatal(body, err)
+			}
+			if n += len(page.Records); page.Next == "" {
+				return n
+			}
+			cursor = page.Next
+		}
+		t.Fatal("it does not end")
+		return 0
+	}
+	auditor := bearer(r.token(t, "ada", access.Auditor))
+	for _, limit := range []int{1, 2, 500} {
+		if n := count(limit, one); n != 3 {
+			t.Errorf("limit %d: an agent sees %d records", limit, n)
+		}
+		if n := count(limit, auditor); int64(n) != r.size(t) {
+			t.Errorf("limit %d: an auditor sees %d of %d records", limit, n, r.size(t))
+		}
+	}
+	for _, query := range []string{"limit=0", "limit=501", "limit=x", "after=x", "after=-1"} {
+		answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/records?"+query, "", auditor...)
+		problem(t, answer, body, api.ErrMalformed)
+	}
+}
+
+// endless is a body that does not end.
+type endless struct{ text string }
+
+func (e endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], e.text)
+	}
+	return n, nil
+}
+
+// TestHostileBodiesCostNothing measures what is allocated for bodies that are too long or too deep.
+func TestHostileBodiesCostNothing(t *testing.T) {
+	const limit = 64 << 10
+	r := start(t, func(c *server.Config) { c.MaxBody = limit })
+	token := r.token(t, "logistics-agent-v1", access.Agent)
+	for name, c := range map[string]struct {
+		text   string
+		length int64
+		want   error
+	}{
+		"says that it is long": {" ", 1 << 40, api.ErrTooLarge},
+		"is long":              {" ", -1, api.ErrTooLarge},
+		"deep arrays":          {"[", -1, api.ErrInvalid},
+		"deep objects":         {`{"a":`, -1, api.ErrInvalid},
+		"one string":           {"a", -1, api.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			request := newRequest(t, r.Server, token, endless{c.text}, c.length)
+			runtime.ReadMemStats(&after)
+			if got := request.Code; got != api.NewProblem(c.want).Status {
+				t.Errorf("status %d: %s", got, request.Body)
+			}
+			// A buffer that grows by doubling allocates less than four times what it holds; the rest of a request, little.
+			if spent := after.TotalAlloc - before.TotalAlloc; spent > 4*limit+256<<10 {
+				t.Errorf("%d bytes were allocated", spent)
+			}
+		})
+	}
+}
