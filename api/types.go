@@ -8,7 +8,7 @@ const IdempotencyKey = "Idempotency-Key"
 
 // A Review is a person's decision on a record. The server adds who decides, what on, and, where it is left out, when.
 type Review struct {
-	ApprovalStatus     string          `json:"approval_status"`                // approved, approved_with_modifications or rejected
+	ApprovalStatus     string          `json:"approval_status"`               // approved, approved_with_modifications or rejected
 	ModifiedResponse   json.RawMessage `json:"modified_response,omitzero"`    // string, object or array: what is to be said instead, if and only if it is modified
 	Changes            json.RawMessage `json:"changes,omitzero"`              // string, object or array: what was changed, and why it was decided so
 	Context            json.RawMessage `json:"context,omitzero"`              // string, object or array
