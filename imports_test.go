@@ -39,8 +39,8 @@ var importRules = []importRule{
 	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
-	{"jurat/client", []string{"jurat/evidence", "jurat/verify"},
-		"owners of keys sign with the format alone, and check what comes back as everybody does"},
+	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/verify", jsonLibrary},
+		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
 
 	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
 	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},

@@ -1,4 +1,6 @@
-// Package client is for those who hold their keys themselves: the owner of an agent, or a reviewer. It completes a payload,
+// Package client is for those who use an installation from elsewhere.
+//
+// Whoever holds their keys themselves, the owner of an agent or a reviewer, completes a payload with it,
 // signs it where the key is, and checks what an installation of jurat made of it. The private key goes nowhere.
 //
 //	signer, err := client.ParseKey(pem)         // PKCS #8, as openssl writes it
@@ -9,6 +11,9 @@
 // Whoever signs with something else than Go calls Prepare for the bytes that are signed, and Assemble with the signatures.
 //
 // The installation must have been told of the key before (`jurat keys register`).
+//
+// A Client asks a server (`jurat serve`) over HTTP: also for those whose keys the installation keeps, and for those who only
+// read. See docs/api.md.
 package client
 
 import (

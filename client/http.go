@@ -1,0 +1,269 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/verify"
+)
+
+// Config is how a Client reaches a server.
+type Config struct {
+	URL       string       // required: https, or http to this machine, as a token is sent
+	Token     string       // as 'jurat access grant' prints it; "": what everybody may do
+	HTTP      *http.Client // nil: http.DefaultClient
+	Attempts  int          // how often it is tried where the server is away or busy; 0: 3
+	MaxAnswer int64        // bytes of an answer; 0: 256 MiB
+}
+
+// A Client asks one server. It is safe for concurrent use.
+//
+// What the server has against a request is an *api.Problem, and by errors.Is an error of package api. A request that makes
+// something carries an idempotency key, so that it is tried again after a failure without making anything twice.
+type Client struct {
+	config Config
+	base   *url.URL
+	key    string
+}
+
+// NewClient makes a Client.
+func NewClient(c Config) (*Client, error) {
+	base, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	switch {
+	case base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+		return nil, fmt.Errorf("server: %q: want https:// and a host", c.URL)
+	case c.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()):
+		return nil, fmt.Errorf("server: %q: everybody on the way would read the token: want https", c.URL)
+	}
+	if c.HTTP == nil {
+		c.HTTP = http.DefaultClient
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 3
+	}
+	if c.MaxAnswer == 0 {
+		c.MaxAnswer = evidence.MaxRecord
+	}
+	return &Client{config: c, base: base}, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// WithKey returns a client that sends what it sends under this idempotency key. Whoever stores the key before sending can send the
+// same again after a crash of its own.
+func (c *Client) WithKey(key string) *Client {
+	with := *c
+	with.key = key
+	return &with
+}
+
+// Seal has a payload sealed with the key that the installation keeps for its agent or reviewer.
+func (c *Client) Seal(ctx context.Context, payload []byte) (*evidence.Record, error) {
+	return c.record(ctx, http.MethodPost, "/v1/records", payload)
+}
+
+// Deposit has a record taken in that was signed with Sign. See Check for what came of it.
+func (c *Client) Deposit(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
+	file, err := signed.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return c.WithKey("").record(ctx, http.MethodPost, "/v1/records", file)
+}
+
+// Record reads a record, with what has gathered around it.
+func (c *Client) Record(ctx context.Context, id string) (*evidence.Record, error) {
+	return c.record(ctx, http.MethodGet, "/v1/records/"+url.PathEscape(id), nil)
+}
+
+// Review records the decision of whom the token is for.
+func (c *Client) Review(ctx context.Context, id string, review api.Review) (*evidence.Record, error) {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return nil, err
+	}
+	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/reviews", body)
+}
+
+// Deliver records that the answer was given that a review approved.
+func (c *Client) Deliver(ctx context.Context, id, reviewID string) (*evidence.Record, error) {
+	body, err := json.Marshal(api.Delivery{Review: reviewID})
+	if err != nil {
+		return nil, err
+	}
+	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/deliveries", body)
+}
+
+// Chain reads the records of a chain, or of a trial, as one bundle.
+func (c *Client) Chain(ctx context.Context, chainID string) (*evidence.Bundle, error) {
+	doc, err := c.ask(ctx, http.MethodGet, "/v1/chains/"+url.PathEscape(chainID), nil)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.ParseBundle(doc)
+}
+
+// Records iterates over what the token may read of the log, in its order; of one chain, if one is named. It ends after an error.
+func (c *Client) Records(ctx context.Context, chainID string) iter.Seq2[api.Entry, error] {
+	return func(yield func(api.Entry, error) bool) {
+		for cursor := ""; ; {
+			page, err := c.page(ctx, chainID, cursor)
+			if err != nil {
+				yield(api.Entry{}, err)
+				return
+			}
+			for _, entry := range page.Records {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			if cursor = page.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) page(ctx context.Context, chainID, cursor string) (*api.Listing, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"after": cursor, "chain": chainID} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	doc, err := c.ask(ctx, http.MethodGet, "/v1/records?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	var page api.Listing
+	if err := json.Unmarshal(doc, &page); err != nil {
+		return nil, fmt.Errorf("reading the server's answer: %w", err)
+	}
+	return &page, nil
+}
+
+// Trust reads the server's trust file. It says whose keys are whose by the server's own word: compare its fingerprint over
+// another channel before you verify by it.
+func (c *Client) Trust(ctx context.Context) (*verify.Trust, error) {
+	doc, err := c.ask(ctx, http.MethodGet, "/v1/trust", nil)
+	if err != nil {
+		return nil, err
+	}
+	return verify.ParseTrust(doc)
+}
+
+// Checkpoint reads a signed checkpoint over all that is in the log. Whoever keeps it can later find out whether anything that it
+// covers was changed.
+func (c *Client) Checkpoint(ctx context.Context) (string, error) {
+	doc, err := c.ask(ctx, http.MethodGet, "/log/checkpoint", nil)
+	return string(doc), err
+}
+
+func (c *Client) record(ctx context.Context, method, path string, body []byte) (*evidence.Record, error) {
+	doc, err := c.ask(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Open(doc)
+}
+
+// pause is how long is waited before the second attempt; before each further one, twice as long.
+const pause = 200 * time.Millisecond
+
+// ask makes a request, several times if need be.
+func (c *Client) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	key := c.key
+	if key == "" && method == http.MethodPost {
+		id, err := evidence.NewRecordID(time.Now(), nil)
+		if err != nil {
+			return nil, err
+		}
+		key = id
+	}
+	for attempt := 1; ; attempt++ {
+		doc, err := c.once(ctx, method, path, key, body)
+		if err == nil || attempt == c.config.Attempts || !mayPass(err) {
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", method, path, err)
+			}
+			return doc, nil
+		}
+		select {
+		case <-time.After(pause << (attempt - 1)):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s %s: %w", method, path, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// mayPass reports whether the same request can succeed later.
+func mayPass(err error) bool {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return errors.Is(p, api.ErrUnavailable) || errors.Is(p, api.ErrTooMany)
+	}
+	var failed *url.Error // nobody answered
+	return errors.As(err, &failed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+func (c *Client) once(ctx context.Context, method, path, key string, body []byte) (doc []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base.String(), "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if c.config.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.config.Token)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		r.Header.Set(api.IdempotencyKey, key)
+	}
+	answer, err := c.config.HTTP.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	doc, err = io.ReadAll(io.LimitReader(answer.Body, c.config.MaxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, &url.Error{Op: method, URL: path, Err: err}
+	case int64(len(doc)) > c.config.MaxAnswer:
+		return nil, fmt.Errorf("the answer has more than %d bytes", c.config.MaxAnswer)
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
+		return nil, problemIn(answer, doc)
+	}
+	return doc, nil
+}
+
+// problemIn reads what stands against a request. What is no problem of jurat's is by something in between.
+func problemIn(answer *http.Response, doc []byte) error {
+	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	p := new(api.Problem)
+	if err != nil || media != api.ProblemMediaType || json.Unmarshal(doc, p) != nil || p.Status != answer.StatusCode {
+		return errors.New("status " + strconv.Itoa(answer.StatusCode) + ", and not by jurat")
+	}
+	return p
+}
