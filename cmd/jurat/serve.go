@@ -59,9 +59,9 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
-		fmt.Fprintf(io.out, "%s\n", at)
 		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, s.SignInLink(c.Name, access.PeopleRoles()...))
 		fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
+		fmt.Fprintln(io.out, at)
 		return s.Serve(ctx, l)
 	})
 }

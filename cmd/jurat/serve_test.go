@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"jurat/evidence"
+)
+
+// lines is a writer that tests read while it is written to.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// serve runs 'jurat serve' until stop is called, which returns its exit code.
+func serve(t *testing.T, args ...string) (url string, stderr *lines, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stdout, writer := io.Pipe()
+	stderr = new(lines)
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, args, stdio{in: strings.NewReader(""), out: writer, err: stderr})
+		writer.Close()
+		ended <- code
+	}()
+	code := -1
+	stop = func() int {
+		if cancel(); code < 0 {
+			code = <-ended
+		}
+		return code
+	}
+	t.Cleanup(func() { stop() })
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	return strings.TrimSpace(line), stderr, stop
+}
+
+// doing runs a command to its end.
+func doing(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != want {
+		t.Fatalf("jurat %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, &errs)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// TestServe: first start, a token, an agent's record, the end of the token while the server runs, a second start.
+func TestServe(t *testing.T) {
+	data := t.TempDir() + "/data"
+	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	if !strings.HasPrefix(at, "http://127.0.0.1:") || !strings.Contains(stderr.String(), at+"/sign-in?link=") {
+		t.Fatalf("%s\n%s", at, stderr)
+	}
+	token := doing(t, 0, "--data", data, "access", "grant", "logistics-agent-v1", "agent", "--reason", "a test", "--by", "tester")
+	const payload = `{"agent_id": "logistics-agent-v1", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m",
+		"model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`
+	status, body := postTo(t, at+"/v1/records", token, "order 17", payload)
+	first, err := evidence.Open([]byte(body))
+	if status != http.StatusCreated || err != nil {
+		t.Fatal(status, body, err)
+	}
+	if code := stop(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+
+	// What was asked before is remembered by the log alone.
+	at, _, stop = serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	status, body = postTo(t, at+"/v1/records", token, "order 17", payload)
+	again, err := evidence.Open([]byte(body))
+	if status != http.StatusCreated || err != nil || again.Digest != first.Digest {
+		t.Error(status, body, err)
+	}
+	if status, body = postTo(t, at+"/v1/records", token, "order 17", strings.Replace(payload, `"p"`, `"q"`, 1)); status != http.StatusUnprocessableEntity {
+		t.Error(status, body)
+	}
+	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "agent  until ") || strings.Contains(list, token) {
+		t.Error(list)
+	}
+	doing(t, 0, "--data", data, "access", "revoke", token, "--reason", "a test", "--by", "tester")
+	if status, body = postTo(t, at+"/v1/records", token, "order 18", payload); status != http.StatusUnauthorized || !strings.Contains(body, "revoked") {
+		t.Error(status, body)
+	}
+	if list := doing(t, 0, "--data", data, "access", "list", "--all", "--json"); !strings.Contains(list, `"state": "revoked"`) {
+		t.Error(list)
+	}
+	doing(t, exitCannot, "--data", data, "access", "revoke", "nothing", "--reason", "a test", "--by", "tester")
+	doing(t, exitCannot, "--data", data, "access", "grant", "n", "juror", "--reason", "a test", "--by", "tester")
+	doing(t, 0, "--data", data, "access", "publish", "order-17", "--reason", "a test", "--by", "tester")
+	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "everybody reads the chain order-17") {
+		t.Error(list)
+	}
+	doing(t, 0, "--data", data, "access", "unpublish", "order-17", "--reason", "a test", "--by", "tester")
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func postTo(t *testing.T, at, token, key, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", at, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Idempotency-Key", key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(doc)
+}
+
+// TestServeSignsInOnce goes the way of the person who has started it.
+func TestServeSignsInOnce(t *testing.T) {
+	at, stderr, _ := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", "127.0.0.1:0", "--name", "mia")
+	_, link, _ := strings.Cut(stderr.String(), "link=")
+	link, _, _ = strings.Cut(link, "\n")
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
+		answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {link}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s, want %d", answer.Status, want)
+		}
+	}
+}
+
+// TestServeStaysAtHome: it listens for others only if somebody but strangers can come.
+func TestServeStaysAtHome(t *testing.T) {
+	data := t.TempDir() + "/data"
+	for name, args := range map[string][]string{
+		"all addresses":       {"--addr", "0.0.0.0:0"},
+		"all addresses, IPv6": {"--addr", "[::]:0"},
+		"no host":             {"--addr", ":0"},
+		"no address":          {"--addr", "nonsense"},
+		"a key alone":         {"--addr", "127.0.0.1:0", "--tls-key", "key.pem"},
+		"no such key":         {"--addr", "127.0.0.1:0", "--tls-key", "none.pem", "--tls-cert", "none.pem"},
+		"an origin by http":   {"--addr", "127.0.0.1:0", "--origin", "http://jurat.example"},
+	} {
+		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
+	}
+	doing(t, 0, "--data", data, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
+	at, _, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")
+	if !strings.HasPrefix(at, "http://") || stop() != 0 {
+		t.Errorf("%s", at)
+	}
+}
