@@ -61,6 +61,7 @@
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
 //	installation  a data folder: keys, authority and log that belong together
 //	access        who may do what: read from the log, as acts of the operator
+//	provider      asks a provider of OpenID Connect who somebody is; below it providertest, which is one
 //	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
 // cmd/jurat is the command: main, then a file for each subcommand. A test in this folder holds which package may see

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/provider"
 	"jurat/internal/server"
 )
 
@@ -23,8 +24,42 @@ type serveCmd struct {
 	Name    string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
 	MaxBody int64    `help:"The largest body of a request in bytes." default:"8388608"`
 	LogJSON bool     `name:"log-json" help:"Write the server's log as JSON lines."`
+	oidcFlags
 	keyFlags
 	stampFlags
+}
+
+// oidcFlags name a provider of OpenID Connect.
+type oidcFlags struct {
+	Issuer     string   `name:"oidc-issuer" placeholder:"URL" help:"People sign in by this provider of OpenID Connect, too."`
+	ClientID   string   `name:"oidc-client-id" help:"How the provider knows this server."`
+	SecretFile string   `name:"oidc-secret-file" placeholder:"FILE" help:"File with the secret that the provider has given this server."`
+	NameClaim  string   `name:"oidc-name-claim" help:"In which claim the name stands under which a person acts. It must be nobody else's, ever." default:"email"`
+	RolesClaim string   `name:"oidc-roles-claim" help:"In which claim a person's groups stand." default:"groups"`
+	RoleOf     []string `name:"oidc-role" placeholder:"GROUP=ROLE" help:"What a group may do. May be given several times." sep:"none"`
+}
+
+// provider asks the provider that the flags name, if they name one.
+func (f *oidcFlags) provider(ctx context.Context) (*provider.Provider, error) {
+	if f.Issuer == "" {
+		return nil, nil
+	}
+	c := provider.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim, Roles: map[string][]access.Role{}}
+	for _, rule := range f.RoleOf {
+		at := strings.LastIndex(rule, "=")
+		if at < 1 {
+			return nil, fmt.Errorf("--oidc-role %s: want GROUP=ROLE", rule)
+		}
+		c.Roles[rule[:at]] = append(c.Roles[rule[:at]], access.Role(rule[at+1:]))
+	}
+	if f.SecretFile != "" {
+		secret, err := os.ReadFile(f.SecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-secret-file: %w", err)
+		}
+		c.ClientSecret = strings.TrimSpace(string(secret))
+	}
+	return provider.New(ctx, c)
 }
 
 // Help is shown by 'jurat serve --help'.
@@ -47,11 +82,11 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		s, err := server.New(server.Config{Installation: i, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: c.logger(io)})
-		if err != nil {
+		if err := c.mayListen(ctx, i); err != nil {
 			return err
 		}
-		if err := c.mayListen(ctx, s); err != nil {
+		asked, err := c.provider(ctx)
+		if err != nil {
 			return err
 		}
 		l, err := c.listen()
@@ -59,6 +94,10 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
+		s, err := server.New(server.Config{Installation: i, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: c.logger(io)})
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
 		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, s.SignInLink(c.Name, access.PeopleRoles()...))
 		fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
 		fmt.Fprintln(io.out, at)
@@ -87,11 +126,11 @@ func (c *serveCmd) secure() (bool, error) {
 }
 
 // mayListen refuses to show the house to others while nobody but strangers could come.
-func (c *serveCmd) mayListen(ctx context.Context, s *server.Server) error {
-	if isLoopback(c.Addr) || c.TLSKey != "" {
+func (c *serveCmd) mayListen(ctx context.Context, i *installation.Installation) error {
+	if isLoopback(c.Addr) || c.TLSKey != "" || c.Issuer != "" {
 		return nil
 	}
-	grants, err := s.Access().Grants(ctx)
+	grants, err := registerOf(i).Grants(ctx)
 	if err != nil {
 		return err
 	}

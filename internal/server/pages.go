@@ -23,14 +23,18 @@ var signInForm = template.Must(template.New("").Parse(`<!doctype html>
 <input type="hidden" name="form" value="{{.Form}}"><input type="hidden" name="next" value="{{.Next}}">
 {{if .Link}}<input type="hidden" name="link" value="{{.Link}}">{{else}}<label>Token <input type="password" name="token" required autocomplete="off"></label>{{end}}
 <button>Sign in</button>
-</form></main></html>
+</form>{{if .Provider}}<p><a href="/sign-in/provider?next={{.Next}}">Sign in by {{.Provider}}</a></p>{{end}}</main></html>
 `))
 
 // signInPage asks for a token, or, where a link leads here, for one click.
 func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	var page bytes.Buffer
 	q := r.URL.Query()
-	if err := signInForm.Execute(&page, map[string]string{"Form": c.FormKey(), "Link": q.Get("link"), "Next": q.Get("next")}); err != nil {
+	fields := map[string]string{"Form": c.FormKey(), "Link": q.Get("link"), "Next": q.Get("next")}
+	if s.config.Provider != nil {
+		fields["Provider"] = s.config.Provider.Issuer()
+	}
+	if err := signInForm.Execute(&page, fields); err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")

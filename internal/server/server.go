@@ -11,11 +11,14 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/provider"
 )
 
 // Config is what a Server works with.
 type Config struct {
 	Installation   *installation.Installation // required; the Server does not close it
+	URL            string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
+	Provider       *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
 	Secure         bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins        []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
 	MaxBody        int64                      // bytes of a body; 0: 8 MiB

@@ -39,18 +39,18 @@ func start(t *testing.T, change func(*server.Config)) *running {
 		t.Fatal(err)
 	}
 	r := &running{Installation: i, log: new(strings.Builder)}
-	c := server.Config{Installation: i, Log: slog.New(slog.NewTextHandler(r.log, nil))}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL = "http://" + l.Addr().String()
+	c := server.Config{Installation: i, URL: r.URL, Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	if change != nil {
 		change(&c)
 	}
 	if r.Server, err = server.New(c); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.URL = "http://" + l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Serve(ctx, l) }()

@@ -19,6 +19,8 @@ const sessionTime = 12 * time.Hour
 func (s *Server) signInRoutes() []Route {
 	return []Route{
 		{Method: "POST", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signIn},
+		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider},
+		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider},
 		{Method: "POST", Pattern: "/sign-out", Kind: Page, Who: SignedIn, Handle: s.signOut},
 	}
 }
@@ -65,13 +67,20 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 }
 
 func (s *Server) openSession(w http.ResponseWriter, r *http.Request, o access.Order, next string) error {
+	if err := s.grantSession(w, r, o); err != nil {
+		return err
+	}
+	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) grantSession(w http.ResponseWriter, r *http.Request, o access.Order) error {
 	o.Session = true
 	token, grant, err := s.access.Grant(r.Context(), o)
 	if err != nil {
 		return err
 	}
 	s.setSession(w, token, grant.Until)
-	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
 	return nil
 }
 

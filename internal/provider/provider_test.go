@@ -1,0 +1,181 @@
+package provider_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/internal/access"
+	"jurat/internal/provider"
+	"jurat/internal/provider/providertest"
+)
+
+const redirect = "http://127.0.0.1:1/sign-in/callback"
+
+func open(t *testing.T, i *providertest.Issuer, change func(*provider.Config)) *provider.Provider {
+	t.Helper()
+	c := provider.Config{Issuer: i.URL, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret,
+		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}, "auditors": {access.Auditor}}}
+	if change != nil {
+		change(&c)
+	}
+	p, err := provider.New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// authorize goes with the browser to the provider, and returns what it brings back.
+func authorize(t *testing.T, address string) url.Values {
+	t.Helper()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	back, err := answer.Location()
+	if err != nil || !strings.HasPrefix(back.String(), redirect+"?") {
+		t.Fatal(answer.Status, err)
+	}
+	return back.Query()
+}
+
+func signIn(t *testing.T, p *provider.Provider) (*provider.Person, string, error) {
+	t.Helper()
+	address, state, err := p.Begin(redirect, "/reviews")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Finish(t.Context(), authorize(t, address), state)
+}
+
+func TestSignIn(t *testing.T) {
+	person, next, err := signIn(t, open(t, providertest.New(t), nil))
+	if err != nil || person.Name != "mia@example.com" || !slices.Equal(person.Roles, []access.Role{access.Reviewer}) || person.Subject != "248289761001" || next != "/reviews" {
+		t.Errorf("%+v, %q, %v", person, next, err)
+	}
+}
+
+// TestTokensThatAreRefused breaks each thing that makes an ID token believable.
+func TestTokensThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		claims map[string]any
+		want   error
+	}{
+		"another nonce":             {map[string]any{"nonce": "x"}, provider.ErrRefused},
+		"no nonce":                  {map[string]any{"nonce": nil}, provider.ErrRefused},
+		"another audience":          {map[string]any{"aud": "somebody-else"}, provider.ErrRefused},
+		"another issuer":            {map[string]any{"iss": "https://elsewhere.example"}, provider.ErrRefused},
+		"expired":                   {map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}, provider.ErrRefused},
+		"no end":                    {map[string]any{"exp": nil}, provider.ErrRefused},
+		"not yet valid":             {map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}, provider.ErrRefused},
+		"an address not verified":   {map[string]any{"email_verified": false}, provider.ErrRefused},
+		"verified by a word":        {map[string]any{"email_verified": "true"}, provider.ErrRefused},
+		"no name":                   {map[string]any{"email": nil}, provider.ErrRefused},
+		"a name with a line break":  {map[string]any{"email": "mia\n@example.com"}, provider.ErrRefused},
+		"no groups":                 {map[string]any{"groups": nil}, provider.ErrNobody},
+		"groups without a role":     {map[string]any{"groups": []string{"everybody"}}, provider.ErrNobody},
+		"a group that is no string": {map[string]any{"groups": []any{7, map[string]any{"reviewers": true}}}, provider.ErrNobody},
+	} {
+		i := providertest.New(t)
+		i.Claims = c.claims
+		if person, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, c.want) || person != nil {
+			t.Errorf("%s: %+v, %v", name, person, err)
+		}
+	}
+	i := providertest.New(t)
+	i.Sign = providertest.NewKey(t)
+	if _, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, provider.ErrRefused) {
+		t.Errorf("another key: %v", err)
+	}
+	if _, _, err := signIn(t, open(t, providertest.New(t), func(c *provider.Config) { c.ClientSecret = "x" })); !errors.Is(err, provider.ErrRefused) || strings.Contains(err.Error(), providertest.ClientSecret) {
+		t.Errorf("another secret: %v", err)
+	}
+}
+
+// TestAnswersOfOtherSignIns: an answer counts once, in the browser that asked, and not for ever.
+func TestAnswersOfOtherSignIns(t *testing.T) {
+	now := time.Now()
+	p := open(t, providertest.New(t), func(c *provider.Config) { c.Now = func() time.Time { return now } })
+	begin := func() (string, string) {
+		t.Helper()
+		address, state, err := p.Begin(redirect, "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address, state
+	}
+	stale := func(name string, query url.Values, state string) {
+		t.Helper()
+		if _, _, err := p.Finish(t.Context(), query, state); !errors.Is(err, provider.ErrStale) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	address, state := begin()
+	query := authorize(t, address)
+	stale("without the browser's state", query, "")
+	_, other := begin()
+	stale("in another browser", query, other)
+	if _, _, err := p.Finish(t.Context(), query, state); err != nil {
+		t.Errorf("in the right one: %v", err)
+	}
+	stale("a second time", query, state)
+
+	// A code of another sign-in, put under this one's state, does not fit its proof.
+	address, _ = begin()
+	foreign := authorize(t, address)
+	address, state = begin()
+	query = authorize(t, address)
+	query.Set("code", foreign.Get("code"))
+	if _, _, err := p.Finish(t.Context(), query, state); !errors.Is(err, provider.ErrRefused) {
+		t.Errorf("another sign-in's code: %v", err)
+	}
+	_, state = begin()
+	if _, _, err := p.Finish(t.Context(), url.Values{"state": {state}, "error": {"access_denied"}}, state); !errors.Is(err, provider.ErrRefused) {
+		t.Errorf("denied: %v", err)
+	}
+	address, state = begin()
+	query = authorize(t, address)
+	now = now.Add(10 * time.Minute)
+	stale("too late", query, state)
+}
+
+func TestBoundedSignIns(t *testing.T) {
+	now := time.Now()
+	p := open(t, providertest.New(t), func(c *provider.Config) { c.Now = func() time.Time { return now } })
+	var err error
+	for range 1001 {
+		_, _, err = p.Begin(redirect, "/")
+	}
+	if err == nil {
+		t.Error("any number of sign-ins are kept")
+	}
+	now = now.Add(10 * time.Minute)
+	if _, _, err = p.Begin(redirect, "/"); err != nil {
+		t.Errorf("old ones are not forgotten: %v", err)
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	i := providertest.New(t)
+	for name, change := range map[string]func(*provider.Config){
+		"http":           func(c *provider.Config) { c.Issuer = "http://issuer.example" },
+		"no issuer":      func(c *provider.Config) { c.Issuer = "" },
+		"no client":      func(c *provider.Config) { c.ClientID = "" },
+		"no roles":       func(c *provider.Config) { c.Roles = nil },
+		"an agent":       func(c *provider.Config) { c.Roles = map[string][]access.Role{"bots": {access.Agent}} },
+		"another issuer": func(c *provider.Config) { c.Issuer += "/other" },
+	} {
+		c := provider.Config{Issuer: i.URL, ClientID: providertest.ClientID, Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}
+		change(&c)
+		if _, err := provider.New(t.Context(), c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
