@@ -36,6 +36,7 @@
 //
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
 //	internal/aeptest   evidence packages, honest and not
+//	internal/browsertest   a real browser, driven through pages
 //
 // Internal:
 //
@@ -59,6 +60,8 @@
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
+//	inquiry       what a reader brings to a verification, read for the command and the browser alike
+//	portal        the page on which a stranger verifies in his own browser; below it the program that runs there
 //	installation  a data folder: keys, authority and log that belong together
 //	access        who may do what: read from the log, as acts of the operator
 //	provider      asks a provider of OpenID Connect who somebody is; below it providertest, which is one

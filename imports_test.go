@@ -77,6 +77,7 @@ var importRules = []importRule{
 		"a statement is built from what verification proved"},
 	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", jsonLibrary},
 		"what people see is made of records alone: no ledger, no network, and nobody asked who looks"},
+	{"jurat/internal/inquiry", []string{"jurat/evidence", "jurat/verify"}, "what a reader brings is read alike by the command and in the browser"},
 	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/internal/atomicfile",
 		"jurat/internal/keyhistory", "jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/tsa", "jurat/internal/vault",
 		jsonLibrary, logHashing},
@@ -107,6 +108,11 @@ var importRules = []importRule{
 		"one vendor's SDK, and nothing that others could come to depend on"},
 	{"jurat/internal/llm/compatible", []string{"jurat/internal/llm", "jurat/internal/llm/wire", jsonLibrary}, "the protocol itself, without an SDK"},
 	{"jurat/internal/llm/llmtest", []string{"jurat/internal/llm", jsonLibrary}, "servers for tests know the vendors' protocols from their documents, not from the adapters"},
+	{"jurat/internal/browsertest", []string{"github.com/chromedp/"}, "it drives a browser for tests, whatever page is in it"},
+	{"jurat/internal/portal", []string{jsonLibrary}, "a page and the packed program in it: what that program may see stands below"},
+	{"jurat/internal/portal/visit", []string{"jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/inquiry", jsonLibrary},
+		"what runs in the visitor's browser is what verifies everywhere, and words"},
+	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
 		"the command wires everything"},
 	{"jurat", nil, "the tour imports nothing"},
@@ -160,7 +166,18 @@ func allowed(may []string, path string) bool {
 
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	packages := listed(t, os.Environ(), "./...")
+	if len(packages) < 10 {
+		t.Fatalf("go list found only %d packages", len(packages))
+	}
+	return packages
+}
+
+func listed(t *testing.T, environment []string, what string) []goPackage {
+	t.Helper()
+	list := exec.Command("go", "list", "-json=ImportPath,Imports", what)
+	list.Env = environment
+	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -174,17 +191,32 @@ func listPackages(t *testing.T) []goPackage {
 		}
 		packages = append(packages, p)
 	}
-	if len(packages) < 10 {
-		t.Fatalf("go list found only %d packages", len(packages))
-	}
 	return packages
 }
 
 // TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
 	build := exec.Command("go", "build", "jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify")
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func browser() []string { return append(os.Environ(), "GOOS=js", "GOARCH=wasm") }
+
+// TestPortalProgramImports holds what 'go list' does not see, as it is for the browser alone.
+func TestPortalProgramImports(t *testing.T) {
+	may := []string{"jurat/internal/portal/visit", "jurat/internal/incident", jsonLibrary}
+	found := listed(t, browser(), "./internal/portal/verifier")
+	for _, p := range found {
+		for _, path := range p.Imports {
+			if !allowed(may, path) {
+				t.Errorf("%s imports %s: it only carries what visit answers into the browser", p.ImportPath, path)
+			}
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("found %v", found)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -48,7 +47,14 @@ const (
 	unicodePathExtra = 0x7075
 )
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+// plainName accepts names of up to 100 letters, digits, dots, underscores and hyphens, of which the first is a letter or digit.
+func plainName(name string) bool {
+	other := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	}
+	odd := func(c rune) bool { return other(c) && !strings.ContainsRune("._-", c) }
+	return name != "" && len(name) <= 100 && !other(rune(name[0])) && !strings.ContainsFunc(name, odd)
+}
 
 // unzip returns the members of an archive by name. It takes only archives that every reader reads alike: one file after
 // the other without a gap, then the directory, then its end; no reader that goes from the front finds anything else than
@@ -113,7 +119,7 @@ func checkEnd(file []byte) (directory int, err error) {
 func checkMember(f *zip.File, names map[string]bool) error {
 	name := strings.ToLower(f.Name) // one file on some machines
 	switch {
-	case !plainName.MatchString(f.Name):
+	case !plainName(f.Name):
 		return errors.New("want a plain file name: letters, digits, dots, hyphens and underscores, no folder")
 	case names[name]:
 		return errors.New("it is there twice")

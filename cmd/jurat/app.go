@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/verify"
 )
 
 // Exit codes, beside 0 for "as it should be".
@@ -31,6 +30,7 @@ type app struct {
 	Sign    signCmd    `cmd:"" help:"Sign a payload with a key that you hold yourself, to have it sealed elsewhere."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
+	Portal  portalCmd  `cmd:"" help:"Write the page on which anybody verifies in a browser, offline, as one file."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or into a DSSE envelope."`
 	Apart   apartCmd   `cmd:"" help:"What is sealed apart of whom, so that it can be withheld or erased."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
@@ -196,22 +196,6 @@ func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
 	}
 	_, err = io.out.Write(doc)
 	return err
-}
-
-// readTrust reads a reader's trust file. Without one there is no trust.
-func readTrust(file string) (*verify.Trust, error) {
-	if file == "" {
-		return nil, nil
-	}
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	t, err := verify.ParseTrust(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return t, nil
 }
 
 // readInput reads a file, or standard input for "-".

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"time"
 
+	"jurat/internal/inquiry"
 	"jurat/verify"
 )
 
@@ -18,39 +15,78 @@ type readerFlags struct {
 	CRL   []string   `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
 }
 
-func (f *readerFlags) options() (verify.Options, error) {
-	o := verify.Options{At: time.Now()}
-	if f.At != nil {
-		if o.At = *f.At; o.At.IsZero() {
-			return o, errors.New("--at: nothing was checked before the year 1")
-		}
-	}
-	for _, file := range f.CRL {
-		list, err := readCRL(file)
-		if err != nil {
-			return o, err
-		}
-		o.CRLs = append(o.CRLs, list)
-	}
-	var err error
-	o.Trust, err = readTrust(f.Trust)
-	return o, err
+// knownLogFlags name what a reader knows of a log from elsewhere.
+type knownLogFlags struct {
+	Checkpoint  string `help:"A checkpoint of the log that you got elsewhere: is the file's log the same, and whole?" placeholder:"FILE"`
+	Consistency string `help:"The proof that your checkpoint and the file's are of one history." placeholder:"FILE"`
+	Entries     string `help:"All entries that your checkpoint covers (without one, the file's): is anything of the file's chains missing?" placeholder:"FILE"`
 }
 
-// readCRL reads no more of a file than a list can have.
-func readCRL(file string) (*x509.RevocationList, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
+// brought is what the flags name. The files are open until close is called: entries are read while files are verified.
+type brought struct {
+	inquiry.Inquiry
+	files []*os.File
+	err   error // the first of opening
+}
+
+func (f *readerFlags) bring() *brought {
+	b := &brought{Inquiry: inquiry.Inquiry{At: f.At, Now: time.Now}}
+	for _, name := range f.CRL {
+		if file := b.open(name); file != nil {
+			b.CRLs = append(b.CRLs, *file)
+		}
 	}
-	defer f.Close()
-	doc, err := io.ReadAll(io.LimitReader(f, verify.MaxCRL+1))
-	if err != nil {
-		return nil, err
+	b.Trust = b.open(f.Trust)
+	return b
+}
+
+func (b *brought) bringKnownLog(f *knownLogFlags) {
+	b.Checkpoint, b.Consistency = b.open(f.Checkpoint), b.open(f.Consistency)
+	if b.open(f.Entries) != nil {
+		b.Entries = b.files[len(b.files)-1]
 	}
-	list, err := verify.ParseCRL(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+}
+
+// open opens a file that a flag names, if it names one.
+func (b *brought) open(name string) *inquiry.File {
+	if name == "" || b.err != nil {
+		return nil
 	}
-	return list, nil
+	file, err := os.Open(name)
+	if err != nil {
+		b.err = err
+		return nil
+	}
+	b.files = append(b.files, file)
+	return &inquiry.File{Name: name, From: file}
+}
+
+func (b *brought) close() {
+	for _, file := range b.files {
+		file.Close()
+	}
+}
+
+func (b *brought) options() (verify.Options, error) {
+	if b.err != nil {
+		return verify.Options{}, b.err
+	}
+	return b.Inquiry.Options()
+}
+
+func (f *readerFlags) options() (verify.Options, error) {
+	b := f.bring()
+	defer b.close()
+	return b.options()
+}
+
+// readTrust reads a reader's trust file. Without one there is no trust.
+func readTrust(name string) (*verify.Trust, error) {
+	b := new(brought)
+	defer b.close()
+	file := b.open(name)
+	if b.err != nil {
+		return nil, b.err
+	}
+	return inquiry.Trust(file)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -53,19 +52,13 @@ the file:
 
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
 func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
-	o, err := c.options()
+	b := c.bring()
+	defer b.close()
+	b.bringKnownLog(&c.knownLogFlags)
+	b.Before = c.Before
+	o, err := b.options()
 	if err != nil {
 		return err
-	}
-	closeEntries, err := c.knownLogFlags.read(&o)
-	if err != nil {
-		return err
-	}
-	defer closeEntries()
-	if c.Before != nil {
-		if o.Before = *c.Before; o.Before.IsZero() {
-			return errors.New("--before: nothing existed before the year 1")
-		}
 	}
 	worst := exitCode(0)
 	for _, file := range c.Files {

@@ -50,6 +50,11 @@ type language struct {
 	positions map[jury.Position]string // with the identifier, which is what was sealed
 	methods   map[jury.Method]string   // likewise
 
+	questions map[verify.Guarantee]question
+	statuses  map[verify.Status]string
+	kinds     map[verify.Kind]string
+	clocks    map[verify.Clock]string
+
 	// Who produced it: {action}, {role}, {actor}, {model}, {version}; {because} is from the table of that name.
 	recorded          sentence
 	recordedWithModel sentence
@@ -147,7 +152,7 @@ func (l *language) disclaim(report *verify.Report) string {
 }
 
 // named is a key's name in a language, or what is to stand there if it has none.
-func named[K comparable](names map[K]string, key K, otherwise string) string {
+func named[K comparable, V any](names map[K]V, key K, otherwise V) V {
 	if name, ok := names[key]; ok {
 		return name
 	}

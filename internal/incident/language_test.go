@@ -72,6 +72,18 @@ func TestEnglishIsWhole(t *testing.T) {
 			t.Errorf("role %s is missing", r)
 		}
 	}
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
+		verify.Before, verify.Order, verify.Chain, verify.HumanReview, verify.Completeness, verify.Simultaneity, verify.Verdict,
+		verify.Enclosures, verify.Envelope} {
+		if w := WordsIn(English); w.Question(g) == "" || w.Guarantee(g) == string(g) {
+			t.Errorf("guarantee %s is missing", g)
+		}
+	}
+	for _, k := range []verify.Kind{verify.OneRecord, verify.ManyRecords, verify.Trial, verify.OneCheckpoint, verify.Package} {
+		if WordsIn(English).Kind(k) == string(k) {
+			t.Errorf("kind %s is missing", k)
+		}
+	}
 	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
 		for _, lang := range Langs() {
 			if !strings.HasPrefix(languageOf(lang).position(p), string(p)) {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	"jurat/internal/atomicfile"
+	"jurat/internal/portal"
+)
+
+type portalCmd struct {
+	Out string `help:"Where to write the page." default:"verify.html" placeholder:"FILE"`
+}
+
+// Help is shown by 'jurat portal --help'.
+func (*portalCmd) Help() string {
+	return `Writes the verification portal as one file: a page for a browser, in which whoever has it verifies records and case
+files as 'jurat verify' does, without a network and without anything of this program. It brings no trust: whoever checks
+chooses a trust file of his own.
+
+    jurat portal --out verify.html
+
+The page's SHA-256 is printed on stderr. Any jurat that was built from the same source prints the same, so whoever got
+the page from somebody else can compare.`
+}
+
+// Run writes the page.
+func (c *portalCmd) Run(io stdio) error {
+	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(io.err, "jurat: wrote %s\njurat: SHA-256 %x\n", c.Out, portal.Digest())
+	return err
+}

@@ -1,0 +1,570 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/browsertest"
+	"jurat/jurattest"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A vector is what a reader gives, of testdata/vectors/verification/manifest.json.
+type vector struct {
+	Name, File, Trust, Before, At, Checkpoint, Consistency, Entries string
+	CRLs                                                            []string
+}
+
+// fixedMoment is when vectors are checked that name no moment, so that both sides check at the same one.
+const fixedMoment = "2026-06-01T00:00:00Z"
+
+func vectors(t *testing.T) (folder string, all []vector) {
+	t.Helper()
+	folder = filepath.Join("..", "..", "testdata", "vectors", "verification")
+	doc, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Verifications []vector }
+	if err := json.Unmarshal(doc, &manifest); err != nil || len(manifest.Verifications) < 100 {
+		t.Fatalf("%d vectors: %v", len(manifest.Verifications), err)
+	}
+	for i := range manifest.Verifications {
+		if v := &manifest.Verifications[i]; v.At == "" {
+			v.At = fixedMoment
+		}
+	}
+	return folder, manifest.Verifications
+}
+
+// byCommand is what 'jurat verify --json' answers: the report, or the error.
+func byCommand(t *testing.T, folder string, v vector) (report, refused string) {
+	t.Helper()
+	args := []string{"verify", "--json", "--at", v.At}
+	for flag, name := range map[string]string{"--trust": v.Trust, "--checkpoint": v.Checkpoint, "--consistency": v.Consistency, "--entries": v.Entries} {
+		if name != "" {
+			args = append(args, flag, filepath.Join(folder, name))
+		}
+	}
+	for _, name := range v.CRLs {
+		args = append(args, "--crl", filepath.Join(folder, name))
+	}
+	if v.Before != "" {
+		args = append(args, "--before", v.Before)
+	}
+	code, out, errs := jurat(t, append(args, filepath.Join(folder, v.File))...)
+	if code == exitCannot {
+		first, _, _ := strings.Cut(errs, "\n")
+		return "", first
+	}
+	return out, ""
+}
+
+// A question is one to the portal's worker, by testdata/worker.js.
+type question struct {
+	ID       int            `json:"id"`
+	What     string         `json:"what"`
+	Argument map[string]any `json:"argument"`
+	Sources  []questioned   `json:"sources"`
+}
+
+type questioned struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+func questionOf(id int, folder string, v vector) question {
+	q := question{ID: id, What: "verify", Argument: map[string]any{"before": v.Before, "at": v.At}}
+	add := func(name string) int {
+		q.Sources = append(q.Sources, questioned{name, filepath.Join(folder, name)})
+		return len(q.Sources) - 1
+	}
+	q.Argument["files"] = []int{add(v.File)}
+	for what, name := range map[string]string{"trust": v.Trust, "checkpoint": v.Checkpoint, "consistency": v.Consistency, "entries": v.Entries} {
+		if name != "" {
+			q.Argument[what] = add(name)
+		}
+	}
+	crls := []int{}
+	for _, name := range v.CRLs {
+		crls = append(crls, add(name))
+	}
+	q.Argument["crls"] = crls
+	return q
+}
+
+// node runs the committed verifier in the page's worker under Node, and returns what it answers to each question.
+func node(t *testing.T, questions []question) map[int]json.RawMessage {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("there is no node, and under CI=true nothing is skipped")
+		}
+		t.Skip("there is no node, in which the portal's verifier answers all vectors")
+	}
+	portal := filepath.Join("..", "..", "internal", "portal")
+	var in, out, errs bytes.Buffer
+	for _, q := range questions {
+		doc, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(doc, '\n'))
+	}
+	run := exec.Command("node", filepath.Join(portal, "testdata", "worker.js"), filepath.Join(portal, "page"))
+	run.Stdin, run.Stdout, run.Stderr = &in, &out, &errs
+	if err := run.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
+	}
+	answers := map[int]json.RawMessage{}
+	lines := bufio.NewScanner(&out)
+	for lines.Buffer(nil, 64<<20); lines.Scan(); {
+		var posted struct {
+			ID    int
+			Reply string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &posted); err != nil {
+			t.Fatal(err)
+		}
+		if posted.Reply != "" {
+			answers[posted.ID] = json.RawMessage(posted.Reply)
+		}
+	}
+	return answers
+}
+
+// TestPortalAnswersAsTheCommand asks the portal's program and the command about every vector.
+func TestPortalAnswersAsTheCommand(t *testing.T) {
+	folder, all := vectors(t)
+	var questions []question
+	for i, v := range all {
+		questions = append(questions, questionOf(i+1, folder, v))
+	}
+	answers := node(t, questions)
+	for i, v := range all {
+		want, refused := byCommand(t, folder, v)
+		var got struct {
+			Answer struct {
+				Files []struct{ Report, Error string }
+			}
+			Error string
+		}
+		if err := json.Unmarshal(answers[i+1], &got); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+		switch {
+		case got.Error != "" && strings.HasSuffix(refused, got.Error): // what was brought beside the file is refused
+		case got.Error != "" || len(got.Answer.Files) != 1:
+			t.Errorf("%s: %s", v.Name, answers[i+1])
+		case refused != "":
+			if file := got.Answer.Files[0]; file.Error == "" || !strings.HasSuffix(refused, file.Error) {
+				t.Errorf("%s: the portal says %q, the command %q", v.Name, file.Error, refused)
+			}
+		default:
+			if diff := cmp.Diff(want, got.Answer.Files[0].Report+"\n"); diff != "" {
+				t.Errorf("%s (-command +portal):\n%s", v.Name, diff)
+			}
+		}
+	}
+}
+
+// A portalled browser has the saved page open, from the disk, and can reach nothing.
+type portalled struct {
+	*browsertest.Browser
+	t     *testing.T
+	page  string
+	case_ string // a case file that is right
+	trust string // what proves it
+}
+
+// openPortal writes the page and a case file as people do, and opens the page.
+func openPortal(t *testing.T, o browsertest.Options) *portalled {
+	t.Helper()
+	browsertest.Find(t)
+	dir := t.TempDir()
+	p := &portalled{t: t, page: filepath.Join(dir, "verify.html"), case_: filepath.Join(dir, "case.jurat"), trust: filepath.Join(dir, "trust.json")}
+	code, _, errs := jurat(t, "portal", "--out", p.page)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	data := filepath.Join(dir, "data")
+	if code, _, errs := jurat(t, "--data", data, "trial", filepath.Join("..", "..", "examples", "pharmacy-refill"), "--out", p.case_); code == exitCannot {
+		t.Fatal(errs)
+	}
+	code, trust, errs := jurat(t, "--data", data, "trust")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	if err := os.WriteFile(p.trust, []byte(trust), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.open(o)
+	return p
+}
+
+func (p *portalled) open(o browsertest.Options) {
+	o.CutOff = true
+	p.Browser = browsertest.Open(p.t, o)
+	p.Visit("file://" + p.page)
+}
+
+// check has files checked and waits for what is found.
+func (p *portalled) check(files ...string) {
+	p.t.Helper()
+	p.Choose("#files", files...)
+	p.checked()
+}
+
+func (p *portalled) checked() {
+	p.t.Helper()
+	p.Click("#check")
+	p.Wait("document.querySelector('#answers article') && !document.querySelector('#check').disabled")
+}
+
+func (p *portalled) choose(trust string) {
+	p.t.Helper()
+	p.Choose("#trust", trust)
+	p.Wait("document.querySelector('#fingerprint')")
+}
+
+// outcome is that of the first file.
+func (p *portalled) outcome() string {
+	p.t.Helper()
+	return browsertest.Eval[string](p.Browser, "document.querySelector('#answers article').dataset.outcome ?? ''")
+}
+
+// quiet fails if the page asked for anything but itself, or if something went wrong in it.
+func (p *portalled) quiet() {
+	p.t.Helper()
+	for _, url := range p.Requests() {
+		if url != "file://"+p.page && !strings.HasPrefix(url, "blob:null/") {
+			p.t.Errorf("the page asked for %s", url)
+		}
+	}
+	if problems := p.Problems(); len(problems) > 0 {
+		p.t.Errorf("problems: %q", problems)
+	}
+}
+
+func TestPortalProvesACaseFileOffline(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	p.Screenshot("portal-empty")
+	p.check(p.case_)
+	if got := p.outcome(); got != "not proved" {
+		t.Errorf("without trust: %q", got)
+	}
+	if text := p.Text("#results"); !strings.Contains(text, "You chose no trust file, so nothing can be proved.") {
+		t.Errorf("without trust:\n%s", text)
+	}
+	p.Screenshot("portal-without-trust")
+	p.choose(p.trust)
+	p.checked()
+	if got := p.outcome(); got != "proved" {
+		t.Errorf("with trust: %q\n%s", got, p.Text("#results"))
+	}
+	if got := browsertest.Eval[string](p.Browser, "document.activeElement.id"); got != "found" {
+		t.Errorf("the focus is on %q", got)
+	}
+	p.Wait("document.querySelectorAll('.record').length > 20")
+	p.Click(".record:nth-child(8) > summary")
+	p.Wait("document.querySelector('.record:nth-child(8) pre')")
+	inside := p.Text(".record:nth-child(8)")
+	for _, want := range []string{"Output", "Configuration", "jurat-rules", "Content", "statement"} {
+		if !strings.Contains(inside, want) {
+			t.Errorf("the record does not show %q:\n%s", want, inside)
+		}
+	}
+	for _, want := range []string{"The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this."} {
+		if !strings.Contains(p.Text("#results"), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	_, _, errs := jurat(t, "--data", filepath.Join(filepath.Dir(p.case_), "data"), "trust")
+	if fingerprint := p.Text("#fingerprint"); !strings.Contains(errs, fingerprint) || fingerprint == "" {
+		t.Errorf("the page has the fingerprint %q, the command says %s", fingerprint, errs)
+	}
+	p.Screenshot("portal-proved")
+	p.Dark(true)
+	p.Screenshot("portal-proved-dark")
+	p.quiet()
+}
+
+func TestPortalRefutesAChangedCaseFile(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	doc, err := os.ReadFile(p.case_)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Replace(doc, []byte("needs_review"), []byte("safe_pass"), 1)
+	if bytes.Equal(changed, doc) {
+		t.Fatal("the case file has no needs_review")
+	}
+	file := filepath.Join(t.TempDir(), "changed.jurat")
+	if err := os.WriteFile(file, changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.choose(p.trust)
+	p.check(file)
+	if got := p.outcome(); got != "refuted" {
+		t.Errorf("%q", got)
+	}
+	if text := p.Text("#results"); !strings.Contains(text, "digest") || strings.Contains(text, "What was said") {
+		t.Errorf("what is refuted is shown as if it had been said, or it is not said why:\n%s", text)
+	}
+	p.Screenshot("portal-refuted")
+	p.quiet()
+}
+
+func TestPortalInThreeLanguages(t *testing.T) {
+	for lang, want := range map[string][]string{
+		"ja": {"この記録は何を証明するか", "証明済み", "否認防止", "陪審の判定は", "何が起きたか"},
+		"ru": {"Что доказывает эта запись?", "Доказано", "Неотрекаемость", "Решение присяжных", "Что произошло, словами"},
+	} {
+		p := openPortal(t, browsertest.Options{Languages: lang + ",en"})
+		p.choose(p.trust)
+		p.check(p.case_)
+		text := p.Text("body")
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: no %q in\n%s", lang, w, text)
+			}
+		}
+		p.Wait("document.querySelectorAll('.record').length > 20")
+		p.Click(".record:nth-child(8) > summary")
+		p.Screenshot("portal-" + lang)
+		p.Select("#language", "en") // and the choice counts, for what is there already, too
+		p.Wait("document.querySelector('.outcome')?.textContent === 'Proved'")
+		if text := p.Text("body"); strings.Contains(text, want[0]) || !strings.Contains(text, "What does this record prove?") {
+			t.Errorf("%s: after the choice of English:\n%s", lang, text)
+		}
+		if got := browsertest.Eval[string](p.Browser, "document.documentElement.lang"); got != "en" {
+			t.Errorf("the document says that it is %q", got)
+		}
+		p.quiet()
+	}
+}
+
+func TestPortalOnASmallScreen(t *testing.T) {
+	p := openPortal(t, browsertest.Options{Width: 360, Height: 740})
+	p.choose(p.trust)
+	p.check(p.case_)
+	p.Wait("document.querySelectorAll('.record').length > 20")
+	p.Click(".record:nth-child(8) > summary")
+	p.Click("form details.more > summary")
+	for _, lang := range []string{"en", "ja", "ru"} {
+		p.Select("#language", lang)
+		p.Wait("document.documentElement.lang === '" + lang + "' && document.querySelector('.outcome')")
+		if wide := browsertest.Eval[int](p.Browser, "document.documentElement.scrollWidth"); wide > 360 {
+			t.Errorf("%s: the page is %d pixels wide", lang, wide)
+		}
+		p.Screenshot("portal-small-" + lang)
+	}
+	p.quiet()
+}
+
+// hostileText is what an agent may have said to whoever reads it later.
+const hostileText = "<img src=x onerror=\"document.title='owned'\"><svg onload=\"document.title='owned'\"><script>document.title='owned'</script>" +
+	"</pre></script>\u202Eevil\u202C\u2066\u200Bzero\u0007bell\u001b[31mred \U000E0041tag ⟦U+0041⟧ \u0435nd"
+
+func TestPortalShowsHostileTextInert(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	h := jurattest.NewForStrangers(t)
+	said := hostileText + "\n" + strings.Repeat("0123456789", 100_000)
+	quoted, err := jsontext.AppendQuote(nil, said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := h.Seal(t, evidence.Payload{AgentID: "<b>a</b>", RequestID: "r-1", Timestamp: "2025-12-31T23:59:00Z", Model: "m<script>", ModelVersion: "<i>1</i>",
+		Prompt: jsontext.Value(`"What?"`), Response: quoted, Parameters: jsontext.Value(`{"temperature":0}`)})
+	record, trust := p.write("record.json", r), p.write("h.json", h.Trust(t))
+	p.choose(trust)
+	p.check(record)
+	p.Wait("document.querySelector('.record pre')")
+	const shown = "[...document.querySelectorAll('.record pre')].find(p => p.getAttribute('aria-label') === 'Output').textContent"
+	want := strings.NewReplacer("\u202E", "⟦U+202E⟧", "\u202C", "⟦U+202C⟧", "\u2066", "⟦U+2066⟧", "\u200B", "⟦U+200B⟧", "\u0007", "⟦U+0007⟧",
+		"\u001b", "⟦U+001B⟧", "\U000E0041", "⟦U+E0041⟧", "⟦", "⟦U+27E6⟧", "⟧", "⟦U+27E7⟧").Replace(said)
+	if got := browsertest.Eval[string](p.Browser, shown); got != want {
+		t.Errorf("%d characters are shown, want %d: %.400q", len(got), len(want), got)
+	}
+	if got := browsertest.Eval[string](p.Browser, "document.title"); got != "jurat: check a record" {
+		t.Errorf("the title is %q", got)
+	}
+	if n := browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"); n != 0 {
+		t.Errorf("%d elements are the agent's", n)
+	}
+	if text := p.Text("#results"); strings.ContainsAny(text, "\u202E\u2066\u001b") {
+		t.Error("a character that turns the writing round is on the page")
+	}
+	// A copy has it to the letter.
+	copied := "(() => { let text; navigator.clipboard.writeText = async (t) => { text = t }; " +
+		"[...document.querySelectorAll('.record .member')].find(m => m.textContent.startsWith('Output')).querySelector('button').click(); return text })()"
+	if got := browsertest.Eval[string](p.Browser, copied); got != said {
+		t.Errorf("%d bytes are copied, want %d", len(got), len(said))
+	}
+	p.Screenshot("portal-hostile")
+	p.quiet()
+}
+
+// write writes what can be written as a file beside the case file.
+func (p *portalled) write(name string, content interface{ Marshal() ([]byte, error) }) string {
+	p.t.Helper()
+	doc, err := content.Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	file := filepath.Join(filepath.Dir(p.case_), name)
+	if err := os.WriteFile(file, doc, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return file
+}
+
+func TestPortalWithThousandsOfRecords(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	h := jurattest.NewForStrangers(t)
+	const count = 3000
+	var records []*evidence.Record
+	for i := range count {
+		records = append(records, h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: fmt.Sprintf("r-%d", i), Timestamp: "2025-12-31T23:59:00Z",
+			Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"Plan."`), Response: jsontext.Value(`"` + strings.Repeat("Take the A9. ", 50) + `"`), Parameters: jsontext.Value(`{}`)}))
+	}
+	bundle, trust := p.write("bundle.jurat", h.Bundle(t, records...)), p.write("h.json", h.Trust(t))
+	// What the page says while it works, and that it is alive meanwhile.
+	browsertest.Eval[bool](p.Browser, `(() => { globalThis.heard = []; globalThis.beats = 0; setInterval(() => { if (document.querySelector('#check').disabled) beats++ }, 5);
+		new MutationObserver(() => heard.push(document.querySelector('#state').textContent)).observe(document.querySelector('#state'), {childList: true, characterData: true, subtree: true}); return true })()`)
+	p.choose(trust)
+	p.Choose("#files", bundle)
+	p.Click("#check")
+	p.Wait("document.querySelector('#progress').value > 0")
+	p.Click("#cancel")
+	p.Wait("document.querySelector('#state').textContent.startsWith('Cancelled')")
+	if browsertest.Eval[int](p.Browser, "document.querySelectorAll('#answers article').length") != 0 {
+		t.Error("there is an answer although it was cancelled")
+	}
+	p.checked()
+	if got := p.outcome(); got != "proved" {
+		t.Errorf("%q:\n%s", got, p.Text("#results"))
+	}
+	heard := browsertest.Eval[[]string](p.Browser, "heard")
+	if i := slices.IndexFunc(heard, func(s string) bool { return strings.HasPrefix(s, "Checking bundle.jurat: 50") }); i < 0 {
+		t.Errorf("it said %q", heard)
+	}
+	if beats := browsertest.Eval[int](p.Browser, "beats"); beats < 10 {
+		t.Errorf("the page was not alive: %d beats", beats)
+	}
+	p.Wait("document.querySelectorAll('.record').length === 50")
+	browsertest.Eval[bool](p.Browser, "(document.querySelector('.records + button').click(), true)")
+	p.Wait("document.querySelectorAll('.record').length === 100")
+	if got := p.Text(".record:nth-child(100) .number"); got != "100" {
+		t.Errorf("the hundredth record is number %q", got)
+	}
+	p.quiet()
+}
+
+// TestPortalInTheBrowserAnswersAsTheCommand does for some vectors what is done for all of them without a browser.
+func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	folder, all := vectors(t)
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(all); i += max(1, len(all)/12) {
+		v := all[i]
+		want, refused := byCommand(t, folder, v)
+		if refused != "" || len(v.CRLs) > 0 {
+			continue
+		}
+		p.Visit("file://" + p.page)
+		// What the page saves as a report is kept instead.
+		browsertest.Eval[bool](p.Browser, "(globalThis.make = URL.createObjectURL, URL.createObjectURL = (blob) => blob.type === 'application/json' ? (globalThis.saved = blob.text(), 'about:blank') : make(blob), HTMLAnchorElement.prototype.click = () => {}, true)")
+		browsertest.Eval[bool](p.Browser, fmt.Sprintf("(document.querySelector('details.more').open = true, document.querySelector('#at').value = %q, document.querySelector('#before').value = %q, true)", v.At, v.Before))
+		for field, name := range map[string]string{"#checkpoint": v.Checkpoint, "#consistency": v.Consistency, "#entries": v.Entries} {
+			if name != "" {
+				p.Choose(field, filepath.Join(folder, name))
+			}
+		}
+		if v.Trust != "" {
+			p.choose(filepath.Join(folder, v.Trust))
+		}
+		p.check(filepath.Join(folder, v.File))
+		browsertest.Eval[bool](p.Browser, "([...document.querySelectorAll('article button')].find(b => b.textContent.startsWith('Save')).click(), true)")
+		if diff := cmp.Diff(want, browsertest.Eval[string](p.Browser, "saved")); diff != "" {
+			t.Errorf("%s (-command +page):\n%s", v.Name, diff)
+		}
+	}
+}
+
+func TestPortalByKeyboardAndPaste(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	doc, err := os.ReadFile(p.case_)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.choose(p.trust)
+	pasted, err := json.Marshal(string(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eval[bool](p.Browser, "(document.querySelector('#pasted').value = "+string(pasted)+", document.querySelector('#files').focus(), true)")
+	// By the Tab key alone, everything can be reached, in the order in which it stands.
+	var order []string
+	for range 40 {
+		p.Press("\t")
+		id := browsertest.Eval[string](p.Browser, "document.activeElement.id || document.activeElement.textContent.trim()")
+		if order = append(order, id); id == "check" {
+			break
+		}
+	}
+	if want := []string{"Or paste a record", "trust", "✕", "Ask for more", "check"}; !slices.Equal(order, want) {
+		t.Errorf("by keyboard: %q, want %q", order, want)
+	}
+	p.Press("\r")
+	p.Wait("document.querySelector('#answers article')")
+	if got := p.outcome(); got != "proved" {
+		t.Errorf("pasted: %q\n%s", got, p.Text("#results"))
+	}
+	// What somebody hears who does not see: every control has a name, there are landmarks, one h1, no level left out.
+	nameless := browsertest.Eval[[]string](p.Browser, `[...document.querySelectorAll('input, select, textarea, button, progress, pre[tabindex]')].filter(e =>
+		!(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML)`)
+	if len(nameless) > 0 {
+		t.Errorf("without a name: %q", nameless)
+	}
+	if n := browsertest.Eval[int](p.Browser, "document.querySelectorAll('main, header').length * 10 + document.querySelectorAll('h1').length"); n != 21 {
+		t.Errorf("landmarks and headings: %d", n)
+	}
+	skipped := browsertest.Eval[[]string](p.Browser, `(() => { let last = 0; return [...document.querySelectorAll('h1, h2, h3, h4')].filter(h => { const level = +h.tagName[1]; const bad = level > last + 2; last = level; return bad }).map(h => h.textContent) })()`)
+	if len(skipped) > 0 {
+		t.Errorf("headings that leave a level out: %q", skipped)
+	}
+	p.quiet()
+}
+
+func TestPortalSaysWhatItCannotCheck(t *testing.T) {
+	p := openPortal(t, browsertest.Options{})
+	other := filepath.Join(t.TempDir(), "letter.txt")
+	if err := os.WriteFile(other, []byte("Dear Sir or Madam"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Click("#check")
+	p.Wait("document.querySelector('#state').textContent.startsWith('Choose a file')")
+	p.Choose("#trust", other)
+	p.Wait("document.querySelector('#trusted .wrong')")
+	p.check(other)
+	if text := p.Text("#results"); !strings.Contains(text, "neither a sealed record nor a bundle") {
+		t.Errorf("%s", text)
+	}
+	p.quiet()
+}

@@ -1,0 +1,111 @@
+// Package inquiry reads what somebody brings along to a verification. The command and the portal's program both ask by it,
+// so that they cannot read the same files differently.
+package inquiry
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"jurat/evidence"
+	"jurat/verify"
+)
+
+// An Inquiry is what a reader brings along, since nothing of it may come from what is verified. The zero Inquiry brings nothing,
+// and proves nothing.
+type Inquiry struct {
+	Trust  *File      // the reader's trust file; nil: none
+	Before *time.Time // also ask whether everything existed before it; nil: do not ask
+	At     *time.Time // the moment of checking; nil: now, by Now
+	CRLs   []File     // revocation lists
+
+	// What the reader knows of the log from elsewhere; nil: nothing.
+	Checkpoint  *File
+	Consistency *File
+	Entries     io.ReaderAt // read while files are verified
+
+	Now func() time.Time
+}
+
+// A File is one that the reader chose.
+type File struct {
+	Name string // as the reader calls it, for errors
+	From io.Reader
+}
+
+// maxFile bounds a file that is held in memory whole. A trust file of a hundred thousand keys has half of it.
+const maxFile = 64 << 20
+
+// Options are those that verification takes.
+func (q *Inquiry) Options() (verify.Options, error) {
+	o := verify.Options{Entries: q.Entries}
+	if err := q.moments(&o); err != nil {
+		return o, err
+	}
+	for _, file := range q.CRLs {
+		list, err := parsed(&file, verify.MaxCRL, verify.ParseCRL)
+		if err != nil {
+			return o, err
+		}
+		o.CRLs = append(o.CRLs, list)
+	}
+	var err error
+	if o.Trust, err = Trust(q.Trust); err != nil {
+		return o, err
+	}
+	if q.Consistency != nil && q.Checkpoint == nil {
+		return o, errors.New("consistency: a proof between two checkpoints, and no checkpoint says which the other one is")
+	}
+	if o.Checkpoint, err = parsed(q.Checkpoint, maxFile, checkpoint); err != nil {
+		return o, err
+	}
+	o.Consistency, err = parsed(q.Consistency, maxFile, evidence.ParseConsistency)
+	return o, err
+}
+
+// moments reads the times. The zero time stands for none in verification, so it cannot be asked about.
+func (q *Inquiry) moments(o *verify.Options) error {
+	if q.At == nil {
+		o.At = q.Now()
+	} else if o.At = *q.At; o.At.IsZero() {
+		return errors.New("at: nothing was checked before the year 1")
+	}
+	if q.Before != nil {
+		if o.Before = *q.Before; o.Before.IsZero() {
+			return errors.New("before: nothing existed before the year 1")
+		}
+	}
+	return nil
+}
+
+// Trust reads a trust file; no file is no trust.
+func Trust(file *File) (*verify.Trust, error) { return parsed(file, maxFile, verify.ParseTrust) }
+
+func checkpoint(doc []byte) (string, error) {
+	if len(doc) == 0 {
+		return "", errors.New("an empty file is no checkpoint")
+	}
+	return string(doc), nil
+}
+
+// parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.
+func parsed[T *verify.Trust | *x509.RevocationList | *evidence.Consistency | string](file *File, most int64, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	if file == nil {
+		return none, nil
+	}
+	doc, err := io.ReadAll(io.LimitReader(file.From, most+1))
+	if err == nil && int64(len(doc)) > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	content, err := parse(doc)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return content, nil
+}

@@ -1,0 +1,136 @@
+package portal
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// colours reads the custom properties that are colours: those of a light screen, and those of a dark one.
+func colours(t *testing.T) (light, dark map[string]string) {
+	t.Helper()
+	before, after, ok := strings.Cut(pageCSS, "@media (prefers-color-scheme: dark) {")
+	if !ok {
+		t.Fatal("there are no dark colours")
+	}
+	after, _, _ = strings.Cut(after, "\n}\n")
+	read := func(text string) map[string]string {
+		found := map[string]string{}
+		for _, m := range regexp.MustCompile(`--(\w+): (#[0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
+			found[m[1]] = m[2]
+		}
+		return found
+	}
+	return read(before), read(after)
+}
+
+// luminance is the relative luminance of WCAG 2.2.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	var parts [3]float64
+	for i := range parts {
+		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := float64(n) / 255; c <= 0.04045 {
+			parts[i] = c / 12.92
+		} else {
+			parts[i] = math.Pow((c+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*parts[0] + 0.7152*parts[1] + 0.0722*parts[2]
+}
+
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// TestContrast: WCAG 2.2 AA wants 4.5 of text (1.4.3), and 3 of what shows where a control is (1.4.11).
+func TestContrast(t *testing.T) {
+	if got := contrast(t, "#000000", "#ffffff"); math.Abs(got-21) > 1e-9 {
+		t.Fatalf("black on white: %v", got)
+	}
+	light, dark := colours(t)
+	for name, set := range map[string]map[string]string{"light": light, "dark": dark} {
+		for _, ground := range []string{"paper", "sheet"} {
+			for ink, least := range map[string]float64{"ink": 4.5, "quiet": 4.5, "link": 4.5, "proved": 4.5, "doubt": 4.5, "false": 4.5, "edge": 3} {
+				if set[ink] == "" || set[ground] == "" {
+					t.Fatalf("%s: %s or %s is no colour", name, ink, ground)
+				}
+				if got := contrast(t, set[ink], set[ground]); got < least {
+					t.Errorf("%s: %s on %s has %.2f, want %.1f", name, ink, ground, got, least)
+				}
+			}
+		}
+	}
+	// Every colour that is used is one of these.
+	if loose := regexp.MustCompile(`(?m)^[^-\n]*[ :](#[0-9a-f]{3,8}|rgb|hsl)`).FindAllString(pageCSS, -1); loose != nil {
+		t.Errorf("colours of their own: %q", loose)
+	}
+}
+
+func TestFileNeedsNothing(t *testing.T) {
+	page := File()
+	for _, outside := range []string{"http://", "https://", "src=", "@import", "url("} {
+		html := pageHTML + pageCSS + pageJS + workerJS
+		if strings.Contains(html, outside) {
+			t.Errorf("the page has %q in it", outside)
+		}
+	}
+	for _, want := range []string{"connect-src 'none'", hash(pageJS), hash(pageCSS), "default-src 'none'", "THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	for _, place := range []string{"{{", "'unsafe-inline'", "'unsafe-eval'"} {
+		if bytes.Contains(page, []byte(place)) {
+			t.Errorf("the page has %q", place)
+		}
+	}
+	if got := fmt.Sprintf("%x", Digest()); len(got) != 64 || !bytes.Equal(page, File()) {
+		t.Errorf("digest %s", got)
+	}
+}
+
+// What stands inside an element must not be able to end it.
+func TestNothingEndsItsElement(t *testing.T) {
+	for name, text := range map[string]string{"script": pageJS, "worker": licensed() + workerJS, "style": pageCSS} {
+		for _, end := range []string{"</script", "</style", "<!--", "<script"} {
+			if strings.Contains(strings.ToLower(text), end) {
+				t.Errorf("%s has %s in it", name, end)
+			}
+		}
+	}
+	hostile := Served{Script: "/a.js", Style: "/a.css", File: "/verify.html", Trust: []byte(`{"name":"</script><script>alert(1)</script>{{program}}"}`)}.Page()
+	if bytes.Contains(hostile, []byte("alert(1)</script>")) {
+		t.Error("a trust file ends the element that it stands in")
+	}
+}
+
+func TestServedPageHasNothingInline(t *testing.T) {
+	page := string(Served{Script: "/static/verify-1.js", Style: "/static/verify-1.css", File: "/verify.html"}.Page())
+	for _, m := range regexp.MustCompile(`(?s)<(script|style)([^>]*)>`).FindAllStringSubmatch(page, -1) {
+		if m[1] == "style" || !strings.Contains(m[2], "src=") && !strings.Contains(m[2], `type="application/json"`) && !strings.Contains(m[2], `type="text/plain"`) {
+			t.Errorf("%s would need an exception from the policy", m[0])
+		}
+	}
+	if strings.Contains(page, "style=") || regexp.MustCompile(`\son\w+=`).MatchString(pageHTML) {
+		t.Error("an attribute would need an exception from the policy")
+	}
+}
+
+// maxProgram is what the packed verifier may have, so that the page loads wherever people are.
+const maxProgram = 2_000_000
+
+func TestProgramIsSmall(t *testing.T) {
+	if len(packedVerifier) > maxProgram {
+		t.Errorf("the packed verifier has %d bytes, want at most %d", len(packedVerifier), maxProgram)
+	}
+}

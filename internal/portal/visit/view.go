@@ -1,0 +1,246 @@
+package visit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/incident"
+	"jurat/verify"
+)
+
+// A View is a report in words.
+type View struct {
+	Name       string        `json:"name"`
+	Kind       string        `json:"kind"`
+	Outcome    verify.Status `json:"outcome"`
+	Said       string        `json:"said"` // the outcome in words
+	Trusted    bool          `json:"trusted"`
+	Trust      string        `json:"trust"`
+	Records    int           `json:"records"`
+	Shown      int           `json:"shown"` // the records that can be shown
+	Origin     string        `json:"origin"`
+	Size       int64         `json:"size"` // of the log, where an origin is given
+	Guarantees []Line        `json:"guarantees"`
+	NotShown   []string      `json:"not_shown"`
+	Statement  []string      `json:"statement"` // empty: it stands with each record, or there is none
+	Text       string        `json:"text"`      // of an evidence package
+}
+
+// A Line is one answer.
+type Line struct {
+	Guarantee verify.Guarantee `json:"guarantee"`
+	Name      string           `json:"name"`
+	Asks      string           `json:"asks"`
+	Status    verify.Status    `json:"status"`
+	Said      string           `json:"said"`
+	Reason    string           `json:"reason"` // in English
+	Record    string           `json:"record"` // "": all
+	More      int              `json:"more"`   // further findings that say the same
+	Others    []Line           `json:"others"` // what else was found, the first of each kind
+}
+
+// View shows the report on a file.
+func (v *Visit) View(file int, lang incident.Lang) (*View, error) {
+	e, err := v.verified(file)
+	if err != nil {
+		return nil, err
+	}
+	r, w := e.report, incident.WordsIn(lang)
+	view := &View{Name: e.name, Kind: w.Kind(r.Kind), Outcome: r.Outcome, Said: w.Status(r.Outcome), Trusted: r.Trust != "",
+		Trust: r.Trust, Records: r.Records, Shown: len(e.records), Text: e.text}
+	if r.Log != nil {
+		view.Origin, view.Size = r.Log.Origin, r.Log.Size
+	}
+	kinds := summed(r.Details)
+	for _, f := range r.Guarantees {
+		line := lineOf(w, f)
+		for _, k := range kinds {
+			switch {
+			case k.first.Guarantee != f.Guarantee:
+			case kindOf(k.first) == kindOf(f):
+				line.More = k.count - 1
+			default:
+				other := lineOf(w, k.first)
+				other.More = k.count - 1
+				line.Others = append(line.Others, other)
+			}
+		}
+		view.Guarantees = append(view.Guarantees, line)
+	}
+	for _, item := range r.NotShown {
+		view.NotShown = append(view.NotShown, w.NotShown(item))
+	}
+	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
+		view.Statement = incident.Statement(e.records, r, lang)
+	}
+	return view, nil
+}
+
+func (v *Visit) verified(file int) (*examined, error) {
+	if file < 0 || file >= len(v.files) || v.files[file].report == nil {
+		return nil, fmt.Errorf("file %d was not verified", file)
+	}
+	return v.files[file], nil
+}
+
+func lineOf(w incident.Words, f verify.Finding) Line {
+	return Line{Guarantee: f.Guarantee, Name: w.Guarantee(f.Guarantee), Asks: w.Question(f.Guarantee), Status: f.Status,
+		Said: w.Status(f.Status), Reason: f.Reason, Record: f.Record}
+}
+
+// A sum is how often findings say the same of different records.
+type sum struct {
+	first verify.Finding
+	count int
+}
+
+type kind struct {
+	guarantee verify.Guarantee
+	status    verify.Status
+	rule      string
+}
+
+func kindOf(f verify.Finding) kind { return kind{f.Guarantee, f.Status, f.Rule} }
+
+// summed counts findings by what they say, in the order in which they first say it.
+func summed(findings []verify.Finding) []sum {
+	var sums []sum
+	places := map[kind]int{}
+	for _, f := range findings {
+		i, seen := places[kindOf(f)]
+		if !seen {
+			i = len(sums)
+			places[kindOf(f)], sums = i, append(sums, sum{first: f})
+		}
+		sums[i].count++
+	}
+	return sums
+}
+
+// A RecordView is a record as the file has it, and what is proved of it.
+type RecordView struct {
+	Index     int      `json:"index"`
+	ID        string   `json:"id"`
+	Digest    string   `json:"digest"`
+	Action    string   `json:"action"`
+	Role      string   `json:"role"`
+	Actor     string   `json:"actor"`
+	Model     string   `json:"model"`
+	Version   string   `json:"version"`
+	Claimed   string   `json:"claimed"` // the actor's time
+	Proved    string   `json:"proved"`  // the authority's; "": none
+	Authority string   `json:"authority"`
+	Clock     string   `json:"clock"`
+	Lines     []Line   `json:"lines"`
+	Members   []Member `json:"members"`
+	Statement []string `json:"statement"` // of one record among many
+	Signed    string   `json:"signed"`    // the exact bytes that are signed, which are UTF-8
+}
+
+// A Member is one member of a payload.
+type Member struct {
+	Pointer  string `json:"pointer"`
+	Text     string `json:"text"`     // of a string, what it says; of anything else, its JSON
+	JSON     bool   `json:"json"`     // whether Text is JSON
+	Apart    bool   `json:"apart"`    // sealed apart, with the text in the file
+	Withheld bool   `json:"withheld"` // sealed apart, without
+}
+
+// mostAtOnce bounds how many records are shown at a time.
+const mostAtOnce = 200
+
+// Records shows records of a file.
+func (v *Visit) Records(file, from, count int, lang incident.Lang) ([]RecordView, error) {
+	e, err := v.verified(file)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 || from > len(e.records) || count < 0 {
+		return nil, fmt.Errorf("there are no records from %d", from)
+	}
+	views := []RecordView{}
+	for i, r := range e.records[from:min(len(e.records), from+min(count, mostAtOnce))] {
+		views = append(views, e.record(from+i, r, lang))
+	}
+	return views, nil
+}
+
+func (e *examined) record(index int, r *evidence.Record, lang incident.Lang) RecordView {
+	p, w := &r.Payload, incident.WordsIn(lang)
+	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: w.Action(p.ActionType), Role: w.Role(p.Role()),
+		Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
+	if t, ok := e.report.TimeOf(p.RecordID); ok {
+		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, w.Clock(t.Clock)
+	}
+	for _, f := range e.report.Guarantees {
+		if slices.Contains(ofOneRecord, f.Guarantee) {
+			view.Lines = append(view.Lines, lineOf(w, e.report.For(f.Guarantee, p.RecordID)))
+		}
+	}
+	if e.report.Kind == verify.ManyRecords {
+		view.Statement = incident.Statement([]*evidence.Record{r}, e.report, lang)
+	}
+	return view
+}
+
+// ofOneRecord are the guarantees that speak of each record.
+var ofOneRecord = []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
+	verify.Before, verify.Order, verify.Chain, verify.HumanReview}
+
+// first are the members that people look for, in that order.
+var first = []string{"prompt", "context", "tools_used", "response", "modified_response", "changes", "parameters", "metadata"}
+
+// members are those of a payload, with what is disclosed of it. Where the disclosures are not what was committed to, which
+// is refuted under content, they are not shown as what was said.
+func members(r *evidence.Record) []Member {
+	values, withheld, err := evidence.Reveal(r.Canonical(), r.Disclosures)
+	if err != nil {
+		values, withheld, err = evidence.Reveal(r.Canonical(), nil)
+	}
+	if err != nil { // a record that was opened has members
+		return nil
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := place(a) - place(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var all []Member
+	for _, name := range names {
+		m := Member{Pointer: name, Withheld: slices.Contains(withheld, "/"+name)}
+		m.Apart = !m.Withheld && slices.Contains(r.Payload.SealedApart, "/"+name)
+		m.Text, m.JSON = text(values[name])
+		all = append(all, m)
+	}
+	return all
+}
+
+func place(name string) int {
+	if i := slices.Index(first, name); i >= 0 {
+		return i
+	}
+	return len(first)
+}
+
+// text is what a string says, to the letter, or the JSON of anything else, indented.
+func text(value jsontext.Value) (text string, isJSON bool) {
+	if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
+		return text, false
+	}
+	indented := value.Clone()
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
+		return string(value), true
+	}
+	return string(indented), true
+}

@@ -1,0 +1,229 @@
+// Package visit is what the portal's program does for a visitor: it verifies the files that he drops, by the trust that he
+// brings, and says what was found in his language. It knows no browser: JSON goes in and comes out.
+package visit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/aep"
+	"jurat/evidence"
+	"jurat/internal/inquiry"
+	"jurat/verify"
+)
+
+// A Source is a file of the visitor's.
+type Source struct {
+	Name string
+	Size int64
+	From io.ReaderAt
+}
+
+func (s *Source) reader() io.Reader { return io.NewSectionReader(s.From, 0, s.Size) }
+
+// A Visit remembers what was verified last, to show more of it. It is for one goroutine.
+type Visit struct {
+	// Progress is told how many bytes of how many are read of the file that is being verified; nil: nobody is told.
+	Progress func(file int, read, size int64)
+	Now      func() time.Time
+
+	files []*examined
+}
+
+// An examined file, as far as it is kept to be shown.
+type examined struct {
+	name    string
+	report  *verify.Report // nil: it could not be verified
+	records []*evidence.Record
+	held    int64 // bytes of payloads in records
+	left    bool  // that there are more records than are kept
+	text    string
+}
+
+// mostHeld bounds what is kept of a file for showing, in bytes of payloads. What is beyond is verified and not shown.
+const mostHeld = 64 << 20
+
+// A Request asks for a verification. Files are given by their place among the sources; what is absent was not brought.
+type Request struct {
+	Files       []int  `json:"files"`
+	Trust       *int   `json:"trust"`
+	CRLs        []int  `json:"crls"`
+	Checkpoint  *int   `json:"checkpoint"`
+	Consistency *int   `json:"consistency"`
+	Entries     *int   `json:"entries"`
+	Before      string `json:"before"` // RFC 3339; "": do not ask
+	At          string `json:"at"`     // RFC 3339; "": now
+}
+
+// An Answer is what each file came to.
+type Answer struct {
+	Files []FileAnswer `json:"files"`
+}
+
+// A FileAnswer has a report, or an error where the file is nothing that is verified.
+type FileAnswer struct {
+	Name   string `json:"name"`
+	Report string `json:"report,omitzero"` // what 'jurat verify --json' prints
+	Error  string `json:"error,omitzero"`
+}
+
+// Verify answers a Request. Its own error says what is wrong with what was brought beside the files.
+func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
+	v.files = nil
+	var r Request
+	if err := json.Unmarshal(request, &r, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	o, err := v.options(&r, sources)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(Answer)
+	for i, place := range r.Files {
+		source, err := at(sources, &place)
+		if err != nil {
+			return nil, err
+		}
+		answer.Files = append(answer.Files, v.file(i, source, o))
+	}
+	return answer, nil
+}
+
+func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err error) {
+	q := inquiry.Inquiry{Now: v.Now}
+	for text, moment := range map[*string]**time.Time{&r.Before: &q.Before, &r.At: &q.At} {
+		if *text == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, *text)
+		if err != nil {
+			return o, fmt.Errorf("%q is not a time such as 2026-02-01T09:00:00Z", *text)
+		}
+		*moment = &t
+	}
+	for place, file := range map[*int]**inquiry.File{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
+		if place == nil {
+			continue
+		}
+		source, err := at(sources, place)
+		if err != nil {
+			return o, err
+		}
+		*file = &inquiry.File{Name: source.Name, From: source.reader()}
+	}
+	for _, place := range r.CRLs {
+		source, err := at(sources, &place)
+		if err != nil {
+			return o, err
+		}
+		q.CRLs = append(q.CRLs, inquiry.File{Name: source.Name, From: source.reader()})
+	}
+	if r.Entries != nil {
+		source, err := at(sources, r.Entries)
+		if err != nil {
+			return o, err
+		}
+		q.Entries = io.NewSectionReader(source.From, 0, source.Size)
+	}
+	return q.Options()
+}
+
+func at(sources []Source, place *int) (*Source, error) {
+	if *place < 0 || *place >= len(sources) {
+		return nil, fmt.Errorf("reading the request: there is no source %d", *place)
+	}
+	return &sources[*place], nil
+}
+
+// file verifies one file as the command does.
+func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
+	e := &examined{name: source.Name}
+	v.files = append(v.files, e)
+	o.Each = e.keep
+	report, err := verify.Read(&told{from: source.reader(), size: source.Size, tell: func(read int64) {
+		if v.Progress != nil {
+			v.Progress(i, read, source.Size)
+		}
+	}}, o)
+	if err != nil {
+		return FileAnswer{Name: source.Name, Error: err.Error()}
+	}
+	doc, err := report.Marshal()
+	if err != nil {
+		return FileAnswer{Name: source.Name, Error: err.Error()}
+	}
+	e.report = report
+	if report.Records == 0 { // it did not open, so nothing of it is shown
+		e.records = nil
+	}
+	if report.Kind == verify.Package {
+		e.text = packageText(source)
+	}
+	return FileAnswer{Name: source.Name, Report: string(doc)}
+}
+
+// keep keeps a record to be shown.
+func (e *examined) keep(r *evidence.Record) {
+	size := int64(len(r.Canonical()))
+	if e.left = e.left || e.held+size > mostHeld; !e.left {
+		e.records, e.held = append(e.records, r), e.held+size
+	}
+}
+
+// packageText is the text of an evidence package, as it is shown to people; "" if it does not open.
+func packageText(source *Source) string {
+	doc, err := io.ReadAll(source.reader())
+	if err != nil {
+		return ""
+	}
+	p, err := aep.Open(doc)
+	if err != nil {
+		return ""
+	}
+	return string(p.Response)
+}
+
+// Trust says whom a trust file trusts, so that a visitor can compare it before relying on it.
+func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
+	t, err := inquiry.Trust(&inquiry.File{Name: source.Name, From: source.reader()})
+	if err != nil {
+		return nil, err
+	}
+	fingerprint, err := t.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	answer := &TrustAnswer{Fingerprint: fingerprint.String(), Keys: len(t.Keys), Authorities: len(t.Authorities), CAs: len(t.CAs), Logs: len(t.Logs)}
+	return answer, nil
+}
+
+// A TrustAnswer is what there is in a trust file.
+type TrustAnswer struct {
+	Fingerprint string `json:"fingerprint"`
+	Keys        int    `json:"keys"`
+	Authorities int    `json:"authorities"`
+	CAs         int    `json:"cas"`
+	Logs        int    `json:"logs"`
+}
+
+// told is a file that tells how far it is read: often enough to be followed, seldom enough not to cost anything.
+type told struct {
+	from       io.Reader
+	read, last int64
+	size       int64
+	tell       func(read int64)
+}
+
+func (t *told) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	t.read += int64(n)
+	if t.read-t.last > t.size/200 || errors.Is(err, io.EOF) {
+		t.last = t.read
+		t.tell(t.read)
+	}
+	return n, err
+}
