@@ -12,7 +12,7 @@ import (
 )
 
 // jurat runs the command in this process.
-func jurat(t *testing.T, args ...string) (code int, stdout, stderr string) {
+func jurat(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	code = run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &err})

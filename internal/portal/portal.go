@@ -66,9 +66,11 @@ type Served struct {
 const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; worker-src blob:; connect-src 'none'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Script and Style are what a served page has beside it.
-func Script() []byte { return []byte(pageJS) }
-func Style() []byte  { return []byte(pageCSS) }
+// Script and Style are what a served page has beside it, under names that change with them.
+func Script() []byte     { return []byte(pageJS) }
+func Style() []byte      { return []byte(pageCSS) }
+func ScriptName() string { return fmt.Sprintf("%x.js", sha256.Sum256([]byte(pageJS))) }
+func StyleName() string  { return fmt.Sprintf("%x.css", sha256.Sum256([]byte(pageCSS))) }
 
 // Page returns the page as a server serves it.
 func (s Served) Page() []byte {

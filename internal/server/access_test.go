@@ -16,6 +16,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/portal"
 	"jurat/internal/server"
 )
 
@@ -53,6 +54,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"POST /v1/records/{id}/reviews":    {"/v1/records/" + h.said.Payload.RecordID + "/reviews", `{"approval_status":"approved"}`},
 		"POST /v1/records/{id}/deliveries": {"/v1/records/" + h.said.Payload.RecordID + "/deliveries", fmt.Sprintf(`{"review":%q}`, h.review.Payload.RecordID)},
 		"GET /v1/chains/{chain_id}":        {"/v1/chains/order-17", ""},
+		"GET /static/portal/{name}":        {"/static/portal/" + portal.ScriptName(), ""},
 		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
 	}
 }

@@ -43,6 +43,7 @@ type Server struct {
 	refusals *refusals
 	limiter  *limiter
 	meters   *meters
+	portal   portalPage
 	table    []Route
 	handler  http.Handler
 

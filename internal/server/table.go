@@ -20,6 +20,7 @@ func (s *Server) routes() []Route {
 		s.reviewRoutes(),
 		s.chainRoutes(),
 		s.pageRoutes(),
+		s.portalRoutes(),
 	)
 }
 

@@ -52,7 +52,10 @@ document.addEventListener("DOMContentLoaded", () => {
 			worker.onerror = (e) => broken(e.message || "the worker does not start");
 			worker.onmessage = ({data}) => {
 				if (current !== worker) return;
-				if (data.ready) resolve();
+				if (data.ready) {
+					performance.mark("ready", {detail: data.took});
+					resolve();
+				}
 				if (data.failed) broken(data.failed);
 				if (data.progress) progress(data.progress);
 				if (data.reply) answered(data);
@@ -244,6 +247,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		if (language !== texts) return;
 		$("answers").replaceChildren(...articles);
 		$("results").hidden = articles.length === 0;
+		performance.mark("found");
 		if (move) $("found").focus();
 	}
 

@@ -6,7 +6,8 @@
 
 	globalThis.juratReady = (f) => {
 		ask = f;
-		postMessage({ready: true});
+		took.start = performance.now() - took.began;
+		postMessage({ready: true, took});
 	};
 	globalThis.juratProgress = (file, read, size) => postMessage({progress: {file, read, size}});
 
@@ -16,9 +17,16 @@
 		read: (offset, length) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(offset, offset + length))),
 	});
 
+	const took = {}; // milliseconds of what has to happen before the first question, for the benchmark
+
 	const start = async (packed) => {
 		const go = new Go();
-		const {instance} = await WebAssembly.instantiate(unpack(packed), go.importObject);
+		const began = performance.now();
+		const program = unpack(packed);
+		took.unpack = performance.now() - began;
+		const {instance} = await WebAssembly.instantiate(program, go.importObject);
+		took.compile = performance.now() - began - took.unpack;
+		took.began = performance.now();
 		await go.run(instance); // until it ends, which it never should
 		throw new Error("the program ended");
 	};
@@ -53,37 +61,37 @@
 		const lengths = () => ({choice: even(2), low: even(128), mid: even(128), high: even(256)});
 		const matchLength = lengths(), repLength = lengths();
 
-		// The range decoder.
-		let at = 18, range = 0xffffffff;
-		let code = new DataView(input.buffer, input.byteOffset).getUint32(14);
+		// The range decoder. Its numbers have 32 bits and stand in an array of such, where engines keep them as they are.
+		let at = 18;
+		const r = Uint32Array.of(0xffffffff, new DataView(input.buffer, input.byteOffset).getUint32(14)); // range and code
 		const bit = (p, i) => {
-			const bound = (range >>> 11) * p[i];
+			const probability = p[i], bound = Math.imul(r[0] >>> 11, probability) >>> 0;
 			let b = 0;
-			if (code < bound) {
-				range = bound;
-				p[i] += (2048 - p[i]) >>> 5;
+			if (r[1] < bound) {
+				r[0] = bound;
+				p[i] = probability + ((2048 - probability) >>> 5);
 			} else {
-				range = (range - bound) >>> 0;
-				code = (code - bound) >>> 0;
-				p[i] -= p[i] >>> 5;
+				r[0] -= bound;
+				r[1] -= bound;
+				p[i] = probability - (probability >>> 5);
 				b = 1;
 			}
-			if (range < 0x1000000) {
-				range = (range << 8) >>> 0;
-				code = ((code << 8) | input[at++]) >>> 0;
+			if (r[0] < 0x1000000) {
+				r[0] <<= 8;
+				r[1] = (r[1] << 8) | input[at++];
 			}
 			return b;
 		};
 		const direct = (count) => {
 			let value = 0;
 			for (; count > 0; count--) {
-				range >>>= 1;
-				const b = code >= range ? 1 : 0;
-				if (b) code = (code - range) >>> 0;
+				r[0] >>>= 1;
+				const b = r[1] >= r[0] ? 1 : 0;
+				if (b) r[1] -= r[0];
 				value = (value << 1) | b;
-				if (range < 0x1000000) {
-					range = (range << 8) >>> 0;
-					code = ((code << 8) | input[at++]) >>> 0;
+				if (r[0] < 0x1000000) {
+					r[0] <<= 8;
+					r[1] = (r[1] << 8) | input[at++];
 				}
 			}
 			return value >>> 0;

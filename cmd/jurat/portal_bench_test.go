@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/browsertest"
+)
+
+// BenchmarkPortal opens the saved page in a browser that has never seen it, has one record checked, and says how many
+// milliseconds after the navigation the verdict was on the page, of which how many went where. Files are put into the page at
+// once, as nobody's hand is that fast.
+func BenchmarkPortal(b *testing.B) {
+	browsertest.Find(b)
+	dir := b.TempDir()
+	page, payload, trust := filepath.Join(dir, "verify.html"), filepath.Join(dir, "payload.json"), filepath.Join(dir, "trust.json")
+	command := func(args ...string) string {
+		b.Helper()
+		code, out, errs := jurat(b, append([]string{"--data", filepath.Join(dir, "data")}, args...)...)
+		if code != 0 {
+			b.Fatal(errs)
+		}
+		return out
+	}
+	write := func(file, content string) {
+		b.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	command("portal", "--out", page)
+	write(payload, `{"agent_id":"courier","request_id":"r","timestamp":"2025-12-31T23:59:00Z","model":"m","model_version":"1","prompt":"Plan.","response":"Take the A9.","parameters":{}}`)
+	record, err := jsontext.AppendQuote(nil, command("seal", payload))
+	if err != nil {
+		b.Fatal(err)
+	}
+	write(trust, command("trust"))
+	sums := map[string]float64{}
+	rounds := 0
+	for b.Loop() {
+		browser := browsertest.Open(b, browsertest.Options{CutOff: true})
+		browser.Visit("file://" + page)
+		browser.Choose("#trust", trust)
+		browsertest.Eval[bool](browser, fmt.Sprintf("(document.querySelector('#pasted').value = %s, document.querySelector('#form').requestSubmit(), true)", record))
+		browser.Wait("performance.getEntriesByName('found').length > 0")
+		if got := browsertest.Eval[string](browser, "document.querySelector('#answers article').dataset.outcome"); got != "proved" {
+			b.Fatalf("%q", got)
+		}
+		took := browsertest.Eval[map[string]float64](browser, `(() => { const [ready] = performance.getEntriesByName('ready'), [found] = performance.getEntriesByName('found');
+			return {verdict: found.startTime, ready: ready.startTime, unpack: ready.detail.unpack, compile: ready.detail.compile, start: ready.detail.start} })()`)
+		for what, ms := range took {
+			sums[what] += ms
+		}
+		rounds++
+	}
+	for what, sum := range sums {
+		b.ReportMetric(sum/float64(rounds), what+"-ms")
+	}
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"jurat/api"
+	"jurat/internal/portal"
+)
+
+// portalRoutes are the page on which a stranger verifies, and the file as which it needs no server.
+func (s *Server) portalRoutes() []Route {
+	return []Route{
+		{Method: "GET", Pattern: "/verify", Kind: Page, Who: Anyone, Handle: s.verifyPage},
+		{Method: "GET", Pattern: "/verify.html", Kind: Page, Who: Anyone, Handle: s.verifyFile},
+		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Who: Anyone, Handle: s.portalFile},
+	}
+}
+
+const portalFiles = "/static/portal/"
+
+// A portalPage is kept as long as the trust file in it is the installation's.
+type portalPage struct {
+	mu    sync.Mutex // guards what follows
+	trust []byte
+	page  []byte
+}
+
+func (p *portalPage) with(trust []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page == nil || !bytes.Equal(p.trust, trust) {
+		p.trust = trust
+		p.page = portal.Served{Script: portalFiles + portal.ScriptName(), Style: portalFiles + portal.StyleName(), File: "/verify.html", Trust: trust}.Page()
+	}
+	return p.page
+}
+
+func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return err
+	}
+	doc, err := trust.Marshal()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", portal.Policy)
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", s.portal.with(doc))
+}
+
+func (s *Server) verifyFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
+}
+
+// portalFile serves what the page has beside it. The names have digests in them.
+func (s *Server) portalFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	h := w.Header()
+	switch r.PathValue("name") {
+	case portal.ScriptName():
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		return writeTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
+	case portal.StyleName():
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		return writeTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
+	}
+	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
+}

@@ -1,0 +1,96 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jurat/internal/access"
+	"jurat/internal/browsertest"
+	"jurat/internal/portal"
+)
+
+func TestPortalIsServed(t *testing.T) {
+	r := start(t, nil)
+	page, body := send(t, http.DefaultClient, "GET", r.URL+"/verify", "")
+	if policy := page.Header.Get("Content-Security-Policy"); policy != portal.Policy {
+		t.Errorf("policy %q", policy)
+	}
+	for _, name := range []string{portal.ScriptName(), portal.StyleName()} {
+		if !bytes.Contains([]byte(body), []byte("/static/portal/"+name)) {
+			t.Errorf("the page does not name %s", name)
+		}
+		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/static/portal/"+name, "")
+		if !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %v", name, answer.Header)
+		}
+	}
+	again, _ := send(t, http.DefaultClient, "GET", r.URL+"/verify", "", "If-None-Match", page.Header.Get("ETag"))
+	if again.StatusCode != http.StatusNotModified {
+		t.Errorf("asked again: %s", again.Status)
+	}
+	answer, file := send(t, http.DefaultClient, "GET", r.URL+"/verify.html", "")
+	if file != string(portal.File()) || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("the file to download has %d bytes, %v", len(file), answer.Header)
+	}
+	if answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/static/portal/nothing.js", ""); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("what is not there: %s", answer.Status)
+	}
+}
+
+// TestServedPortalInABrowser: by the server's own trust file, only when it is chosen, and after what that means was said.
+func TestServedPortalInABrowser(t *testing.T) {
+	browsertest.Find(t)
+	r := start(t, nil)
+	record := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
+	doc, err := record.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "record.json")
+	if err := os.WriteFile(file, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := browsertest.Open(t, browsertest.Options{})
+	b.Visit(r.URL + "/verify")
+	check := func() string {
+		t.Helper()
+		b.Click("#check")
+		b.Wait("document.querySelector('#answers article') && !document.querySelector('#check').disabled")
+		return browsertest.Eval[string](b, "document.querySelector('#answers article').dataset.outcome")
+	}
+	if text := b.Text("#served"); !strings.Contains(text, "It runs the program of whoever operates that server.") {
+		t.Errorf("the page does not say whose program it is: %s", text)
+	}
+	b.Choose("#files", file)
+	if got := check(); got != "not proved" {
+		t.Errorf("nobody chose a trust file: %q", got)
+	}
+	b.Click("#use-servers")
+	b.Wait("document.querySelector('#fingerprint')")
+	if text := b.Text("#trusted"); !strings.Contains(text, "not that the operator is honest") {
+		t.Errorf("nobody is told what it means to believe the server: %s", text)
+	}
+	trust, err := r.Installation.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := trust.Fingerprint(); err != nil || b.Text("#fingerprint") != want.String() {
+		t.Errorf("fingerprint %q, want %v (%v)", b.Text("#fingerprint"), want, err)
+	}
+	if got := check(); got != "proved" {
+		t.Errorf("by the server's trust file: %q\n%s", got, b.Text("#results"))
+	}
+	b.Screenshot("portal-served")
+	for _, url := range b.Requests() { // and nothing was sent
+		if path, own := strings.CutPrefix(url, r.URL); own && path != "/verify" && !strings.HasPrefix(path, "/static/portal/") && path != "/favicon.ico" || !own && !strings.HasPrefix(url, "blob:") {
+			t.Errorf("the page asked for %s", url)
+		}
+	}
+	if problems := b.Problems(); len(problems) > 0 {
+		t.Errorf("problems: %q", problems)
+	}
+}
