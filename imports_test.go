@@ -82,7 +82,7 @@ var importRules = []importRule{
 		"jurat/internal/keyhistory", "jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/tsa", "jurat/internal/vault",
 		jsonLibrary, logHashing},
 		"it puts together what lives in a data folder"},
-	{"jurat/api", nil, "what travels is plain data, and whoever writes a client in Go needs nothing else for it"},
+	{"jurat/api", []string{"jurat/jury"}, "what travels is plain data, and of a trial what the jury came to"},
 	{"jurat/internal/access", []string{"jurat/evidence", "jurat/internal/ledger"}, "who may do what stands in the log alone"},
 	{"jurat/internal/provider", []string{"jurat/evidence", "jurat/internal/access", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
 		"it asks who somebody is, and opens no session"},

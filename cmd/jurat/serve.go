@@ -11,20 +11,24 @@ import (
 	"strings"
 
 	"jurat/internal/access"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/provider"
 	"jurat/internal/server"
 )
 
 type serveCmd struct {
-	Addr    string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
-	Origin  []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
-	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
-	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Name    string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
-	MaxBody int64    `help:"The largest body of a request in bytes." default:"8388608"`
-	LogJSON bool     `name:"log-json" help:"Write the server's log as JSON lines."`
+	Addr     string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
+	Origin   []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
+	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
+	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Name     string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
+	MaxBody  int64    `help:"The largest body of a request in bytes." default:"8388608"`
+	LogJSON  bool     `name:"log-json" help:"Write the server's log as JSON lines."`
+	Parallel int      `help:"How many trials are held at a time; the others wait." default:"4"`
+	Waiting  int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
+	panelFlags
 	keyFlags
 	stampFlags
 }
@@ -66,7 +70,9 @@ func (f *oidcFlags) provider(ctx context.Context) (*provider.Provider, error) {
 func (*serveCmd) Help() string {
 	return `Opens the installation in the data folder, which is made on first use, prints where it answers, and a link by which you
 sign in once. Interrupt it (Ctrl-C) and it finishes what it is at: requests are answered, and trials stop between two acts
-and go on when it is started again.
+and go on when it is started again, if the jury sits as before.
+
+` + panelHelp + `
 
     jurat serve
     jurat serve --addr 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
@@ -81,6 +87,14 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	if c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1 {
+		return errors.New("--parallel: want 1 to 256, --waiting: 1 or more")
+	}
+	ct, err := c.court(io)
+	if err != nil {
+		return err
+	}
+	ct.warn(io)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		if err := c.mayListen(ctx, i); err != nil {
 			return err
@@ -89,12 +103,18 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
+		log := c.logger(io)
+		trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
+			Vouch: i.Vouch, Parallel: c.Parallel, Waiting: c.Waiting, Log: log})
+		if err != nil {
+			return err
+		}
 		l, err := c.listen()
 		if err != nil {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(server.Config{Installation: i, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: c.logger(io)})
+		s, err := server.New(server.Config{Installation: i, Docket: trials, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: log})
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}

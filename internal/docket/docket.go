@@ -125,9 +125,17 @@ func set[T comparable](value *T, byDefault T) {
 	}
 }
 
-// Submit seals a case in the name of a submitter ("": "submitter") and has it wait for its turn. When it returns, the submission is in
-// the log; whatever happens then, the trial is held, here or after the next start.
-func (d *Docket) Submit(ctx context.Context, submitter string, on *subject.Case) (id string, err error) {
+// An Order is what somebody wants tried.
+type Order struct {
+	Case      *subject.Case
+	Submitter string // in whose name it is sealed; "": "submitter"
+	ID        string // see trial.Config; "": a new one
+}
+
+// Submit seals a case and has it wait for its turn. When it returns, the submission is in the log; whatever happens then, the trial is
+// held, here or after the next start. The id is that of the trial; it comes also with ledger.ErrDuplicate, which says that the order
+// has the id of an earlier one.
+func (d *Docket) Submit(ctx context.Context, o Order) (id string, err error) {
 	if err := d.room(); err != nil {
 		return "", err
 	}
@@ -135,9 +143,9 @@ func (d *Docket) Submit(ctx context.Context, submitter string, on *subject.Case)
 	if err != nil {
 		return "", fmt.Errorf("seating the jury: %w", err)
 	}
-	config.Submitter = submitter
-	if id, err = trial.Submit(ctx, d.furnish(config), on); err != nil {
-		return "", err
+	config.Submitter, config.ID = o.Submitter, o.ID
+	if id, err = trial.Submit(ctx, d.furnish(config), o.Case); err != nil {
+		return id, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -97,7 +97,7 @@ func run(t testing.TB, d *docket.Docket) (stop func()) {
 
 func submit(t testing.TB, d *docket.Docket) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), "", jurattest.Case(t))
+	id, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestFailure(t *testing.T) {
 	}
 
 	c.Sit = func(int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
-	if _, err := open(t, c).Submit(t.Context(), "", jurattest.Case(t)); err == nil || !strings.Contains(err.Error(), "nobody sits") {
+	if _, err := open(t, c).Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); err == nil || !strings.Contains(err.Error(), "nobody sits") {
 		t.Errorf("%v", err)
 	}
 }
@@ -343,7 +343,7 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Submit(t.Context(), "", jurattest.Case(t)); !errors.Is(err, docket.ErrFull) {
+	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); !errors.Is(err, docket.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	if now, err := h.Ledger.Size(t.Context()); err != nil || now != size {
@@ -376,7 +376,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("heard %d events, then %v", heard, ended)
 	}
 	stop()
-	if _, err := d.Submit(t.Context(), "", jurattest.Case(t)); !errors.Is(err, docket.ErrClosing) {
+	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); !errors.Is(err, docket.ErrClosing) {
 		t.Errorf("submitted after the end: %v", err)
 	}
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
@@ -504,7 +504,7 @@ func TestEntries(t *testing.T) {
 	d := open(t, config(h, b))
 	var ids []string
 	for i := range 5 {
-		id, err := d.Submit(t.Context(), fmt.Sprintf("person-%d", i%2), jurattest.Case(t))
+		id, err := d.Submit(t.Context(), docket.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

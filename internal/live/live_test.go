@@ -84,7 +84,7 @@ func scripted(int64) (trial.Config, error) {
 
 func submit(t testing.TB, d *docket.Docket) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), "", jurattest.Case(t))
+	id, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

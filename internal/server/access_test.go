@@ -29,6 +29,7 @@ type house struct {
 	tokens map[access.Role]string
 	said   *evidence.Record // by the agent
 	review *evidence.Record // of it
+	trial  string           // of sam's, and over
 }
 
 // names of who has which role, each alone.
@@ -36,11 +37,12 @@ var names = map[access.Role]string{access.Agent: "logistics-agent-v1", access.Su
 
 func furnish(t *testing.T) *house {
 	t.Helper()
-	h := &house{running: start(t, nil), tokens: map[access.Role]string{}}
+	h := &house{running: start(t, withJury(t)), tokens: map[access.Role]string{}}
 	for role, name := range names {
 		h.tokens[role] = h.token(t, name, role)
 	}
 	h.said = post(t, h.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(h.tokens[access.Agent])...)
+	h.trial = h.tried(t, h.tokens[access.Submitter])
 	h.review = post(t, h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, bearer(h.tokens[access.Reviewer])...)
 	return h
 }
@@ -53,6 +55,12 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /v1/records/{id}":             {"/v1/records/" + h.said.Payload.RecordID, ""},
 		"POST /v1/records/{id}/reviews":    {"/v1/records/" + h.said.Payload.RecordID + "/reviews", `{"approval_status":"approved"}`},
 		"POST /v1/records/{id}/deliveries": {"/v1/records/" + h.said.Payload.RecordID + "/deliveries", fmt.Sprintf(`{"review":%q}`, h.review.Payload.RecordID)},
+		"POST /v1/submissions":             {"", parcelCase},
+		"GET /v1/submissions/{id}":         {"/v1/submissions/" + h.trial, ""},
+		"POST /v1/submissions/{id}/resume": {"/v1/submissions/" + h.trial + "/resume", ""},
+		"GET /v1/submissions/{id}/case":    {"/v1/submissions/" + h.trial + "/case", ""},
+		"GET /v1/submissions/{id}/events":  {"/v1/submissions/" + h.trial + "/events", ""},
+		"GET /ws/submissions/{id}/judge":   {"/ws/submissions/" + h.trial + "/judge", ""},
 		"GET /v1/chains/{chain_id}":        {"/v1/chains/order-17", ""},
 		"GET /static/portal/{name}":        {"/static/portal/" + portal.ScriptName(), ""},
 		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},

@@ -24,9 +24,9 @@ type meters struct {
 	seals    *prometheus.CounterVec
 }
 
-// newMeters makes the metrics of one server. size is how many records the log has; trials how many trials are under way, nil
-// if nobody conducts any here.
-func newMeters(size func(context.Context) (int64, error), trials func() int) *meters {
+// newMeters makes the metrics of one server. size is how many records the log has; trials how many wait and are under way in this
+// process.
+func newMeters(size func(context.Context) (int64, error), trials func() (waiting, underWay int)) *meters {
 	m := &meters{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Requests that were answered."},
@@ -44,10 +44,11 @@ func newMeters(size func(context.Context) (int64, error), trials func() int) *me
 		return float64(n)
 	})
 	m.registry.MustRegister(m.requests, m.latency, m.seals, ledgerSize)
-	if trials != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_under_way", Help: "Trials that are being conducted in this process."},
-			func() float64 { return float64(trials()) }))
-	}
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_waiting", Help: "Trials that wait for their turn in this process."},
+			func() float64 { waiting, _ := trials(); return float64(waiting) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_under_way", Help: "Trials that are being conducted in this process."},
+			func() float64 { _, underWay := trials(); return float64(underWay) }))
 	return m
 }
 

@@ -7,25 +7,31 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
+	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
+	"jurat/internal/live"
 	"jurat/internal/provider"
+	"jurat/internal/trial"
 )
 
 // Config is what a Server works with.
 type Config struct {
-	Installation   *installation.Installation // required; the Server does not close it
-	URL            string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
-	Provider       *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
-	Secure         bool                       // browsers reach it by https; false: by http on this machine alone
-	Origins        []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
-	MaxBody        int64                      // bytes of a body; 0: 8 MiB
-	Limits         Limits                     // zero: see there
-	TrialsUnderWay func() int                 // for the metrics; nil: none are conducted here
-	Log            *slog.Logger               // required
-	Now            func() time.Time           // nil: time.Now
+	Installation *installation.Installation // required; the Server does not close it
+	URL          string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
+	Provider     *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
+	Docket       *docket.Docket             // nil: no trials are held here, only shown; the Server runs it
+	Live         live.Config                // how who watches a trial is treated
+	Secure       bool                       // browsers reach it by https; false: by http on this machine alone
+	Origins      []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
+	MaxBody      int64                      // bytes of a body; 0: 8 MiB
+	Limits       Limits                     // zero: see there
+	Log          *slog.Logger               // required
+	Now          func() time.Time           // nil: time.Now
 }
 
 const (
@@ -33,6 +39,7 @@ const (
 	maxHeader      = 32 << 10
 	drainTime      = 30 * time.Second // for requests that are under way when the server is to end
 	answerTime     = 2 * time.Minute  // for an answer that is no stream
+	farewellTime   = 5 * time.Second  // for streams to be told that the server ends
 )
 
 // A Server answers requests about one installation. It is safe for concurrent use.
@@ -44,8 +51,12 @@ type Server struct {
 	limiter  *limiter
 	meters   *meters
 	portal   portalPage
+	docket   *docket.Docket
+	live     live.Config
 	table    []Route
 	handler  http.Handler
+
+	streaming sync.WaitGroup // streams that are open
 
 	draining context.Context // done when the server is to end: streams end then, and nothing new begins
 	drain    context.CancelFunc
@@ -62,18 +73,49 @@ func New(c Config) (*Server, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &Server{config: c, links: newLinks(c.Now)}
+	if c.Docket == nil {
+		var err error
+		if c.Docket, err = emptyDocket(c); err != nil {
+			return nil, err
+		}
+	}
+	s := &Server{config: c, docket: c.Docket, live: c.Live, links: newLinks(c.Now)}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.limiter = newLimiter(c.Limits, c.Now)
-	s.meters = newMeters(c.Installation.Ledger.Size, c.TrialsUnderWay)
+	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Count)
 	s.table = s.routes()
 	var err error
 	if s.handler, err = s.assemble(); err != nil {
 		return nil, fmt.Errorf("assembling the server: %w", err)
 	}
 	return s, nil
+}
+
+// emptyDocket shows trials, and holds none.
+func emptyDocket(c Config) (*docket.Docket, error) {
+	return docket.Open(context.Background(), docket.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
+		Sit: func(int64) (trial.Config, error) {
+			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
+		}})
+}
+
+// holdTrials holds trials until ctx is done or stop is called, which waits until they have stopped and everybody who watches was told.
+func (s *Server) holdTrials(ctx context.Context) (stop func()) {
+	holding, end := context.WithCancel(ctx)
+	held := make(chan struct{})
+	go func() { defer close(held); s.docket.Run(holding) }()
+	return func() {
+		end()
+		<-held
+		told := make(chan struct{})
+		go func() { s.streaming.Wait(); close(told) }()
+		select {
+		case <-told:
+		case <-time.After(farewellTime):
+		}
+	}
 }
 
 // Access is the register of who may do what.
@@ -91,6 +133,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	recorded := make(chan struct{})
 	go func() { defer close(recorded); s.refusals.run(background) }()
 	defer func() { stop(); <-recorded }()
+	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()

@@ -33,7 +33,12 @@ type running struct {
 
 func start(t *testing.T, change func(*server.Config)) *running {
 	t.Helper()
-	dir := t.TempDir() + "/data"
+	return startIn(t, t.TempDir()+"/data", change)
+}
+
+// startIn starts a server on the installation in a folder, which may be there.
+func startIn(t *testing.T, dir string, change func(*server.Config)) *running {
+	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,8 @@ func (s *Server) routes() []Route {
 		s.recordRoutes(),
 		s.reviewRoutes(),
 		s.chainRoutes(),
+		s.submissionRoutes(),
+		s.streamRoutes(),
 		s.pageRoutes(),
 		s.portalRoutes(),
 	)

@@ -109,11 +109,8 @@ func TestDegradedIsAnEvent(t *testing.T) {
 func TestVotes(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
-	votes, err := trial.ReadVotes(done.Records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	positions := func(b *trial.Ballot) (list []jury.Position) {
+	votes := votesOf(t, done.Records)
+	positions := func(b *jury.Ballot) (list []jury.Position) {
 		for _, v := range b.Votes {
 			list = append(list, *v.Position)
 		}
@@ -131,10 +128,7 @@ func TestVotes(t *testing.T) {
 		t.Errorf("%+v", votes)
 	}
 	for n, r := range done.Records {
-		some, err := trial.ReadVotes(done.Records[:n+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		some := votesOf(t, done.Records[:n+1])
 		closing := r.Payload.ActionType == evidence.TrialClosing
 		if n < 5 && some.AfterPhase1 != nil || some.Final != nil && !closing && r.Payload.ActionType != evidence.FinalJudgment {
 			t.Errorf("after %d acts: %+v", n+1, some)
@@ -143,10 +137,31 @@ func TestVotes(t *testing.T) {
 	settings := jurattest.Settings(jury.MajorityVote)
 	settings.Collaborative = false
 	jurors, _ := jurattest.Panel()
-	silent, err := trial.ReadVotes(h.TryBefore(t, settings, jurors, nil).Records)
-	if err != nil || silent.AfterDiscussion != nil || silent.AfterPhase1 == nil || silent.Final == nil {
-		t.Errorf("without a discussion: %v, %+v", err, silent)
+	silent := h.TryBefore(t, settings, jurors, nil)
+	r, err := trial.Reopen(t.Context(), h.Ledger, silent.ID)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if votes, err = r.Votes(); err != nil || votes.AfterDiscussion != nil || votes.AfterPhase1 == nil || votes.Final == nil {
+		t.Errorf("without a discussion: %v, %+v", err, votes)
+	}
+}
+
+func votesOf(t *testing.T, records []*evidence.Record) *jury.Votes {
+	t.Helper()
+	var acts []jury.Act
+	for _, r := range records {
+		act, err := jury.ReadAct(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acts = append(acts, act)
+	}
+	votes, err := jury.ReadVotes(acts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return votes
 }
 
 // TestDecisionsAreNoActs: a trial on which somebody has decided is read as it was before.

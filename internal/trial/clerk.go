@@ -33,7 +33,8 @@ func newClerk(config Config, chain string, on *subject.Case) *clerk {
 // submit seals the case: the evidence stands here, once, and is named by its digest everywhere else.
 func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
 	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
-		ActionType: evidence.Submission, AgentID: c.config.Submitter, ChainPosition: 1, Response: c.subject.Material()})
+		ActionType: evidence.Submission, AgentID: c.config.Submitter, RecordID: c.config.ID, ChainPosition: 1,
+		Response: c.subject.Material()})
 }
 
 // Record implements jury.Recorder.

@@ -66,6 +66,9 @@ func (r *Reopened) read() error {
 	return err
 }
 
+// Votes are how the jury stood at three moments, as far as the trial got.
+func (r *Reopened) Votes() (*jury.Votes, error) { return jury.ReadVotes(r.acts) }
+
 // Spent is what the calls of the trial have cost, in millionths of a US dollar, as far as its records tell: the cost of
 // calls whose answers were lost is not among it.
 func (r *Reopened) Spent() (int64, error) {

@@ -30,6 +30,10 @@ type Config struct {
 	Jurors   []jury.Juror // one for each seat of Settings, in their order
 	Judge    jury.Judge   // nil unless the method is final_judge
 
+	// ID is the trial's, without its prefix, and that of the submission's record. Since the log takes no record id twice, submitting
+	// again with one gives ledger.ErrDuplicate. "": a new one.
+	ID string
+
 	Submitter string           // who puts the agent before the jury; "": "submitter"
 	Clerk     string           // who conducts the trial; "": "clerk"
 	Now       func() time.Time // nil: time.Now
@@ -71,7 +75,8 @@ func (c Config) complete() Config {
 	return c
 }
 
-// Submit seals a case and leaves it there: Reopen and Resume hold its trial. The id is that of the trial.
+// Submit seals a case and leaves it there: Reopen and Resume hold its trial. The id is that of the trial, and comes with an error of
+// sealing, too.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
 	c, release, err := begin(config, on)
 	if err != nil {
@@ -79,7 +84,7 @@ func Submit(ctx context.Context, config Config, on *subject.Case) (id string, er
 	}
 	defer release()
 	if _, err := c.submit(ctx); err != nil {
-		return "", fmt.Errorf("trial %s: %w", c.chain, err)
+		return c.chain, fmt.Errorf("trial %s: %w", c.chain, err)
 	}
 	return c.chain, nil
 }
@@ -105,9 +110,11 @@ func begin(config Config, on *subject.Case) (c *clerk, release func(), err error
 	if err := config.Settings.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("opening trial: %w", err)
 	}
-	id, err := evidence.NewRecordID(config.Now(), config.Random)
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening trial: %w", err)
+	id := config.ID
+	if id == "" {
+		if id, err = evidence.NewRecordID(config.Now(), config.Random); err != nil {
+			return nil, nil, fmt.Errorf("opening trial: %w", err)
+		}
 	}
 	c = newClerk(config, evidence.TrialPrefix+id, on)
 	if release, err = config.Claim(c.chain); err != nil {

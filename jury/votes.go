@@ -1,9 +1,6 @@
-package trial
+package jury
 
-import (
-	"jurat/evidence"
-	"jurat/jury"
-)
+import "jurat/evidence"
 
 // Votes are how the jury stood at three moments. What has not come yet is nil.
 type Votes struct {
@@ -14,36 +11,32 @@ type Votes struct {
 
 // A Ballot is how the jury stood at one moment.
 type Ballot struct {
-	Verdict jury.Position `json:"verdict"` // the majority's, needs_review on a tie; of the final one the judgment's
-	Votes   []jury.Vote   `json:"votes"`   // by seat
+	Verdict Position `json:"verdict"` // the majority's, needs_review on a tie; of the final one the judgment's
+	Votes   []Vote   `json:"votes"`   // by seat
 }
 
-// ReadVotes finds the votes in the acts of a trial, however far it got.
-func ReadVotes(records []*evidence.Record) (*Votes, error) {
-	acts, err := readActs(records)
-	if err != nil {
-		return nil, err
-	}
-	votes, tally := new(Votes), jury.NewTally(evidence.Digest{})
+// ReadVotes finds the votes in the acts of a trial, however far it got. The error is a *Discrepancy.
+func ReadVotes(acts []Act) (*Votes, error) {
+	votes, tally := new(Votes), NewTally(evidence.Digest{})
 	var talked *Ballot
 	for _, act := range acts {
 		if err := tally.Apply(act); err != nil {
 			return nil, err
 		}
 		switch body := act.Body.(type) {
-		case *jury.Check:
+		case *Check:
 			state := tally.State()
 			now := &Ballot{state.Result.DiscussionVerdict, state.Standing}
-			if body.Phase == jury.Initial {
+			if body.Phase == Initial {
 				votes.AfterPhase1 = now
 			} else {
 				talked = now
 			}
-		case *jury.Opening:
-			if body.Phase == jury.Judging {
+		case *Opening:
+			if body.Phase == Judging {
 				votes.AfterDiscussion = talked
 			}
-		case *jury.Judgment:
+		case *Judgment:
 			votes.Final = &Ballot{body.Position, body.Votes}
 		}
 	}

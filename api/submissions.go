@@ -1,0 +1,65 @@
+package api
+
+import (
+	"encoding/json"
+
+	"jurat/jury"
+)
+
+// A NewSubmission puts an agent before the jury. It has one kind of evidence: a conversation, records that came from anywhere, or
+// records that are in the installation's log.
+type NewSubmission struct {
+	AgentCard    json.RawMessage `json:"agentCard,omitzero"`    // A2A v1.0 or v0.3; with a conversation it must be there
+	Conversation json.RawMessage `json:"conversation,omitzero"` // chat messages with tool calls, or an A2A task history
+	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; it is verified by the installation's trust
+	ChainID      string          `json:"chainId,omitzero"`      // of records in the log
+}
+
+// A State is where a submission is.
+type State string
+
+const (
+	Queued    State = "queued"     // it waits for its turn
+	UnderWay  State = "under_way"  // the jury is at it
+	Over      State = "over"       // there is a verdict
+	BrokenOff State = "broken_off" // it stopped without a verdict, and nobody is at work on it
+)
+
+// A Submission is an agent before the jury.
+type Submission struct {
+	ID        string `json:"id"`
+	State     State  `json:"state"`
+	Reason    string `json:"reason,omitzero"` // why it was broken off
+	Ahead     int    `json:"ahead,omitzero"`  // how many wait before it
+	Submitter string `json:"submitter"`
+	Agent     string `json:"agent"` // as its card names it; "": there is no card
+	Case      string `json:"case"`  // digest of the evidence
+	Submitted string `json:"submitted"`
+	Last      string `json:"last"` // when the last act was
+	Acts      int    `json:"acts"`
+	Offline   bool   `json:"offline"`  // the jurors are rules, not models
+	Degraded  bool   `json:"degraded"` // an answer is missing, or a stand-in is in its place
+
+	Verdict   *Verdict `json:"verdict"`           // null: there is none yet
+	Reviews   int      `json:"reviews"`           // decisions by people
+	Reviewed  string   `json:"reviewed,omitzero"` // what the last of them was
+	Delivered bool     `json:"delivered"`
+
+	// Of a submission that was asked for by its id: what the jury came to, as far as it got.
+	Votes  *jury.Votes  `json:"votes,omitzero"`
+	Result *jury.Result `json:"result,omitzero"`
+}
+
+// A Verdict is the final judgment in a few words.
+type Verdict struct {
+	Record       string        `json:"record"` // id of its record
+	Position     jury.Position `json:"position"`
+	Score        int           `json:"score"`
+	Inconclusive bool          `json:"inconclusive"`
+}
+
+// Submissions are one page of a list, the newest first.
+type Submissions struct {
+	Submissions []Submission `json:"submissions"`
+	Next        string       `json:"next,omitzero"` // the cursor of the next page; "": this is the last one
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jurat/api"
+	"jurat/internal/docket"
+	"jurat/internal/live"
+)
+
+func (s *Server) streamRoutes() []Route {
+	after := []Parameter{{"after", "The seq of the last event that was heard: what comes after it is sent. Left out: everything."}}
+	return []Route{
+		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
+			Doc: Doc{Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after}},
+		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
+			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 when nothing will.", Media: live.EventStream, Query: after,
+				Header: []Parameter{{"Last-Event-ID", "The same as after, and counts more."}}}},
+	}
+}
+
+func (s *Server) judgeSocket(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if err := s.sameOrigin(r); err != nil {
+		return err
+	}
+	return s.stream(w, r, c, r.URL.Query().Get("after"), s.live.WebSocket)
+}
+
+func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	after := r.Header.Get("Last-Event-ID")
+	if after == "" {
+		after = r.URL.Query().Get("after")
+	}
+	return s.stream(w, r, c, after, s.live.Events)
+}
+
+// stream tells somebody who may read a trial what happens in it.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
+	tell func(http.ResponseWriter, *http.Request, live.Watch) error) error {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return err
+	}
+	seq, err := seqOf(after)
+	if err != nil {
+		return err
+	}
+	s.streaming.Add(1)
+	defer s.streaming.Done()
+	err = tell(w, r, func(ctx context.Context) (*docket.Watching, error) { return s.docket.Watch(ctx, id, seq) })
+	if errors.Is(err, live.ErrHandshake) {
+		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	return onDocket(err)
+}
+
+// seqOf reads the number of an event; "" is 0.
+func seqOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != text {
+		return 0, fmt.Errorf("%w: after: want the seq of an event, and 0 for all", api.ErrMalformed)
+	}
+	return seq, nil
+}
+
+// sameOrigin refuses connections from pages of other sites, which browsers make with our cookies and let them read. What is no
+// browser names no origin.
+func (s *Server) sameOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.config.Origins, origin) {
+		return nil
+	}
+	if from, err := url.Parse(origin); err == nil && from.Host != "" && strings.EqualFold(from.Host, r.Host) {
+		return nil
+	}
+	return fmt.Errorf("%w: the page that connects is of %q", api.ErrCrossOrigin, origin)
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/docket"
+	"jurat/internal/exhibit"
+	"jurat/internal/ledger"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/verify"
+)
+
+func (s *Server) submissionRoutes() []Route {
+	return []Route{
+		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.submit,
+			Doc: Doc{Summary: "Put an agent before the jury. It is sealed at once, and tried when its turn comes.",
+				In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
+		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: s.listSubmissions,
+			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
+				{"after", "the cursor that the page before gave"}, {"limit", "how many at most: 1 to 500, by default 100"}}}},
+		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Who: Readers, Handle: s.getSubmission,
+			Doc: Doc{Summary: "A submission: where it is, how the jury stood, and the result as far as there is one.", Out: api.Submission{}}},
+		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
+			Doc: Doc{Summary: "Go on with a trial that was broken off.", Out: api.Submission{}, Status: http.StatusAccepted}},
+		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Who: Readers, Handle: s.getCase,
+			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
+	}
+}
+
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	asked, err := readJSON[api.NewSubmission](r)
+	if err != nil {
+		return err
+	}
+	on, err := s.caseOf(r.Context(), c, asked)
+	if err != nil {
+		return refusedCase(err)
+	}
+	keyed, err := keyedID(r, c, "submission")
+	if err != nil {
+		return err
+	}
+	id, err := s.docket.Submit(r.Context(), docket.Order{ID: keyed, Submitter: c.Name(), Case: on})
+	if errors.Is(err, ledger.ErrDuplicate) {
+		err = s.submittedBefore(r.Context(), id, on)
+	}
+	if err != nil {
+		return onDocket(err)
+	}
+	return s.accepted(w, r, id)
+}
+
+// submittedBefore finds nothing wrong where the same was submitted with the same idempotency key.
+func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
+	e, err := s.docket.Entry(ctx, id)
+	if err != nil && !errors.Is(err, docket.ErrUnknown) {
+		return err
+	}
+	if err != nil || e.Case != on.Digest() {
+		return fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
+	}
+	return nil
+}
+
+// accepted answers with where a submission is.
+func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) error {
+	e, err := s.docket.Entry(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/submissions/"+id)
+	return writeJSON(w, r, http.StatusAccepted, submissionOf(&e))
+}
+
+// caseOf makes a case of one kind of evidence.
+func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*subject.Case, error) {
+	kinds := 0
+	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != ""} {
+		if there {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
+	case n.Conversation != nil && n.AgentCard == nil:
+		return nil, fmt.Errorf("%w: beside a conversation there must be an agentCard", api.ErrInvalid)
+	case n.Conversation != nil:
+		return subject.New(n.AgentCard, n.Conversation)
+	}
+	file := append(slices.Clone(n.Records), '\n') // with which every such file ends, and no JSON value does
+	if n.ChainID != "" {
+		var err error
+		if file, err = s.chainFile(ctx, c, n.ChainID); err != nil {
+			return nil, err
+		}
+	}
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return nil, err
+	}
+	on, _, err := exhibit.Read(bytes.NewReader(file), verify.Options{Trust: trust}, n.AgentCard)
+	return on, err
+}
+
+// chainFile is a chain of the log, if the caller may read all of it.
+func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
+	records, err := s.readableChain(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := s.config.Installation.Ledger.Prove(ctx, records...)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Marshal()
+}
+
+// refusedCase says of evidence that cannot be put before a jury what is wrong with it, and where.
+func refusedCase(err error) error {
+	var at *subject.Error
+	if errors.As(err, &at) {
+		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
+		p.Field, p.Hint = memberOf(at), "nothing was recorded"
+		return p
+	}
+	for _, refused := range []error{exhibit.ErrRefuted, exhibit.ErrTrial, exhibit.ErrEmpty, exhibit.ErrTooMuch, verify.ErrNotOurs} {
+		if errors.Is(err, refused) {
+			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
+		}
+	}
+	return err
+}
+
+// memberOf is where in the body of a submission an error is.
+func memberOf(e *subject.Error) string {
+	switch e.File {
+	case subject.CardFile:
+		return "/agentCard" + e.Pointer
+	case subject.ConversationFile:
+		return "/conversation" + e.Pointer
+	}
+	return e.Pointer
+}
+
+// onDocket says what an error of the docket means for who asks.
+func onDocket(err error) error {
+	for _, k := range []struct{ is, means error }{
+		{docket.ErrFull, api.ErrUnavailable},
+		{docket.ErrClosing, api.ErrUnavailable},
+		{docket.ErrUnknown, api.ErrNotFound},
+		{docket.ErrNotBrokenOff, api.ErrConflict},
+		{docket.ErrAhead, api.ErrMalformed},
+	} {
+		if errors.Is(err, k.is) {
+			return fmt.Errorf("%w: %w", k.means, err)
+		}
+	}
+	return err
+}
+
+func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
+	}
+	entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
+	if errors.Is(err, docket.ErrUnknown) {
+		return fmt.Errorf("%w: after: it is none that this list has given", api.ErrMalformed)
+	}
+	if err != nil {
+		return err
+	}
+	page := api.Submissions{Submissions: []api.Submission{}}
+	for i := range entries {
+		page.Submissions = append(page.Submissions, submissionOf(&entries[i]))
+	}
+	if more {
+		page.Next = entries[len(entries)-1].ID
+	}
+	return writeJSON(w, r, http.StatusOK, page)
+}
+
+// visible says which trials a list shows to somebody: those of which mayRead lets him read every record without anything being public.
+func (s *Server) visible(c *Caller) func(*docket.Summary) bool {
+	all := c.Has(access.Reviewer) || c.Has(access.Auditor) || c.Has(access.Operator)
+	own := c.Has(access.Submitter)
+	return func(t *docket.Summary) bool { return all || own && t.Submitter == c.Name() }
+}
+
+func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	e, t, err := s.readTrial(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	votes, err := t.Votes()
+	if err != nil {
+		return err
+	}
+	answer := submissionOf(e)
+	answer.Votes, answer.Result = votes, &t.State.Result
+	return writeJSON(w, r, http.StatusOK, answer)
+}
+
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return err
+	}
+	if own, err := s.submitted(r.Context(), c, id); err != nil || !own && !c.Has(access.Operator) {
+		return errors.Join(err, fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name()))
+	}
+	if err := s.docket.Retry(r.Context(), id); err != nil {
+		return onDocket(err)
+	}
+	return s.accepted(w, r, id)
+}
+
+func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return err
+	}
+	records, err := s.readableChain(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), records...)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", id+".jurat"))
+	return writeFile(w, r, http.StatusOK, bundle)
+}
+
+// mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public.
+func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
+	_, err := s.docket.Entry(ctx, id)
+	if errors.Is(err, docket.ErrUnknown) {
+		if c.Stranger() {
+			return notPublic()
+		}
+		return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
+	}
+	if err != nil {
+		return err
+	}
+	records, _, err := s.config.Installation.Ledger.InChain(ctx, id, 0)
+	if err != nil {
+		return err
+	}
+	return s.mayRead(ctx, c, records[0]) // the submission, by which it is decided of all acts
+}
+
+// readTrial reads a trial for somebody: where it is, and its acts as far as there are any.
+func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*docket.Entry, *trial.Reopened, error) {
+	if err := s.mayReadTrial(ctx, c, id); err != nil {
+		return nil, nil, err
+	}
+	e, err := s.docket.Entry(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := trial.Reopen(ctx, s.config.Installation.Ledger, id)
+	return &e, t, err
+}
+
+// submissionOf is what travels of an entry of the docket.
+func submissionOf(e *docket.Entry) api.Submission {
+	out := api.Submission{ID: e.ID, State: api.State(e.State), Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
+		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
+		Reviewed: string(e.Reviewed), Delivered: e.Delivered}
+	if j := e.Judgment; j != nil {
+		out.Verdict = &api.Verdict{Record: j.Record, Position: j.Position, Score: j.Score, Inconclusive: j.Inconclusive}
+	}
+	return out
+}

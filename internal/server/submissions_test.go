@@ -1,0 +1,379 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/docket"
+	"jurat/internal/live"
+	"jurat/internal/server"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+const parcelCase = `{"agentCard":{"name":"Parcel agent","description":"Tracks parcels.","version":"1.0.0","url":"https://parcels.example/a2a",
+	"protocolVersion":"0.3.0","skills":[{"id":"track","name":"Track","description":"Says where a parcel is.","tags":["parcel"]}]},
+	"conversation":[{"role":"user","content":"Where is parcel 17?"},{"role":"assistant","content":"It is in Kassel."}]}`
+
+// withJury seats jurattest's panel.
+func withJury(t *testing.T) func(*server.Config) { return withJurors(t, 0, 0) }
+
+// withJurors seats jurattest's panel, whose jurors take so long.
+func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Config) {
+	return func(c *server.Config) {
+		sit := func(int64) (trial.Config, error) {
+			jurors, judge := jurattest.Panel()
+			for _, j := range jurors {
+				j.(*jurattest.Juror).Delay += delay
+			}
+			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+		}
+		i := c.Installation
+		d, err := docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: sit,
+			Waiting: waiting, Parallel: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Docket = d
+	}
+}
+
+func (r *running) submit(t *testing.T, token, body string, header ...string) api.Submission {
+	t.Helper()
+	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, append(bearer(token), header...)...)
+	var s api.Submission
+	if err := json.Unmarshal([]byte(doc), &s); err != nil || answer.StatusCode != http.StatusAccepted ||
+		answer.Header.Get("Location") != "/v1/submissions/"+s.ID || s.ID == "" {
+		t.Fatalf("%s, %v: %s", answer.Status, err, doc)
+	}
+	return s
+}
+
+func (r *running) submission(t *testing.T, token, id string) api.Submission {
+	t.Helper()
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, "", bearer(token)...)
+	var s api.Submission
+	if err := json.Unmarshal([]byte(doc), &s, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v: %s", answer.Status, err, doc)
+	}
+	return s
+}
+
+// tried is the id of a submission whose trial is over.
+func (r *running) tried(t *testing.T, token string) string {
+	t.Helper()
+	id := r.submit(t, token, parcelCase).ID
+	r.await(t, token, id, api.Over)
+	return id
+}
+
+func (r *running) await(t *testing.T, token, id string, state api.State) api.Submission {
+	t.Helper()
+	for {
+		s := r.submission(t, token, id)
+		if s.State == state {
+			return s
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s is %s", id, s.State)
+		case <-time.After(50 * time.Millisecond): // a token may ask 50 times a second
+		}
+	}
+}
+
+// TestSubmission: from evidence to a case file that a stranger can verify.
+func TestSubmission(t *testing.T) {
+	r := start(t, withJury(t))
+	token := r.token(t, "sam", access.Submitter)
+	queued := r.submit(t, token, parcelCase)
+	if queued.Submitter != "sam" || queued.Agent != "Parcel agent" || queued.Acts == 0 || queued.Case == "" {
+		t.Errorf("%+v", queued)
+	}
+	over := r.await(t, token, queued.ID, api.Over)
+	if over.Verdict == nil || over.Verdict.Position != jury.SafePass || over.Result == nil || over.Result.FinalVerdict != jury.SafePass ||
+		over.Result.TotalRounds != 1 || over.Degraded {
+		t.Errorf("%+v", over)
+	}
+	if v := over.Votes; v == nil || *v.AfterPhase1.Votes[1].Position != jury.UnsafeFail || *v.AfterDiscussion.Votes[1].Position != jury.SafePass ||
+		v.Final.Verdict != jury.SafePass {
+		t.Errorf("%+v", over.Votes)
+	}
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+queued.ID+"/case", "", bearer(token)...)
+	bundle, err := evidence.ParseBundle([]byte(doc))
+	if err != nil {
+		t.Fatal(answer.Status, err)
+	}
+	trust, err := r.Installation.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
+		t.Errorf("the case file is %s", report.Outcome)
+	}
+	if name := answer.Header.Get("Content-Disposition"); !strings.Contains(name, queued.ID+".jurat") {
+		t.Error(name)
+	}
+}
+
+// TestSubmittedRecords: what an agent had sealed here is put before the jury as it is, whether by its chain or as a file.
+func TestSubmittedRecords(t *testing.T) {
+	r := start(t, withJury(t))
+	agent, both := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "sam", access.Submitter, access.Auditor)
+	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(agent)...)
+	by := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
+	_, bundle := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...)
+	as := r.await(t, both, r.submit(t, both, `{"records":`+bundle+`}`).ID, api.Over)
+	if by.Agent != "" || as.Agent != "" || by.Verdict == nil || as.Verdict == nil {
+		t.Errorf("%+v, %+v", by, as)
+	}
+	// Who may not read the chain cannot put it before the jury either, and neither is a trial evidence.
+	sam := r.token(t, "sim", access.Submitter)
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...)
+	problem(t, answer, body, api.ErrForbidden)
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", fmt.Sprintf(`{"chainId":%q}`, by.ID), bearer(both)...)
+	problem(t, answer, body, api.ErrInvalid)
+	changed := strings.Replace(bundle, "Take the A9", "Take the A8", 1)
+	if changed == bundle {
+		t.Fatal("nothing was changed")
+	}
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"records":`+changed+`}`, bearer(both)...)
+	problem(t, answer, body, api.ErrInvalid)
+}
+
+// TestRefusedSubmissions: each says what is wrong, and leaves nothing in the log.
+func TestRefusedSubmissions(t *testing.T) {
+	r := start(t, withJurors(t, time.Hour, 1))
+	token := r.token(t, "sam", access.Submitter)
+	size, err := r.Installation.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]struct {
+		err   error
+		field string
+	}{
+		``:                           {api.ErrMalformed, ""},
+		`{`:                          {api.ErrInvalid, ""},
+		`{}`:                         {api.ErrInvalid, ""},
+		`{"agentCard":{"name":"x"}}`: {api.ErrInvalid, ""},
+		`{"conversation":[{"role":"user","content":"x"}]}`:                       {api.ErrInvalid, ""},
+		`{"agentCard":{"name":"x"},"conversation":[]}`:                           {api.ErrInvalid, "/conversation"},
+		`{"agentCard":{"name":7},"conversation":[{"role":"user","content":""}]}`: {api.ErrInvalid, "/agentCard/name"},
+		`{"agentCard":1,"conversation":1,"records":1}`:                           {api.ErrInvalid, ""},
+		`{"records":{}}`:          {api.ErrInvalid, ""},
+		`{"chainId":"none"}`:      {api.ErrNotFound, ""},
+		`{"agentcard":{}}`:        {api.ErrInvalid, ""},
+		strings.Repeat(`[`, 1000): {api.ErrInvalid, ""},
+	} {
+		answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, bearer(token)...)
+		problem(t, answer, doc, want.err)
+		var p api.Problem
+		if err := json.Unmarshal([]byte(doc), &p); err != nil || p.Field != want.field {
+			t.Errorf("%.60s: %+v", body, p)
+		}
+	}
+	if now, err := r.Installation.Ledger.Size(t.Context()); err != nil || now != size {
+		t.Errorf("%v, %d records instead of %d", err, now, size)
+	}
+	first := r.submit(t, token, parcelCase)
+	r.await(t, token, first.ID, api.UnderWay)
+	if s := r.submit(t, token, parcelCase); s.State != api.Queued {
+		t.Errorf("%+v", s)
+	}
+	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...)
+	problem(t, answer, doc, api.ErrUnavailable)
+	answer, doc = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+first.ID+"/resume", "", bearer(token)...)
+	problem(t, answer, doc, api.ErrConflict)
+}
+
+// TestSubmittedTwice: an idempotency key makes one trial.
+func TestSubmittedTwice(t *testing.T) {
+	r := start(t, withJury(t))
+	token := r.token(t, "sam", access.Submitter)
+	first := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
+	r.await(t, token, first.ID, api.Over)
+	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one"); again.ID != first.ID || again.State != api.Over {
+		t.Errorf("%+v", again)
+	}
+	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", strings.Replace(parcelCase, "Kassel", "Bremen", 1),
+		append(bearer(token), api.IdempotencyKey, "one")...)
+	problem(t, answer, doc, api.ErrKeyReused)
+	other := r.token(t, "sim", access.Submitter)
+	if s := r.submit(t, other, parcelCase, api.IdempotencyKey, "one"); s.ID == first.ID {
+		t.Error("two people have one submission")
+	}
+}
+
+// TestListOfSubmissions: pages, and to each what is theirs.
+func TestListOfSubmissions(t *testing.T) {
+	r := start(t, withJury(t))
+	sam, sim, ada := r.token(t, "sam", access.Submitter), r.token(t, "sim", access.Submitter), r.token(t, "ada", access.Auditor)
+	var all []string
+	for _, token := range []string{sam, sim, sam, sim, sam} {
+		all = append(all, r.submit(t, token, parcelCase).ID)
+	}
+	slices.Reverse(all)
+	list := func(token string) (ids []string) {
+		for cursor := ""; ; {
+			_, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?limit=2&after="+cursor, "", bearer(token)...)
+			var page api.Submissions
+			if err := json.Unmarshal([]byte(doc), &page); err != nil || len(page.Submissions) > 2 {
+				t.Fatal(err, doc)
+			}
+			for _, s := range page.Submissions {
+				ids = append(ids, s.ID)
+			}
+			if cursor = page.Next; cursor == "" {
+				return ids
+			}
+		}
+	}
+	if got := list(ada); !slices.Equal(got, all) {
+		t.Errorf("%v, want %v", got, all)
+	}
+	if got := list(sim); !slices.Equal(got, []string{all[1], all[3]}) {
+		t.Errorf("%v", got)
+	}
+	if got := list(r.token(t, "logistics-agent-v1", access.Agent)); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	for _, q := range []string{"limit=0", "limit=x", "after=none"} {
+		answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?"+q, "", bearer(ada)...)
+		problem(t, answer, doc, api.ErrMalformed)
+	}
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+all[0], "", bearer(sim)...)
+	problem(t, answer, doc, api.ErrForbidden)
+}
+
+func (r *running) dial(t *testing.T, token, id string, after int, origin string) (*websocket.Conn, *http.Response, error) {
+	t.Helper()
+	header := http.Header{"Authorization": {"Bearer " + token}}
+	if origin != "" {
+		header.Set("Origin", origin)
+	}
+	c, answer, err := websocket.Dial(t.Context(), fmt.Sprintf("%s/ws/submissions/%s/judge?after=%d", r.URL, id, after), &websocket.DialOptions{HTTPHeader: header})
+	if err == nil {
+		t.Cleanup(func() { c.CloseNow() })
+	}
+	return c, answer, err
+}
+
+// seqs reads events to the end of the connection.
+func seqs(t *testing.T, c *websocket.Conn) (all []int64, ended error) {
+	t.Helper()
+	for {
+		_, doc, err := c.Read(t.Context())
+		if err != nil {
+			return all, err
+		}
+		var head trial.EventHead
+		if err := json.Unmarshal(doc, &head); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, head.Seq)
+	}
+}
+
+// TestSocket: who may watch, from where, and from which event on.
+func TestSocket(t *testing.T) {
+	r := start(t, func(c *server.Config) {
+		withJury(t)(c)
+		c.Origins = []string{"https://jurat.example"}
+	})
+	token := r.token(t, "sam", access.Submitter)
+	id := r.tried(t, token)
+	for _, origin := range []string{"", r.URL, "https://jurat.example"} {
+		c, _, err := r.dial(t, token, id, 12, origin)
+		if err != nil {
+			t.Fatalf("from %q: %v", origin, err)
+		}
+		if all, ended := seqs(t, c); !slices.Equal(all, []int64{13, 14, 15}) || websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
+			t.Errorf("from %q: %v, %v", origin, all, ended)
+		}
+	}
+	for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1", "https://jurat.example.org"} {
+		if _, answer, err := r.dial(t, token, id, 0, origin); err == nil || answer.StatusCode != http.StatusForbidden {
+			t.Errorf("from %q: %v", origin, err)
+		}
+	}
+	for path, want := range map[string]error{"/judge?after=16": api.ErrMalformed, "/judge?after=-1": api.ErrMalformed, "/judge?after=x": api.ErrMalformed,
+		"/judge?after=01": api.ErrMalformed, "/judge": api.ErrMalformed} {
+		answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+path, "", bearer(token)...)
+		problem(t, answer, doc, want)
+	}
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/trial-none/judge", "", bearer(token)...)
+	problem(t, answer, doc, api.ErrNotFound)
+	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...)
+	problem(t, answer, doc, api.ErrForbidden)
+	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events?after=1", "", append(bearer(token), "Last-Event-ID", "14")...)
+	if answer.Header.Get("Content-Type") != live.EventStream || strings.Count(doc, "\ndata: ") != 1 || !strings.Contains(doc, "id: 15\nevent: trial_closed\n") {
+		t.Errorf("%v: %s", answer.Header, doc)
+	}
+	answer, _ = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", append(bearer(token), "Last-Event-ID", "15")...)
+	if answer.StatusCode != http.StatusNoContent {
+		t.Error(answer.Status)
+	}
+}
+
+// TestRestart: a server that ends lets those answer who were asked, tells who watches, and the next one goes on with the same events.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	r := startIn(t, dir, withJurors(t, 50*time.Millisecond, 0))
+	token := r.token(t, "sam", access.Submitter)
+	id := r.submit(t, token, parcelCase).ID
+	waits := r.submit(t, token, parcelCase).ID
+	c, _, err := r.dial(t, token, id, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it has begun
+		if _, _, err := c.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.stop() }()
+	heard, ended := seqs(t, c)
+	if websocket.CloseStatus(ended) != websocket.StatusGoingAway || !slices.Equal(heard, []int64{3, 4, 5, 6}) {
+		t.Fatalf("heard %v, then %v", heard, ended)
+	}
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Installation.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := startIn(t, dir, withJury(t))
+	if c, _, err = next.dial(t, token, id, 6, ""); err != nil {
+		t.Fatal(err)
+	}
+	heard, ended = seqs(t, c)
+	if len(heard) != 9 || heard[0] != 7 || websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
+		t.Errorf("then %v, %v", heard, ended)
+	}
+	next.await(t, token, waits, api.Over)
+	if s := next.submission(t, token, id); s.Degraded || s.Verdict == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNoJury: a server on which no jury sits shows trials, and holds none.
+func TestNoJury(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "sam", access.Submitter)
+	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...)
+	problem(t, answer, doc, api.ErrUnavailable)
+}
