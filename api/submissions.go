@@ -63,3 +63,15 @@ type Submissions struct {
 	Submissions []Submission `json:"submissions"`
 	Next        string       `json:"next,omitzero"` // the cursor of the next page; "": this is the last one
 }
+
+// An Event is something that happened in a trial.
+type Event struct {
+	Type         string          `json:"type"`
+	Seq          int64           `json:"seq"` // from 1, without gaps
+	At           string          `json:"at"`  // RFC 3339
+	SubmissionID string          `json:"submissionId"`
+	JSON         json.RawMessage `json:"-"` // the whole event: docs/api.md says what each type has
+}
+
+// LastEvent is the type of the event after which none comes.
+const LastEvent = "trial_closed"

@@ -16,8 +16,12 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/server"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
 	"jurat/verify"
 )
 
@@ -34,7 +38,9 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 	ctx, cancel := context.WithCancel(context.Background())
 	i, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: filepath.Join(dir, "data")})
 	ok(err)
-	s, err := server.New(server.Config{Installation: i, Log: slog.New(slog.DiscardHandler)})
+	trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: scripted})
+	ok(err)
+	s, err := server.New(server.Config{Installation: i, Docket: trials, Log: slog.New(slog.DiscardHandler)})
 	ok(err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(err)
@@ -54,6 +60,12 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 		ok(i.Close())
 		ok(os.RemoveAll(dir))
 	}
+}
+
+// scripted seats jurors who say what their script says.
+func scripted(int64) (trial.Config, error) {
+	jurors, judge := jurattest.Panel()
+	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 }
 
 func ok(err error) {

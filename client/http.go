@@ -227,7 +227,8 @@ func mayPass(err error) bool {
 	return errors.As(err, &failed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-func (c *Client) once(ctx context.Context, method, path, key string, body []byte) (doc []byte, err error) {
+// send makes a request once. The answer is whatever it is.
+func (c *Client) send(ctx context.Context, method, path, key string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base.String(), "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -241,7 +242,11 @@ func (c *Client) once(ctx context.Context, method, path, key string, body []byte
 	if key != "" {
 		r.Header.Set(api.IdempotencyKey, key)
 	}
-	answer, err := c.config.HTTP.Do(r)
+	return c.config.HTTP.Do(r)
+}
+
+func (c *Client) once(ctx context.Context, method, path, key string, body []byte) (doc []byte, err error) {
+	answer, err := c.send(ctx, method, path, key, body)
 	if err != nil {
 		return nil, err
 	}

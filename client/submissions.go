@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+)
+
+// Submit puts an agent before the jury. It returns when that is sealed; the trial is held when its turn comes.
+func (c *Client) Submit(ctx context.Context, n api.NewSubmission) (*api.Submission, error) {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return read[api.Submission](c.ask(ctx, http.MethodPost, "/v1/submissions", body))
+}
+
+// Submission says where a submission is, how the jury stood, and what it came to as far as it got.
+func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, error) {
+	return read[api.Submission](c.ask(ctx, http.MethodGet, submissionPath(id, ""), nil))
+}
+
+// Resume has a trial that was broken off gone on with.
+func (c *Client) Resume(ctx context.Context, id string) (*api.Submission, error) {
+	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/resume"), nil))
+}
+
+// Submissions iterates over the submissions that the token may see, the newest first. It ends after an error.
+func (c *Client) Submissions(ctx context.Context) iter.Seq2[api.Submission, error] {
+	return func(yield func(api.Submission, error) bool) {
+		for cursor := ""; ; {
+			page, err := read[api.Submissions](c.ask(ctx, http.MethodGet, "/v1/submissions?after="+url.QueryEscape(cursor), nil))
+			if err != nil {
+				yield(api.Submission{}, err)
+				return
+			}
+			for _, s := range page.Submissions {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if cursor = page.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// CaseFile reads every record of a trial, proved against one checkpoint: verify it by a trust file of your own.
+func (c *Client) CaseFile(ctx context.Context, id string) (*evidence.Bundle, error) {
+	doc, err := c.ask(ctx, http.MethodGet, submissionPath(id, "/case"), nil)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.ParseBundle(doc)
+}
+
+func submissionPath(id, rest string) string { return "/v1/submissions/" + url.PathEscape(id) + rest }
+
+// read reads an answer. A later server may have added members.
+func read[T any](doc []byte, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := json.Unmarshal(doc, value); err != nil {
+		return nil, fmt.Errorf("reading the server's answer: %w", err)
+	}
+	return value, nil
+}

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+)
+
+// silence is how long a server may say nothing while a trial is watched. It gives a sign of life every 15 seconds.
+const silence = time.Minute
+
+// errBroken says that a stream ended before the trial did, or that it fell silent.
+var errBroken = errors.New("the connection ended before the trial did")
+
+// Watch iterates over what happens in a trial, from the event after this one on (0: from the first), to the end of the trial, however
+// long that takes. Where the connection ends, it connects again and goes on after the last event that it has; it gives up, with an
+// error, when that many attempts as Config says have come to nothing one after the other.
+func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		for failed := 0; ; {
+			w := watch{yield: yield, after: after}
+			err := c.listen(ctx, id, &w)
+			if w.stopped || err == nil {
+				return
+			}
+			if failed++; w.after > after {
+				after, failed = w.after, 0
+			}
+			if failed >= c.config.Attempts || !(errors.Is(err, errBroken) || mayPass(err)) || ctx.Err() != nil {
+				yield(api.Event{}, fmt.Errorf("watching %s after event %d: %w", id, after, err))
+				return
+			}
+			select {
+			case <-time.After(pause << max(0, failed-1)):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// watch is one connection to a trial.
+type watch struct {
+	yield   func(api.Event, error) bool
+	after   int64
+	stopped bool // whoever iterates wants no more
+}
+
+// listen returns nil when the trial is over.
+func (c *Client) listen(ctx context.Context, id string, w *watch) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dead := time.AfterFunc(silence, cancel)
+	defer dead.Stop()
+	answer, err := c.send(ctx, http.MethodGet, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), w.after), "", nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusNoContent:
+		return nil
+	default:
+		doc, err := io.ReadAll(io.LimitReader(answer.Body, c.config.MaxAnswer))
+		if err != nil {
+			return &url.Error{Op: http.MethodGet, URL: id, Err: err}
+		}
+		return problemIn(answer, doc)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, int(min(c.config.MaxAnswer, 1<<30)))
+	for lines.Scan() {
+		dead.Reset(silence)
+		doc, isData := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !isData {
+			continue // beginnings and ends of events, and signs of life
+		}
+		if last, err := w.tell(doc); last || err != nil || w.stopped {
+			return err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("an event has more than %d bytes", c.config.MaxAnswer)
+	}
+	return errors.Join(errBroken, lines.Err())
+}
+
+// tell passes on an event, if it is the next one.
+func (w *watch) tell(doc []byte) (last bool, err error) {
+	e := api.Event{JSON: bytes.Clone(doc)}
+	if err := json.Unmarshal(e.JSON, &e); err != nil {
+		return false, fmt.Errorf("reading an event: %w", err)
+	}
+	if e.Seq != w.after+1 {
+		return false, fmt.Errorf("event %d came after event %d", e.Seq, w.after)
+	}
+	w.after = e.Seq
+	w.stopped = !w.yield(e, nil)
+	return e.Type == api.LastEvent, nil
+}
