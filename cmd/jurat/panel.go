@@ -30,8 +30,7 @@ type panelFlags struct {
 const panelHelp = `Who sits: three language models where OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with
 its vendor's key; a seat whose key is missing stays empty, and the trial is degraded. Without any key three rule jurors sit:
 a first sieve, and the baseline that a model has to beat. --config FILE says everything about the panel: models, parameters,
-keys' places, substitutes, rubric, deadlines, prices. A flag counts more than the environment, that more than the file.
---check shows what would happen, for how much money, and asks nobody.`
+keys' places, substitutes, rubric, deadlines, prices. A flag counts more than the environment, that more than the file.`
 
 // A court is a jury that is seated, and the settings of its trials.
 type court struct {

@@ -39,6 +39,7 @@ Records that an agent sealed are evidence as they are, if CASE is a file. They a
 refuted is no evidence, and what is not proved the jurors are told. Each finding then names the record that it rests on.
 
 ` + panelHelp + `
+--check shows what would happen, for how much money, and asks nobody.
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
 Of several cases the worst counts, in this order: 1, 2, 3, 0.

@@ -1,0 +1,141 @@
+//go:build unix
+
+package live_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/internal/docket"
+	"jurat/internal/installation"
+	"jurat/internal/live"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+)
+
+// With servedFolder set this test binary is a process that opens the installation in that folder, in which there is one trial,
+// prints the address under which it tells of trials and the id of the trial, holds it, and ends when it is killed.
+const servedFolder = "JURAT_TEST_SERVED_FOLDER"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(servedFolder); folder != "" {
+		fmt.Fprintln(os.Stderr, serveFolder(folder))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func serveFolder(folder string) error {
+	ctx := context.Background()
+	i, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: folder})
+	if err != nil {
+		return err
+	}
+	d, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
+	if err != nil {
+		return err
+	}
+	list, _, err := d.Entries(ctx, "", 1, nil)
+	if err != nil || len(list) != 1 {
+		return fmt.Errorf("%d trials: %w", len(list), err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var after int64
+		fmt.Sscan(r.URL.Query().Get("after"), &after)
+		watch := func(ctx context.Context) (*docket.Watching, error) {
+			return d.Watch(ctx, r.URL.Path[len("/ws/"):], after)
+		}
+		if err := (live.Config{}).WebSocket(w, r, watch); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}))
+	fmt.Println(s.URL, list[0].ID)
+	d.Run(ctx)
+	return nil
+}
+
+// TestKilledServer kills the process that tells of a trial, at a different event each time. The next one goes on with the same events:
+// what was heard before is told again in the same bytes, and what comes then follows without a gap.
+func TestKilledServer(t *testing.T) {
+	folder := t.TempDir() + "/data"
+	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := scripted(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Ledger, c.Keys, c.Claim = i.Ledger, i.Keys, i.Claim
+	if _, err := trial.Submit(t.Context(), c, jurattest.Case(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var heard [][]byte
+	for kills := range 100 {
+		process, url, id := startServing(t, folder)
+		h := &house{URL: url}
+		again := dial(t, h, id, 0) // by somebody who begins anew
+		for n, was := range heard {
+			if _, doc, err := again.Read(t.Context()); err != nil || !bytes.Equal(doc, was) {
+				t.Fatalf("after %d kills event %d is %s, and was %s (%v)", kills, n+1, doc, was, err)
+			}
+		}
+		c := dial(t, h, id, int64(len(heard)))
+		for range 2 + kills%2 {
+			_, doc, err := c.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seq := seqOf(t, doc); seq != int64(len(heard)+1) {
+				t.Fatalf("event %d follows %d", seq, len(heard))
+			}
+			heard = append(heard, doc)
+			if bytes.Contains(doc, []byte(`"trial_closed"`)) {
+				break
+			}
+		}
+		if err := process.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = process.Wait() // killed
+		if bytes.Contains(heard[len(heard)-1], []byte(`"trial_closed"`)) {
+			break
+		}
+	}
+	if len(heard) != 20 { // two rounds, in which nobody moves, each with an opening, three statements and a check
+		t.Errorf("%d events", len(heard))
+	}
+}
+
+func startServing(t *testing.T, folder string) (process *exec.Cmd, url, id string) {
+	t.Helper()
+	process = exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(slices.Clone(os.Environ()), servedFolder+"="+folder)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, id, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return process, url, id
+}
