@@ -61,6 +61,6 @@ func (s *shallow) step(b byte) {
 	case b == '[' || b == '{':
 		s.depth++
 	case b == ']' || b == '}':
-		s.depth--
+		s.depth = max(s.depth-1, 0) // what closes nothing is no JSON, and gives no room either
 	}
 }

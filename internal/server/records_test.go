@@ -1,18 +1,22 @@
 package server_test
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/api"
+	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/installation"
 	"jurat/internal/server"
 	"jurat/verify"
 )
@@ -154,7 +158,7 @@ func TestIdempotency(t *testing.T) {
 	problem(t, answer, body, api.ErrMalformed)
 }
 
-// TestIdempotencyAfterRestart: the log remembers, and nothing else has to.
+// TestIdempotencyOfManyAtOnce: the log takes one.
 func TestIdempotencyOfManyAtOnce(t *testing.T) {
 	r := start(t, nil)
 	header := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
@@ -381,5 +385,97 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 				t.Errorf("%d bytes were allocated", spent)
 			}
 		})
+	}
+}
+
+// TestOwnersRecords takes in what an agent signed itself, once, as it is, and from nobody else.
+func TestOwnersRecords(t *testing.T) {
+	r := start(t, nil)
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := evidence.MarshalPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Installation.RegisterKeys(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []installation.OwnerKey{{Public: der}}, time.Time{},
+		installation.Why{Reason: "a test", By: "tester"}); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := evidence.NewSigner(private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(payload string) string {
+		t.Helper()
+		signed, err := client.Sign([]byte(payload), signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := signed.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(file)
+	}
+	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	file := sign(action)
+	first, size := post(t, r.URL+"/v1/records", file, token...), r.size(t)
+	if again := post(t, r.URL+"/v1/records", file, token...); again.Digest != first.Digest || r.size(t) != size {
+		t.Error("taken in twice")
+	}
+	for name, c := range map[string]struct {
+		file  string
+		want  error
+		token []string
+	}{
+		"by another agent":         {sign(action), api.ErrForbidden, bearer(r.token(t, "other-agent", access.Agent))},
+		"in another's name":        {sign(strings.Replace(action, "logistics-agent-v1", "other-agent", 1)), api.ErrForbidden, token},
+		"with its key, not theirs": {sign(strings.Replace(action, "logistics-agent-v1", "other-agent", 1)), api.ErrInvalid, bearer(r.token(t, "other-agent", access.Agent))},
+		"sealed here":              {action, api.ErrOwnerKey, token},
+		"changed":                  {strings.Replace(sign(action), "A9", "A7", 1), api.ErrInvalid, token},
+		"already stamped":          {sealedFile(t, first), api.ErrInvalid, token},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.file, c.token...)
+			problem(t, answer, body, c.want)
+		})
+	}
+}
+
+func sealedFile(t *testing.T, r *evidence.Record) string {
+	t.Helper()
+	file, err := r.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(file)
+}
+
+// TestSealedApart: the public reads no text that is sealed apart, and the same is recognised when it is sent again.
+func TestSealedApart(t *testing.T) {
+	r := start(t, nil)
+	if err := installation.SetApart(r.Installation.Dir, installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+		t.Fatal(err)
+	}
+	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
+	payload := strings.Replace(action, "{", `{"chain_id":"order-17",`, 1)
+	first := post(t, r.URL+"/v1/records", payload, token...)
+	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
+		t.Error("sealed twice")
+	}
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...)
+	problem(t, answer, body, api.ErrKeyReused)
+	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
+		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
+			t.Errorf("everybody reads %s", doc)
+		}
+		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", token[:2]...); !strings.Contains(doc, "best route") {
+			t.Errorf("the agent does not read %s", doc)
+		}
 	}
 }

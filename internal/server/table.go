@@ -81,9 +81,11 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
-		if route.Kind != Stream {
-			// What is no connection of net/http, such as a test's recorder, has no deadline.
-			_ = http.NewResponseController(w).SetWriteDeadline(s.config.Now().Add(answerTime))
+		// What is no connection of net/http, such as a test's recorder, has no deadlines.
+		if connection := http.NewResponseController(w); route.Kind == Stream {
+			_ = connection.SetReadDeadline(time.Time{}) // when it passes, net/http ends the request's context
+		} else {
+			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
 		c, err := s.admit(route, origins, r)

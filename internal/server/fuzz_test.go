@@ -1,0 +1,56 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"jurat/api"
+	"jurat/evidence"
+)
+
+// FuzzBody: what has a canonical form is read whole, and what nests deeper than it may is not read to its end.
+func FuzzBody(f *testing.F) {
+	f.Add([]byte(`{"a":[1,"]\"[",{"b":null}]}`))
+	f.Add([]byte(strings.Repeat("[", 200) + strings.Repeat("]", 200)))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		got, err := Body(httptest.NewRequest("POST", "/", bytes.NewReader(doc)), "application/json")
+		if err == nil && !bytes.Equal(got, doc) {
+			t.Fatalf("read %q of %q", got, doc)
+		}
+		if _, refused := evidence.Canonical(doc); refused == nil && err != nil {
+			t.Fatalf("%q has a canonical form: %v", doc, err)
+		}
+		if err != nil && !errors.Is(err, api.ErrInvalid) && !errors.Is(err, api.ErrMalformed) {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestDeepestBody: the bound is that of payloads, and strings do not count.
+func TestDeepestBody(t *testing.T) {
+	for text, good := range map[string]bool{
+		strings.Repeat("[", evidence.MaxDepth) + strings.Repeat("]", evidence.MaxDepth):     true,
+		strings.Repeat("[", evidence.MaxDepth+1) + strings.Repeat("]", evidence.MaxDepth+1): false,
+		`"` + strings.Repeat(`[\"`, 1000) + `"`:                                             true,
+		`"\\"` + strings.Repeat("[", evidence.MaxDepth+1):                                   false,
+	} {
+		_, err := io.ReadAll(&shallow{r: strings.NewReader(text)})
+		if (err == nil) != good {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+}
+
+// TestOwnPath: a link to the sign-in page sends nobody to another site.
+func TestOwnPath(t *testing.T) {
+	for next, want := range map[string]string{"": "/", "/reviews": "/reviews", "/records/x?lang=ja": "/records/x?lang=ja", "https://elsewhere.example": "/",
+		"//elsewhere.example": "/", `/\elsewhere.example`: "/", "javascript:alert(1)": "/", "reviews": "/", "/\t/elsewhere.example": "/", "/%": "/"} {
+		if got := ownPath(next); got != want {
+			t.Errorf("ownPath(%q) = %q, want %q", next, got, want)
+		}
+	}
+}
