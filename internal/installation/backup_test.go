@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -81,7 +82,9 @@ func TestBackupInUse(t *testing.T) {
 		if errors.As(err, &damaged) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
-		if err != nil || len(r.Damages) > 0 {
+		// What was being sealed apart meanwhile may be there without its record, and does no harm.
+		harm := func(d ledger.Damage) bool { return !d.Kind.Harmless() }
+		if err != nil || slices.ContainsFunc(r.Damages, harm) {
 			t.Fatalf("backup %d: %v, %v", n, r, err)
 		}
 		again, err := installation.Open(ctx, back)
