@@ -272,6 +272,30 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfOneTokenAreBounded: whoever keeps a token that opens nothing does not make the log grow with it for ever.
+func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
+	h := furnish(t)
+	token := bearer(h.revoked(t))
+	before := h.size(t)
+	for range 50 {
+		send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", token...)
+	}
+	if made := h.size(t) - before; made != 20 {
+		t.Errorf("%d records were made", made)
+	}
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	records, err := h.Installation.Ledger.Chain(t.Context(), evidence.RefusalsChain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := evidence.ReadOperatorBody[evidence.RefusalBody](&records[len(records)-1].Payload)
+	if err != nil || len(last.Refused) != 1 || last.Refused[0].Count != 30 || last.Refused[0].Name != "gone" {
+		t.Errorf("%+v, %v", last, err)
+	}
+}
+
 func TestTooManyRequests(t *testing.T) {
 	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
 	token := h.token(t, "ada", access.Auditor)

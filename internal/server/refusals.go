@@ -15,8 +15,12 @@ import (
 // countingTime is how long refusals are counted before the log is told of them.
 const countingTime = time.Minute
 
+// oneByOne is how many refusals of one token are told of one by one in that time.
+const oneByOne = 20
+
 // refusals has the log told of what was refused: of people and tokens that are known one by one and before they get their
-// answer, of others as counts, as a stranger must not be able to make the log grow. Those who ask too often are counted, too.
+// answer, of others as counts, as a stranger must not be able to make the log grow. Those who ask too often are counted, too,
+// and whoever goes on with a token that opens nothing.
 type refusals struct {
 	access *access.Register
 	log    *slog.Logger
@@ -24,6 +28,7 @@ type refusals struct {
 
 	mu      sync.Mutex // held while counted is read or written
 	counted map[refusalKey]*evidence.Refused
+	told    map[evidence.Digest]int // how many of a token were told of one by one
 }
 
 type refusalKey struct {
@@ -32,7 +37,7 @@ type refusalKey struct {
 }
 
 func newRefusals(a *access.Register, log *slog.Logger, now func() time.Time) *refusals {
-	return &refusals{access: a, log: log, now: now, counted: map[refusalKey]*evidence.Refused{}}
+	return &refusals{access: a, log: log, now: now, counted: map[refusalKey]*evidence.Refused{}, told: map[evidence.Digest]int{}}
 }
 
 // note remembers that a request ended with this problem, if that was a refusal and no mistake.
@@ -42,7 +47,7 @@ func (f *refusals) note(ctx context.Context, route *Route, c *Caller, p *api.Pro
 	}
 	now := evidence.FormatTime(f.now())
 	one := evidence.Refused{Count: 1, From: now, To: now, Name: c.Name(), Token: c.tokenID(), Problem: p.Name(), Route: route.Name()}
-	if c.Stranger() || p.Status == http.StatusTooManyRequests {
+	if c.Stranger() || p.Status == http.StatusTooManyRequests || !f.tell(one.Token) {
 		f.count(one)
 		return
 	}
@@ -50,6 +55,14 @@ func (f *refusals) note(ctx context.Context, route *Route, c *Caller, p *api.Pro
 		f.log.Error("recording a refusal", "error", err)
 		f.count(one)
 	}
+}
+
+// tell reports whether one refusal more of a token is told of by itself.
+func (f *refusals) tell(token evidence.Digest) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told[token]++
+	return f.told[token] <= oneByOne
 }
 
 // refused reports whether somebody was kept from something.
@@ -86,7 +99,7 @@ func (f *refusals) run(ctx context.Context) {
 func (f *refusals) flush(ctx context.Context) {
 	f.mu.Lock()
 	counted := f.counted
-	f.counted = map[refusalKey]*evidence.Refused{}
+	f.counted, f.told = map[refusalKey]*evidence.Refused{}, map[evidence.Digest]int{}
 	f.mu.Unlock()
 	var list []evidence.Refused
 	for _, one := range counted {
