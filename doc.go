@@ -59,6 +59,7 @@
 //	stats         what many trials have in common
 //	calibration   how reliable jurors are, measured, and votes weighed by that
 //	incident      the statement for people about what happened
+//	openssl       what OpenSSL needs to check records without jurat
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
 //	inquiry       what a reader brings to a verification, read for the command and the browser alike
 //	portal        the page on which a stranger verifies in his own browser; below it the program that runs there

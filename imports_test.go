@@ -75,6 +75,8 @@ var importRules = []importRule{
 		"it carries what happens in trials to whoever is connected, and knows neither who that is nor where trials are kept"},
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
 		"a statement is built from what verification proved"},
+	{"jurat/internal/openssl", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify"},
+		"it writes what another program needs, wherever the files are to go"},
 	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", jsonLibrary},
 		"what people see is made of records alone: no ledger, no network, and nobody asked who looks"},
 	{"jurat/internal/inquiry", []string{"jurat/evidence", "jurat/verify"}, "what a reader brings is read alike by the command and in the browser"},

@@ -5,10 +5,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"jurat/aep"
+	"jurat/internal/openssl"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -32,31 +31,25 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 	case trust.Key(p.KeyID) == nil:
 		return hint(fmt.Errorf("%s: the trust file has no key %s", c.File, p.KeyID), "give a trust file that says whose key it is, with --trust FILE")
 	}
-	if err := putPackage(c.OpenSSL, p, trust); err != nil {
+	if err := putPackage(c.put, p, trust); err != nil {
 		return err
 	}
 	commands := packageCommands(null)
-	if err := writeScript(c.OpenSSL, commands); err != nil {
+	if err := openssl.WriteScript(c.put, commands); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), commands)
 	return err
 }
 
-func putPackage(folder string, p *aep.Package, trust *verify.Trust) error {
+func putPackage(put openssl.Put, p *aep.Package, trust *verify.Trust) error {
 	response, err := timestamp.MarshalResponse(p.Token)
 	if err != nil {
 		return err
 	}
-	roots, err := rootsOf(trust)
+	roots, err := openssl.Roots(trust)
 	if err != nil {
 		return err
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	put := func(name string, content []byte) error {
-		return os.WriteFile(filepath.Join(folder, name), content, 0o644)
 	}
 	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: trust.Key(p.KeyID).PublicKey})
 	return errors.Join(put("canonical.bin", p.Canonical), put("signature.bin", p.Signature), put("public.pem", public),

@@ -1,4 +1,4 @@
-package main
+package openssl
 
 import (
 	"encoding/hex"
@@ -9,9 +9,9 @@ import (
 	"jurat/timestamp"
 )
 
-// exportEvidenceRecord writes an evidence record and the tokens in it. Of these openssl can check all but how the imprint
+// renewed writes an evidence record and the tokens in it. Of these openssl can check all but how the imprint
 // that each stamps follows from the record: it gets the imprints that were computed here.
-func exportEvidenceRecord(r *evidence.Record, i int, put func(string, []byte) error) ([]command, error) {
+func renewed(r *evidence.Record, i int, put Put) ([]command, error) {
 	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
 	if err != nil {
 		return nil, fmt.Errorf("time stamp %d: %w", i, err)

@@ -1,0 +1,184 @@
+// Package openssl writes what OpenSSL needs to check records without jurat: for each record payload.json (the signed bytes),
+// signature.bin, public.pem, token.tsr and authority.pem, and verify.sh with the commands.
+//
+// Public keys and authorities' roots come from a trust file, not from the records: a key that comes with what it vouches for
+// vouches for nothing.
+package openssl
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+var (
+	// ErrNoStamp says that a record still waits for its time stamp.
+	ErrNoStamp = errors.New("it has no time stamp yet")
+	// ErrNoKey says that a record was signed with a key that is not in the trust file.
+	ErrNoKey = errors.New("the trust file has no key")
+)
+
+// Script is the file that is to be run.
+const Script = "verify.sh"
+
+// Put stores a file under a name whose folders are parted by slashes.
+type Put func(name string, content []byte) error
+
+// Write writes the files that check records, those of several into a folder each, and returns the commands of the script.
+func Write(records []*evidence.Record, trust *verify.Trust, put Put) (commands string, err error) {
+	if err := check(records, trust); err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for i, r := range records {
+		folder := ""
+		if len(records) > 1 {
+			folder = fmt.Sprintf("%03d-%s", i+1, r.Payload.ActionType)
+		}
+		commands, err := write(r, trust, func(name string, content []byte) error { return put(path.Join(folder, name), content) })
+		if err != nil {
+			return "", fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		all.WriteString(inFolder(folder, commands))
+	}
+	return all.String(), WriteScript(put, all.String())
+}
+
+// write writes one record's files and returns the commands that check it.
+func write(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
+	commands, err := signatures(r, trust, put)
+	if err != nil {
+		return nil, err
+	}
+	stamps, err := tokens(r, trust, put)
+	return append(commands, stamps...), err
+}
+
+// check says before anything is written why records cannot be checked with openssl.
+func check(records []*evidence.Record, trust *verify.Trust) error {
+	if len(records) == 0 {
+		return errors.New("there is no record in the file")
+	}
+	for _, r := range records {
+		if len(r.Timestamps) == 0 {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, ErrNoStamp)
+		}
+		for _, signer := range r.Payload.Signers {
+			if trust.Key(signer.KeyID) == nil {
+				return fmt.Errorf("record %s: %w %s", r.Payload.RecordID, ErrNoKey, signer.KeyID)
+			}
+		}
+	}
+	return nil
+}
+
+// A command checks something with openssl.
+type command struct {
+	line  string
+	newer bool // an OpenSSL before 3.5 cannot run it
+}
+
+// needsNewer is the comment before a command that most machines cannot run yet.
+const needsNewer = "# ML-DSA-65 needs OpenSSL 3.5: "
+
+// inFolder writes commands as lines of a shell script, those that need a newer OpenSSL as comments.
+func inFolder(folder string, commands []command) string {
+	lines := ""
+	var run []string
+	for _, c := range commands {
+		if c.newer {
+			lines += fmt.Sprintf("%s(cd %s && %s)\n", needsNewer, "./"+folder, c.line)
+			continue
+		}
+		run = append(run, c.line)
+	}
+	if len(run) > 0 {
+		lines += fmt.Sprintf("(cd %s && %s)\n", "./"+folder, strings.Join(run, " && "))
+	}
+	return lines
+}
+
+// WriteScript writes the commands as a program that stops at the first that fails, and never says more than it checked.
+func WriteScript(put Put, commands string) error {
+	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
+	end := "echo all verified\n"
+	if strings.Contains(commands, needsNewer) {
+		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5\n"
+	}
+	return put(Script, []byte(head+commands+end))
+}
+
+func signatures(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
+	var commands []command
+	err := put("payload.json", r.Canonical())
+	for i, signer := range r.Payload.Signers {
+		key := trust.Key(signer.KeyID) // there: see check
+		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
+		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
+			put(signature, r.Signatures[i]))
+		commands = append(commands, command{verifyCommand(signer.Algorithm, public, signature), signer.Algorithm == evidence.MLDSA65})
+	}
+	return commands, err
+}
+
+// numbered names the first file of a kind plainly, as there is hardly ever a second.
+func numbered(name string, i int, extension string) string {
+	if i == 0 {
+		return name + extension
+	}
+	return fmt.Sprintf("%s-%d%s", name, i+1, extension)
+}
+
+func verifyCommand(algorithm evidence.Algorithm, public, signature string) string {
+	if algorithm == evidence.Ed25519 || algorithm == evidence.MLDSA65 { // which sign the payload itself
+		return fmt.Sprintf("openssl pkeyutl -verify -pubin -inkey %s -rawin -in payload.json -sigfile %s", public, signature)
+	}
+	return fmt.Sprintf("openssl dgst -sha256 -verify %s -signature %s payload.json", public, signature)
+}
+
+// tokens writes each token as the response it came in, which is what openssl reads by default.
+func tokens(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
+	roots, err := Roots(trust)
+	if err != nil {
+		return nil, err
+	}
+	stamped := "signature.bin"
+	if len(r.Signatures) > 1 { // a token stamps all of them, one after the other
+		stamped = "signatures.bin"
+		err = put(stamped, joined(r))
+	}
+	var commands []command
+	for i, stamp := range r.Timestamps {
+		if stamp.Kind == evidence.RFC4998 {
+			inner, ersErr := renewed(r, i, put)
+			err, commands = errors.Join(err, ersErr), append(commands, inner...)
+			continue
+		}
+		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
+		name := numbered("token", i, ".tsr")
+		err = errors.Join(err, wrapErr, put(name, response))
+		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name)})
+	}
+	return commands, errors.Join(err, put("authority.pem", roots))
+}
+
+// joined is what a token stamps.
+func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
+
+// Roots is every authority's root in PEM.
+func Roots(trust *verify.Trust) ([]byte, error) {
+	var roots bytes.Buffer
+	for _, authority := range trust.Authorities {
+		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
+			return nil, err
+		}
+	}
+	return roots.Bytes(), nil
+}

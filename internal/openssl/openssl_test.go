@@ -1,0 +1,93 @@
+package openssl_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/openssl"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+func sealed(t *testing.T, h *jurattest.House) *evidence.Record {
+	t.Helper()
+	return h.Seal(t, evidence.Payload{ActionType: evidence.Message, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+		Prompt: []byte(`"p"`), Response: []byte(`"r"`), Parameters: []byte(`{}`)})
+}
+
+func TestWrite(t *testing.T) {
+	h := jurattest.New(t)
+	record := sealed(t, h)
+	for n, want := range map[int][]string{
+		1: {"authority.pem", "payload.json", "public.pem", "signature.bin", "token.tsr", "verify.sh"},
+		2: {"001-message/authority.pem", "001-message/payload.json", "001-message/public.pem", "001-message/signature.bin", "001-message/token.tsr",
+			"002-message/authority.pem", "002-message/payload.json", "002-message/public.pem", "002-message/signature.bin", "002-message/token.tsr", "verify.sh"},
+	} {
+		files := map[string][]byte{}
+		_, err := openssl.Write(slices.Repeat([]*evidence.Record{record}, n), h.Trust(t), func(name string, content []byte) error {
+			files[name] = content
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, want) {
+			t.Errorf("files %q", names)
+		}
+	}
+}
+
+func TestOpenSSLAccepts(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("openssl is not installed")
+	}
+	h := jurattest.NewForStrangers(t)
+	dir := t.TempDir()
+	_, err := openssl.Write([]*evidence.Record{sealed(t, h)}, h.Trust(t), func(name string, content []byte) error {
+		return os.WriteFile(filepath.Join(dir, name), content, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := func() error { return exec.Command("sh", filepath.Join(dir, openssl.Script)).Run() }
+	if err := verified(); err != nil {
+		t.Fatalf("what was written is refused: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if verified() == nil {
+		t.Error("another payload is accepted")
+	}
+}
+
+func TestNothingIsWrittenThatCannotBeChecked(t *testing.T) {
+	h := jurattest.New(t)
+	record := sealed(t, h)
+	waiting := *record
+	waiting.Timestamps = nil
+	for name, c := range map[string]struct {
+		records []*evidence.Record
+		trust   *verify.Trust
+		want    error
+	}{
+		"no key":   {[]*evidence.Record{record}, &verify.Trust{}, openssl.ErrNoKey},
+		"no stamp": {[]*evidence.Record{&waiting}, h.Trust(t), openssl.ErrNoStamp},
+		"nothing":  {nil, h.Trust(t), nil},
+	} {
+		_, err := openssl.Write(c.records, c.trust, func(name string, _ []byte) error { t.Errorf("%s was written", name); return nil })
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	broken := errors.New("no space")
+	if _, err := openssl.Write([]*evidence.Record{record}, h.Trust(t), func(string, []byte) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("a file that cannot be written: %v", err)
+	}
+}
