@@ -32,6 +32,10 @@
 //	api         what travels over HTTP: requests, answers, problems
 //	client      completes and signs a payload where the key is, and checks what came back
 //
+// Beside them:
+//
+//	examples    three cases to try, contained in the program
+//
 // For tests:
 //
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails

@@ -75,6 +75,7 @@ var importRules = []importRule{
 		"it carries what happens in trials to whoever is connected, and knows neither who that is nor where trials are kept"},
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
 		"a statement is built from what verification proved"},
+	{"jurat/examples", nil, "documents, and the names of their folders"},
 	{"jurat/internal/openssl", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify"},
 		"it writes what another program needs, wherever the files are to go"},
 	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", jsonLibrary},

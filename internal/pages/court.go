@@ -55,6 +55,9 @@ type Court struct {
 	Human          []Decision // what people decided, and what was delivered
 
 	Events string // where events come from; "": nothing more comes
+	Reason string // why it was interrupted; "": it is not known
+	Ahead  int    // of a trial that is queued: how many wait before it
+	Resume bool   // the viewer may have it go on
 }
 
 // A Juror is a chair and who sits in it.
@@ -463,16 +466,16 @@ func (c *Court) headline(lang Lang) string {
 
 // Marks are what takes away from a verdict, or from what it is worth: said wherever the verdict is.
 func (c *Court) Marks() []string {
-	var marks []string
-	add := func(is bool, mark string) {
-		if is {
-			marks = append(marks, mark)
+	return marks(c.Inconclusive, "inconclusive", c.Degraded, "degraded", c.AllRules(), "offline", c.Offline > 0 && !c.AllRules(), "partly_offline",
+		c.Broken != "", "broken")
+}
+
+// marks lists those that apply.
+func marks(pairs ...any) (list []string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[0] == true {
+			list = append(list, pair[1].(string))
 		}
 	}
-	add(c.Inconclusive, "inconclusive")
-	add(c.Degraded, "degraded")
-	add(c.AllRules(), "offline")
-	add(c.Offline > 0 && !c.AllRules(), "partly_offline")
-	add(c.Broken != "", "broken")
-	return marks
+	return list
 }

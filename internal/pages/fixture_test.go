@@ -95,6 +95,8 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 	court := courtOf(t, records)
 	live := courtOf(t, records[:len(records)*3/5])
 	live.State, live.Events = Sitting, "/v1/submissions/"+live.ID+"/events"
+	stopped := courtOf(t, records[:4])
+	stopped.Reason, stopped.Resume = "whoever conducted it has stopped", true
 	chain, report := proved(t, h, records...)
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)
@@ -111,11 +113,12 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 	own.Own = true
 	return map[string]Page{
 		"home": &Home{Trials: []Summary{live.Summary(), court.Summary()}, Rules: true,
-			Examples: []Example{{"kitchen-return", "Kitchen shop", "A return."}, {"invoice-inbox", "Payables", "Two invoices."}}},
-		"empty":    &Home{Panel: "gpt-4o, claude-haiku, gemini-flash", Problem: "the card is no JSON"},
+			Examples: []Example{{"kitchen-return", "Kitchen shop"}, {"invoice-inbox", "Payables"}}},
+		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Problem: "the card is no JSON"},
 		"hidden":   &Home{Hidden: true},
 		"court":    court,
 		"live":     live,
+		"stopped":  stopped,
 		"queued":   courtOf(t, records[:1]),
 		"sealed":   sealedOf(t, h, records[3], lang),
 		"chain":    NewChain(court.ID, chain, report, 1),

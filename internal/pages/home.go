@@ -11,14 +11,14 @@ type Home struct {
 	Trials   []Summary // the newest first
 	Older    string    // where older ones are listed; "": there are none
 	Examples []Example
-	Panel    string // who would sit, in the operator's words: models, or that they are rules
-	Rules    bool   // rules would sit
-	Hidden   bool   // there may be trials, and the viewer may not see them
-	Problem  string // why the form was not taken
+	Panel    []string // who would sit: models
+	Rules    bool     // rules would sit
+	Hidden   bool     // there may be trials, and the viewer may not see them
+	Problem  string   // why the form was not taken
 }
 
 // An Example is a case that comes with the program.
-type Example struct{ ID, Agent, About string }
+type Example struct{ ID, Agent string }
 
 // A Summary is a trial in one line.
 type Summary struct {
@@ -29,7 +29,7 @@ type Summary struct {
 	At           time.Time
 	Position     jury.Position // "": none yet
 	Score        int
-	Marks        []string
+	Offline      bool // rules sit in all seats
 	Degraded     bool
 	Inconclusive bool
 	Judgment     string // record id of the final judgment
@@ -38,7 +38,7 @@ type Summary struct {
 
 // Summary is the trial in one line.
 func (c *Court) Summary() Summary {
-	s := Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Marks: c.Marks(),
+	s := Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Offline: c.AllRules(),
 		Degraded: c.Degraded, Inconclusive: c.Inconclusive, Judgment: c.JudgmentRecord}
 	if c.Judgment != nil {
 		s.Position, s.Score = c.Judgment.Position, c.Judgment.Score
@@ -47,6 +47,11 @@ func (c *Court) Summary() Summary {
 		s.Decided = s.Decided || d.Status != ""
 	}
 	return s
+}
+
+// Marks are what takes away from the verdict.
+func (s Summary) Marks() []string {
+	return marks(s.Inconclusive, "inconclusive", s.Degraded, "degraded", s.Offline, "offline")
 }
 
 // NeedsPerson reports whether a verdict is not one that a program should act on by itself.

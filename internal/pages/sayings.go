@@ -14,7 +14,7 @@ var sayings = map[string]saying{
 		"ここに示す行為はすべて封印された記録です。記録は、何が、誰によって、いつ述べられたかを示しますが、それが正しいことを示すものではありません。",
 		"Каждое показанное здесь действие — запечатанная запись. Запись показывает, что, кем и когда было сказано, но не то, что это верно."},
 	"problem":  {"This could not be done:", "実行できませんでした：", "Выполнить не удалось:"},
-	"list.and": {", ", "、", " и "},
+	"list.and": {", ", "、", ", "},
 	"seconds":  {"{n} s", "{n} 秒", "{n} с"},
 	"copy":     {"Copy the statement", "陳述書をコピー", "Скопировать справку"},
 	"copied":   {"Copied.", "コピーしました。", "Скопировано."},
@@ -50,6 +50,10 @@ var sayings = map[string]saying{
 		"Присяжным представляется то, что говорят записи самого агента, и они ссылаются на записи. Карточку можно приложить выше."},
 	"submit.send": {"Submit", "提出する", "Представить"},
 
+	"example.kitchen-return":  {"A shop's service desk takes goods back, and a lookup times out.", "店の窓口が返品を受け付けます。途中で照会がタイムアウトします。", "Служба магазина принимает возврат; по пути запрос не получает ответа."},
+	"example.pharmacy-refill": {"A pharmacy's line renews a prescription and is given a new phone number.", "薬局の窓口が処方薬を手配し、新しい電話番号を伝えられます。", "Аптека продлевает рецепт и получает новый номер телефона."},
+	"example.invoice-inbox":   {"A payables assistant checks invoices, one of which speaks to assistants.", "支払担当のアシスタントが請求書を確認します。その一通はアシスタントに語りかけます。", "Помощник бухгалтерии проверяет счета, один из которых обращается к помощникам."},
+
 	"signin.title": {"Sign in", "サインイン", "Войти"},
 	"signin.out":   {"Sign out", "サインアウト", "Выйти"},
 	"signin.as":    {"Signed in as", "サインイン中：", "Вы вошли как"},
@@ -84,6 +88,8 @@ var sayings = map[string]saying{
 	"court.waiting":      {"Waiting for:", "回答待ち：", "Ожидаются:"},
 	"court.noscript":     {"The trial goes on. Load this page again to see more.", "審理は続いています。続きを見るにはページを再読み込みしてください。", "Разбирательство продолжается. Обновите страницу, чтобы увидеть больше."},
 	"court.evidence":     {"The evidence", "証拠", "Доказательства"},
+	"court.ahead":        {"Before it wait: {n}", "待機中の審理：{n} 件", "Перед ним ждут: {n}"},
+	"court.resume":       {"Go on with it", "再開する", "Продолжить"},
 	"court.apart":        {"The evidence is sealed apart and not shown here.", "証拠は別途封印されており、ここには表示されません。", "Доказательства запечатаны отдельно и здесь не показаны."},
 	"court.unreadable":   {"The evidence cannot be read:", "証拠を読み取れません：", "Доказательства не читаются:"},
 	"court.conversation": {"The conversation", "会話", "Разговор"},
@@ -217,7 +223,7 @@ var sayings = map[string]saying{
 	"review.modify":      {"Approve with the changes", "変更して承認", "Одобрить с изменениями"},
 	"review.reject":      {"Reject", "却下", "Отклонить"},
 	"review.given":       {"What was given", "提供された内容", "Что было выдано"},
-	"review.sealed":      {"Your decision becomes a record signed with your key. What is delivered becomes a second one. Neither can be taken back.", "決定はあなたの鍵で署名された記録になり、提供された内容は別の記録になります。どちらも取り消せません。", "Решение станет записью, подписанной вашим ключом, а выданное — второй записью. Отозвать их нельзя."},
+	"review.sealed":      {"Your decision becomes a record signed with your key. An agent's answer that you approve is then delivered, as a second record. Neither can be taken back.", "決定はあなたの鍵で署名された記録になります。承認されたエージェントの回答は、続いて別の記録として提供されます。どちらも取り消せません。", "Решение станет записью, подписанной вашим ключом. Одобренный ответ агента затем выдаётся второй записью. Отозвать их нельзя."},
 
 	"approval.approved":                    {"approved", "承認", "одобрено"},
 	"approval.approved_with_modifications": {"approved with changes", "変更付き承認", "одобрено с изменениями"},

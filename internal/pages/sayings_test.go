@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"jurat/evidence"
+	"jurat/examples"
 	"jurat/internal/subject"
 	"jurat/jury"
 	"jurat/verify"
@@ -93,6 +94,7 @@ func kinds() map[string][]string {
 		"guarantee": texts(verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time, verify.Order, verify.Before,
 			verify.Chain, verify.HumanReview, verify.Completeness, verify.Simultaneity, verify.Verdict, verify.Enclosures, verify.Envelope),
 	}
+	k["example"] = examples.Names()
 	for _, a := range jury.DefaultRubric() {
 		k["axis"] = append(k["axis"], a.ID)
 	}

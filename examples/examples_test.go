@@ -1,0 +1,44 @@
+package examples_test
+
+import (
+	"os"
+	"testing"
+
+	"jurat/examples"
+	"jurat/internal/subject"
+)
+
+func TestExamplesAreCases(t *testing.T) {
+	folders, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range folders {
+		if f.IsDir() {
+			n++
+		}
+	}
+	if len(examples.Names()) != n || n == 0 {
+		t.Errorf("%d names for %d folders", len(examples.Names()), n)
+	}
+	for _, name := range examples.Names() {
+		card, conversation, err := examples.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := subject.New(card, conversation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onDisk, err := subject.Load(name)
+		if err != nil || onDisk.Digest() != c.Digest() {
+			t.Errorf("%s in the program is not %s in the folder: %v", name, name, err)
+		}
+	}
+	for _, name := range []string{"", "..", "../examples/kitchen-return", "nothing"} {
+		if _, _, err := examples.Read(name); err == nil {
+			t.Errorf("there is an example %q", name)
+		}
+	}
+}
