@@ -90,7 +90,7 @@ var importRules = []importRule{
 	{"jurat/internal/provider", []string{"jurat/evidence", "jurat/internal/access", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
 		"it asks who somebody is, and opens no session"},
 	{"jurat/internal/provider/providertest", nil, "a server for tests knows the protocol from its documents, not from the client"},
-	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/verify", "jurat/internal/", jsonLibrary,
+	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/examples", "jurat/internal/", jsonLibrary,
 		"golang.org/x/time/rate", "github.com/prometheus/client_golang/"},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/internal/ledger",

@@ -114,7 +114,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(server.Config{Installation: i, Docket: trials, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: log})
+		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: log})
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}

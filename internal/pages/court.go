@@ -28,6 +28,7 @@ const (
 type Court struct {
 	ID        string
 	State     State
+	Acts      int
 	Submitter string
 	From, To  time.Time // claimed by the first and the last act
 	Case      *subject.Case
@@ -151,7 +152,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	byDigest := map[evidence.Digest]*evidence.Record{}
 	for _, r := range records {
 		if !r.Payload.ActionType.InTrial() {
-			c.human(r)
+			c.Human = append(c.Human, NewDecision(r))
 			continue
 		}
 		act, err := jury.ReadAct(r)
@@ -161,6 +162,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 		acts, byDigest[r.Digest] = append(acts, act), r
 		c.To = r.Payload.Time()
 	}
+	c.Acts = len(acts)
 	return c, c.replay(acts, byDigest)
 }
 
@@ -420,10 +422,20 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 	return list
 }
 
-func (c *Court) human(r *evidence.Record) {
+// NewDecision reads a review or a delivery.
+func NewDecision(r *evidence.Record) Decision {
 	p := &r.Payload
-	c.Human = append(c.Human, Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus,
-		Changes: text(p.Changes), Text: text(cmpValue(p.ModifiedResponse, p.Response))})
+	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus}
+	for _, m := range members(r, "changes", p.Changes, "modified_response", p.ModifiedResponse, "response", p.Response) {
+		switch {
+		case m.Withheld:
+		case m.Name == "changes":
+			d.Changes = m.Text
+		default:
+			d.Text = m.Text
+		}
+	}
+	return d
 }
 
 // Agent is the name of the agent under trial; "" where the evidence is withheld.

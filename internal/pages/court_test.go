@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -65,6 +66,28 @@ func TestCourtAtEveryAct(t *testing.T) {
 		if write(t, Frame{}, c); c.Broken != "" {
 			t.Errorf("after %d acts: %s", n, c.Broken)
 		}
+	}
+}
+
+// TestScriptHearsEveryEvent holds the script's list of events against those that trials have.
+func TestScriptHearsEveryEvent(t *testing.T) {
+	h := jurattest.New(t)
+	heard := 0
+	for _, records := range [][]*evidence.Record{offline(t, h, "pharmacy-refill"), hostileTrial(t, h)} {
+		p := trial.NewProjector()
+		for _, r := range records {
+			events, err := p.Next(r)
+			check(t, err)
+			for _, e := range events {
+				heard++
+				if kind := e.Head().Type; !strings.Contains(string(assets["jurat.js"].content), `"`+kind+`"`) {
+					t.Errorf("the script does not hear %s", kind)
+				}
+			}
+		}
+	}
+	if heard < 30 {
+		t.Errorf("only %d events", heard)
 	}
 }
 

@@ -36,13 +36,17 @@ type Item struct {
 func NewDesk(trials []Summary, viewer string) *Desk {
 	d := &Desk{}
 	for _, s := range trials {
-		item := Item{Record: s.Judgment, Subject: s.Agent, Actor: s.Submitter, At: s.At, Trial: &s, Own: s.Submitter == viewer}
 		if s.NeedsPerson() {
-			d.Items = append(d.Items, item)
+			d.Items = append(d.Items, NewItem(s, viewer))
 		}
 	}
 	slices.SortStableFunc(d.Items, func(a, b Item) int { return a.At.Compare(b.At) })
 	return d
+}
+
+// NewItem is the judgment of a trial, for a viewer.
+func NewItem(s Summary, viewer string) Item {
+	return Item{Record: s.Judgment, Subject: s.Agent, Actor: s.Submitter, At: s.At, Trial: &s, Own: s.Submitter == viewer}
 }
 
 func (d *Desk) view() string              { return "desk" }

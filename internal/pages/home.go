@@ -64,11 +64,12 @@ func (h *Home) headline(Lang) string { return "" }
 
 // SignIn is where a person signs in.
 type SignIn struct {
-	Problem string // why it did not work; "": nothing was tried yet
-	Next    string // the path to go to afterwards
-	Link    string // the secret of a one-time link that led here; "": a token is asked for
-	Form    string // the form key, of who is signed in already
-	OpenID  string // where a provider of identities is asked; "": there is none
+	Problem  string // why it did not work; "": nothing was tried yet
+	Next     string // the path to go to afterwards
+	Link     string // the secret of a one-time link that led here; "": a token is asked for
+	Form     string // the form key, of who is signed in already
+	OpenID   string // where a provider of identities is asked; "": there is none
+	Provider string // its name
 }
 
 func (s *SignIn) view() string              { return "sign-in" }

@@ -165,12 +165,12 @@ func hostilePages(t testing.TB, lang Lang) (pages map[string]Page, want map[stri
 		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1),
 		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
-		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid"},
+		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
 		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
 	}
 	want = map[string][]string{"court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
 		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
-		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem")}, "trouble": {hostile("title"), hostile("detail")}}
+		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")}}
 	return pages, want
 }
 

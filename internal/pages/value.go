@@ -23,13 +23,3 @@ func text(v jsontext.Value) string {
 	}
 	return string(indented)
 }
-
-// cmpValue is the first value that is there.
-func cmpValue(values ...jsontext.Value) jsontext.Value {
-	for _, v := range values {
-		if len(v) > 0 {
-			return v
-		}
-	}
-	return nil
-}

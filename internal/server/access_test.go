@@ -63,6 +63,15 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /ws/submissions/{id}/judge":   {"/ws/submissions/" + h.trial + "/judge", ""},
 		"GET /v1/chains/{chain_id}":        {"/v1/chains/order-17", ""},
 		"GET /static/portal/{name}":        {"/static/portal/" + portal.ScriptName(), ""},
+		"POST /submissions":                {"", url.Values{"example": {"kitchen-return"}}.Encode()},
+		"GET /submissions/{id}":            {"/submissions/" + h.trial, ""},
+		"POST /submissions/{id}/resume":    {"/submissions/" + h.trial + "/resume", ""},
+		"GET /reviews/{id}":                {"/reviews/" + h.said.Payload.RecordID, ""},
+		"POST /reviews/{id}":               {"/reviews/" + h.said.Payload.RecordID, url.Values{"decision": {"compare"}}.Encode()},
+		"GET /records/{id}":                {"/records/" + h.said.Payload.RecordID, ""},
+		"GET /records/{id}/bundle":         {"/records/" + h.said.Payload.RecordID + "/bundle", ""},
+		"GET /records/{id}/openssl":        {"/records/" + h.said.Payload.RecordID + "/openssl", ""},
+		"GET /chains/{chain_id}":           {"/chains/order-17", ""},
 		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
 	}
 }

@@ -129,6 +129,9 @@ func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
+// formMemory is how much of a form with files is held in memory; the rest is on disk until the request is over.
+const formMemory = 8 << 20
+
 // checkForm refuses a request that a browser would also send for another page than ours: it is signed in by cookie, and does
 // not carry what only our pages know.
 func checkForm(r *http.Request, c *Caller) error {
@@ -136,8 +139,9 @@ func checkForm(r *http.Request, c *Caller) error {
 		return nil
 	}
 	key := r.Header.Get(FormHeader)
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); key == "" && err == nil && media == "application/x-www-form-urlencoded" {
-		if err := r.ParseForm(); err != nil {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // of one that cannot be read no form is read
+	if key == "" && (media == "application/x-www-form-urlencoded" || media == "multipart/form-data") {
+		if err := r.ParseMultipartForm(formMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 			return malformed(err)
 		}
 		key = r.PostForm.Get(FormField)

@@ -2,50 +2,144 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"html/template"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"jurat/api"
+	"jurat/internal/access"
+	"jurat/internal/pages"
 )
 
 // pageRoutes are what people see.
 func (s *Server) pageRoutes() []Route {
 	return []Route{
+		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: s.homePage},
 		{Method: "GET", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signInPage},
+		{Method: "GET", Pattern: pages.AssetPrefix + "{name}", Kind: Static, Who: Anyone, Handle: s.asset},
+		{Method: "POST", Pattern: "/submissions", Kind: Page, Who: Submitters, Handle: s.submitForm},
+		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Who: Readers, Handle: s.courtPage},
+		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: s.resumeForm},
+		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: s.deskPage},
+		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Who: SignedIn, Handle: s.reviewPage},
+		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Who: Deciders, Handle: s.decide},
+		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Who: Readers, Handle: s.recordPage},
+		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Who: Readers, Handle: s.recordBundle},
+		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Who: Readers, Handle: s.recordOpenSSL},
+		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Who: Readers, Handle: s.chainPage},
 	}
 }
 
-var signInForm = template.Must(template.New("").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in · jurat</title>
-<main><h1>Sign in</h1>
-<form method="post" action="/sign-in">
-<input type="hidden" name="form" value="{{.Form}}"><input type="hidden" name="next" value="{{.Next}}">
-{{if .Link}}<input type="hidden" name="link" value="{{.Link}}">{{else}}<label>Token <input type="password" name="token" required autocomplete="off"></label>{{end}}
-<button>Sign in</button>
-</form>{{if .Provider}}<p><a href="/sign-in/provider?next={{.Next}}">Sign in by {{.Provider}}</a></p>{{end}}</main></html>
-`))
+// languageCookie keeps the language that somebody has chosen.
+const languageCookie = "lang"
 
-// signInPage asks for a token, or, where a link leads here, for one click.
-func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	var page bytes.Buffer
-	q := r.URL.Query()
-	fields := map[string]string{"Form": c.FormKey(), "Link": q.Get("link"), "Next": q.Get("next")}
-	if s.config.Provider != nil {
-		fields["Provider"] = s.config.Provider.Issuer()
-	}
-	if err := signInForm.Execute(&page, fields); err != nil {
+// page answers with a page.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, c *Caller, status int, p pages.Page) error {
+	var doc bytes.Buffer
+	if err := pages.Write(&doc, s.frame(w, r, c), p); err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return write(w, r, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
+	w.Header().Add("Vary", "Accept-Language, Cookie")
+	return write(w, r, status, "text/html; charset=utf-8", doc.Bytes())
 }
 
-// refusePage answers a person whose request failed.
-func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, _ *Caller, p *api.Problem) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(p.Status)
-	if r.Method != http.MethodHead {
-		fmt.Fprintf(w, "%d %s\n\n%s\n", p.Status, p.Title, p.Detail)
+// frame is what stands around a page for this caller.
+func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.Frame {
+	f := pages.Frame{Lang: s.language(w, r), Path: r.URL.RequestURI()}
+	if changes(r) { // the answer to a form is no page that can be asked for again
+		f.Path = r.URL.Path
 	}
+	if !c.Stranger() {
+		f.Viewer = &pages.Viewer{Name: c.Name(), Form: c.FormKey(), Submits: c.Has(access.Submitter) || c.Has(access.Operator), Reviews: c.Has(access.Reviewer)}
+	}
+	return f
+}
+
+// language is the one that was chosen, now or before, or that the browser prefers.
+func (s *Server) language(w http.ResponseWriter, r *http.Request) pages.Lang {
+	accept := r.Header.Get("Accept-Language")
+	if chosen := r.URL.Query().Get("lang"); chosen != "" && string(pages.Choose(chosen, "")) == chosen {
+		http.SetCookie(w, &http.Cookie{Name: languageCookie, Value: chosen, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
+			Secure: s.config.Secure, SameSite: http.SameSiteStrictMode})
+		return pages.Lang(chosen)
+	}
+	if kept, err := r.Cookie(languageCookie); err == nil {
+		return pages.Choose(kept.Value, accept)
+	}
+	return pages.Choose("", accept)
+}
+
+// signInPage asks for a token, or, where a link leads here, for one click.
+func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	q := r.URL.Query()
+	return s.page(w, r, c, http.StatusOK, s.signInForm(c, pages.SignIn{Link: q.Get("link"), Next: q.Get("next")}))
+}
+
+// signInForm adds to a form what there is to sign in with.
+func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
+	p.Form = c.FormKey()
+	if s.config.Provider != nil {
+		p.Provider = s.config.Provider.Issuer()
+		p.OpenID = "/sign-in/provider?" + url.Values{"next": {ownPath(p.Next)}}.Encode()
+	}
+	return &p
+}
+
+// refusePage answers a person whose request failed. Who is not signed in is asked to, where that may help.
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p *api.Problem) {
+	detail := p.Detail
+	if p.Hint != "" {
+		detail += "\n" + p.Hint
+	}
+	var page pages.Page = &pages.Trouble{Status: p.Status, Title: p.Title, Detail: detail}
+	if p.Status == http.StatusUnauthorized {
+		page = s.signInForm(c, pages.SignIn{Problem: detail, Next: nextOf(r)})
+	}
+	if err := s.page(w, r, c, p.Status, page); err != nil {
+		s.config.Log.Error("writing a page of what is wrong", "error", err)
+		w.WriteHeader(p.Status)
+	}
+}
+
+// nextOf is where to go after signing in.
+func nextOf(r *http.Request) string {
+	switch {
+	case r.URL.Path == "/sign-in":
+		return ownPath(r.PostForm.Get("next"))
+	case changes(r):
+		return "/"
+	}
+	return r.URL.RequestURI()
+}
+
+// asset answers with a static file, whose name changes when it does.
+func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	content, media, found := pages.Asset(pages.AssetPrefix + r.PathValue("name"))
+	if !found {
+		return fmt.Errorf("%w: there is no file of this name", api.ErrNotFound)
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	return writeTagged(w, r, http.StatusOK, media, content)
+}
+
+// goTo sends a browser on after a form was taken.
+func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	http.Redirect(w, r, "/"+strings.Join(path, "/"), http.StatusSeeOther)
+	return nil
+}
+
+// problemText is a problem for the page on which the form is again.
+func problemText(p *api.Problem) string {
+	text := cmp.Or(p.Detail, p.Title)
+	if p.Field != "" {
+		text = p.Field + ": " + text
+	}
+	return text
 }

@@ -35,10 +35,11 @@ type Who struct {
 // Who may use a route, where several do the same.
 var (
 	Anyone       = Who{Strangers: Everything, Roles: access.Roles()}
-	Readers      = Who{Strangers: WhatPublic, Roles: access.Roles()}            // each what concerns them: see Server.mayRead
-	SignedIn     = Who{Roles: access.Roles()}                                   // each what concerns them
-	Deciders     = Who{Roles: []access.Role{access.Reviewer}}                   // a person's decision
-	Submitters   = Who{Roles: []access.Role{access.Submitter, access.Operator}} // who puts agents before the jury
+	Readers      = Who{Strangers: WhatPublic, Roles: access.Roles()}                           // each what concerns them: see Server.mayRead
+	SignedIn     = Who{Roles: access.Roles()}                                                  // each what concerns them
+	Overseers    = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}} // who may see what others wait for
+	Deciders     = Who{Roles: []access.Role{access.Reviewer}}                                  // a person's decision
+	Submitters   = Who{Roles: []access.Role{access.Submitter, access.Operator}}                // who puts agents before the jury
 	OperatorOnly = Who{Roles: []access.Role{access.Operator}}
 )
 

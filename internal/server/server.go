@@ -17,6 +17,7 @@ import (
 	"jurat/internal/live"
 	"jurat/internal/provider"
 	"jurat/internal/trial"
+	"jurat/jury"
 )
 
 // Config is what a Server works with.
@@ -24,6 +25,7 @@ type Config struct {
 	Installation *installation.Installation // required; the Server does not close it
 	URL          string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
 	Provider     *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
+	Seats        []jury.Seat                // who would sit in a trial that is submitted now, for pages to say; nil: nothing is said of it
 	Docket       *docket.Docket             // nil: no trials are held here, only shown; the Server runs it
 	Live         live.Config                // how who watches a trial is treated
 	Secure       bool                       // browsers reach it by https; false: by http on this machine alone

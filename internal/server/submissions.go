@@ -213,16 +213,21 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("id")
+	if err := s.goOn(r, c, id); err != nil {
+		return err
+	}
+	return s.accepted(w, r, id)
+}
+
+// goOn has a trial go on that was broken off, if the caller has submitted it or is the operator.
+func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
 	if own, err := s.submitted(r.Context(), c, id); err != nil || !own && !c.Has(access.Operator) {
 		return errors.Join(err, fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name()))
 	}
-	if err := s.docket.Retry(r.Context(), id); err != nil {
-		return onDocket(err)
-	}
-	return s.accepted(w, r, id)
+	return onDocket(s.docket.Retry(r.Context(), id))
 }
 
 func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {

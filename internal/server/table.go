@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"jurat/api"
@@ -55,6 +56,9 @@ func (s *Server) assemble() (http.Handler, error) {
 // nowhere answers what no route is for.
 func (s *Server) nowhere(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	missing := &Route{Method: r.Method, Pattern: "(none)", Kind: API}
+	if strings.Contains(r.Header.Get("Accept"), "text/html") { // as browsers ask and programs do not
+		missing.Kind = Page
+	}
 	err := fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
 	if allowed := otherMethods(r, mux); len(allowed) > 0 {
 		for _, method := range allowed {

@@ -62,7 +62,7 @@ function follow(main) {
     busy = false;
   }
   for (const type of ["open", "message", "submission_received", "phase_started", "juror_evaluated", "juror_absent", "consensus_checked",
-    "round_started", "juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed", "degraded", "end"]) {
+    "round_started", "juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed", "trial_degraded"]) {
     source.addEventListener(type, refresh);
   }
 }

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"jurat/api"
+	"jurat/examples"
+	"jurat/internal/access"
+	"jurat/internal/docket"
+	"jurat/internal/pages"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// trialsPerPage is how many trials the first page lists at once.
+const trialsPerPage = 20
+
+// homePage lists trials and takes submissions.
+func (s *Server) homePage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	return s.home(w, r, c, http.StatusOK, "")
+}
+
+func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error {
+	h := &pages.Home{Hidden: c.Stranger(), Problem: problem}
+	if !c.Stranger() {
+		entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
+		if errors.Is(err, docket.ErrUnknown) {
+			return fmt.Errorf("%w: before: it is none of the trials that were listed", api.ErrMalformed)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			h.Trials = append(h.Trials, inBrief(&entries[i]))
+		}
+		if more {
+			h.Older = "/?" + url.Values{"before": {entries[len(entries)-1].ID}}.Encode()
+		}
+	}
+	h.Panel, h.Rules = whoSits(s.config.Seats)
+	for _, name := range examples.Names() {
+		on, err := exampleCase(name)
+		if err != nil {
+			return err
+		}
+		h.Examples = append(h.Examples, pages.Example{ID: name, Agent: on.Card.Name})
+	}
+	return s.page(w, r, c, status, h)
+}
+
+// whoSits names the models in the seats, and says whether rules sit in all of them.
+func whoSits(seats []jury.Seat) (models []string, rules bool) {
+	for _, seat := range seats {
+		if seat.Provider != jury.Offline {
+			models = append(models, seat.Model)
+		}
+	}
+	return models, len(seats) > 0 && len(models) == 0
+}
+
+func exampleCase(name string) (*subject.Case, error) {
+	card, conversation, err := examples.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return subject.New(card, conversation)
+}
+
+// inBrief is an entry of the docket as pages list it.
+func inBrief(e *docket.Entry) pages.Summary {
+	s := pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: stateOf(e), At: e.Submitted, Offline: e.Offline, Degraded: e.Degraded,
+		Decided: e.Reviews > 0}
+	if j := e.Judgment; j != nil {
+		s.Position, s.Score, s.Inconclusive, s.Judgment = j.Position, j.Score, j.Inconclusive, j.Record
+	}
+	return s
+}
+
+func stateOf(e *docket.Entry) pages.State {
+	switch e.State {
+	case docket.Queued:
+		return pages.Queued
+	case docket.UnderWay:
+		return pages.Sitting
+	case docket.Over:
+		return pages.Over
+	}
+	return pages.Interrupted
+}
+
+// courtPage shows a trial as far as it has got.
+func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return err
+	}
+	// Where it is first, and then what was said: the other way round a trial could be over of which the end is not shown.
+	e, err := s.docket.Entry(r.Context(), id)
+	if err != nil {
+		return onDocket(err)
+	}
+	records, err := s.readableChain(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	court, err := pages.NewCourt(records)
+	if err != nil {
+		return err
+	}
+	if court.State != pages.Over {
+		if court.State = stateOf(&e); court.State == pages.Over { // it has ended meanwhile, in another process
+			court.State = pages.Sitting
+		}
+		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
+		court.Ahead, court.Reason = e.Ahead, e.Reason
+		court.Resume = court.State == pages.Interrupted && (c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter)
+	}
+	return s.page(w, r, c, http.StatusOK, court)
+}
+
+// submitForm takes a submission from the first page, and shows that page again with what is wrong with it.
+func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	on, err := s.caseOfForm(r, c)
+	if err == nil {
+		var id string
+		if id, err = s.docket.Submit(r.Context(), docket.Order{Submitter: c.Name(), Case: on}); err == nil {
+			return goTo(w, r, "submissions", id)
+		}
+		err = onDocket(err)
+	}
+	p := problemOf(refusedCase(err))
+	if p.Status == http.StatusInternalServerError {
+		return err
+	}
+	return s.home(w, r, c, p.Status, problemText(p))
+}
+
+// caseOfForm reads the case that a form submits: an example, the two documents, or records.
+func (s *Server) caseOfForm(r *http.Request, c *Caller) (*subject.Case, error) {
+	if name := r.PostFormValue("example"); name != "" {
+		return exampleCase(name)
+	}
+	var n api.NewSubmission
+	for name, member := range map[string]*[]byte{"card": (*[]byte)(&n.AgentCard), "conversation": (*[]byte)(&n.Conversation), "bundle": (*[]byte)(&n.Records)} {
+		content, err := upload(r, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(content) > 0 {
+			*member = content
+		}
+	}
+	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
+		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or a case file", api.ErrInvalid)
+	}
+	return s.caseOf(r.Context(), c, &n)
+}
+
+// upload reads one file of a form; nil: none was chosen.
+func upload(r *http.Request, name string) ([]byte, error) {
+	file, _, err := r.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, malformed(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(&shallow{r: file})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, malformed(err))
+	}
+	return content, nil
+}
+
+// resumeForm has a trial go on that was broken off.
+func (s *Server) resumeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("id")
+	if err := s.goOn(r, c, id); err != nil {
+		return err
+	}
+	return goTo(w, r, "submissions", id)
+}

@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/docket"
+	"jurat/internal/pages"
+	"jurat/jury"
+)
+
+// deskLimit is how many trials the desk lists of each kind.
+const deskLimit = 200
+
+// deskPage lists what needs a person.
+func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	visible := s.visible(c)
+	open, _, err := s.docket.Entries(r.Context(), "", deskLimit, func(t *docket.Summary) bool {
+		e := docket.Entry{Summary: *t, State: docket.BrokenOff}
+		if t.Over {
+			e.State = docket.Over
+		}
+		return visible(t) && inBrief(&e).NeedsPerson()
+	})
+	if err != nil {
+		return err
+	}
+	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *docket.Summary) bool { return visible(t) && t.Reviews > 0 })
+	if err != nil {
+		return err
+	}
+	desk := pages.NewDesk(briefs(open), c.Name())
+	for _, e := range decided {
+		item := pages.NewItem(inBrief(&e), c.Name())
+		item.Status = e.Reviewed
+		desk.Decided = append(desk.Decided, item)
+	}
+	return s.page(w, r, c, http.StatusOK, desk)
+}
+
+func briefs(entries []docket.Entry) (list []pages.Summary) {
+	for i := range entries {
+		list = append(list, inBrief(&entries[i]))
+	}
+	return list
+}
+
+// reviewPage shows one record to decide on.
+func (s *Server) reviewPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	review, err := s.reviewOf(r, c)
+	if err != nil {
+		return err
+	}
+	return s.page(w, r, c, http.StatusOK, review)
+}
+
+// reviewOf gathers what is to be seen before a decision.
+func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
+	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if record, err = s.disclosedTo(c, record); err != nil {
+		return nil, err
+	}
+	review, err := pages.NewReview(record)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	review.May = c.Has(access.Reviewer)
+	switch err := s.notOwnWork(r, c, record.Payload.RecordID); {
+	case errors.Is(err, api.ErrOwnWork):
+		review.Own = true
+	case err != nil:
+		return nil, err
+	}
+	return review, s.around(r.Context(), c, review)
+}
+
+// around adds what the chain tells about the record: whom it is about, and what was decided on it before.
+func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) error {
+	p := &review.Record.Payload
+	review.Subject = p.Actor()
+	if p.ChainID == "" {
+		return nil
+	}
+	chain, err := s.config.Installation.Ledger.Chain(ctx, p.ChainID)
+	if err != nil {
+		return err
+	}
+	for _, other := range chain {
+		if other.Payload.OriginalResponseID != p.RecordID || s.mayRead(ctx, c, other) != nil {
+			continue
+		}
+		if other, err = s.disclosedTo(c, other); err != nil {
+			return err
+		}
+		review.Reviews = append(review.Reviews, pages.NewDecision(other))
+	}
+	if !inTrial(p.ChainID) {
+		return nil
+	}
+	e, err := s.docket.Entry(ctx, p.ChainID)
+	if err != nil {
+		return onDocket(err)
+	}
+	review.Trial, review.Subject = p.ChainID, e.Agent
+	return nil
+}
+
+// decide compares a draft with what was said, or seals a decision. What stands against it is said on the same page, on which the
+// draft is again.
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	review, err := s.reviewOf(r, c)
+	if err != nil {
+		return err
+	}
+	if review.Own {
+		return fmt.Errorf("%w: record %s", api.ErrOwnWork, review.Record.Payload.RecordID)
+	}
+	review.Draft = draftOf(r, review)
+	review.Compare()
+	decision := r.PostFormValue("decision")
+	if decision == "compare" {
+		return s.page(w, r, c, http.StatusOK, review)
+	}
+	if err = s.sealDecision(r, c, review, evidence.ApprovalStatus(decision)); err == nil {
+		return goTo(w, r, "reviews", review.Record.Payload.RecordID)
+	}
+	p := problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		return err
+	}
+	review.Problem = problemText(p)
+	return s.page(w, r, c, p.Status, review)
+}
+
+// draftOf reads the form. Browsers send every line break as CR LF, whatever it was.
+func draftOf(r *http.Request, review *pages.Review) pages.Draft {
+	unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	d := pages.Draft{Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
+	if d.Text == unix.Replace(review.Editable.Text) {
+		d.Text = review.Editable.Text
+	}
+	if review.Editable.Position != "" {
+		d.Position = review.Editable.Position
+		if p := r.PostFormValue("position"); p != "" {
+			d.Position = jury.Position(p)
+		}
+	}
+	return d
+}
+
+// sealDecision seals the decision, and then, of what an agent said, the answer that it lets through.
+func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, status evidence.ApprovalStatus) error {
+	order, err := orderOf(review, status)
+	if err != nil {
+		return err
+	}
+	id := review.Record.Payload.RecordID
+	decided, err := s.Review(r, c, id, order)
+	if err != nil {
+		return err
+	}
+	if status == evidence.Rejected || review.Record.Payload.Role() != evidence.RoleAgent {
+		return nil
+	}
+	if _, err := s.Deliver(r, c, id, decided.Payload.RecordID); err != nil {
+		return fmt.Errorf("the decision is sealed as record %s, and the answer is not delivered yet: %w", decided.Payload.RecordID, err)
+	}
+	return nil
+}
+
+// orderOf is what a form asks to seal.
+func orderOf(review *pages.Review, status evidence.ApprovalStatus) (api.Review, error) {
+	order := api.Review{ApprovalStatus: string(status)}
+	if strings.TrimSpace(review.Draft.Reason) == "" {
+		return order, fmt.Errorf("%w: a decision is given with its reason", api.ErrInvalid)
+	}
+	var err error
+	if order.Changes, err = json.Marshal(review.Draft.Reason); err != nil {
+		return order, err
+	}
+	modified, err := pages.Modified(review.Record, review.Draft)
+	if err != nil {
+		return order, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	switch {
+	case status == evidence.Approved && modified != nil:
+		return order, fmt.Errorf("%w: the text was changed: approve it with the changes, or undo them", api.ErrInvalid)
+	case status == evidence.ApprovedWithModifications && modified == nil:
+		return order, fmt.Errorf("%w: nothing was changed: approve it as it is, or change something", api.ErrInvalid)
+	case status == evidence.ApprovedWithModifications:
+		order.ModifiedResponse = []byte(modified)
+	}
+	return order, nil
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/openssl"
+	"jurat/internal/pages"
+	"jurat/verify"
+)
+
+// maxVerified is how long a chain is verified as a whole to show one of its records. Of a longer one the record is verified alone.
+const maxVerified = 2000
+
+// recordPage shows one record. It can be named by its digest, as records name each other.
+func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if strings.HasPrefix(r.PathValue("id"), "sha256:") {
+		return s.byDigest(w, r, c)
+	}
+	record, err := s.provedRecord(r, c)
+	if err != nil {
+		return err
+	}
+	report, err := s.reportOn(r.Context(), c, record)
+	if err != nil {
+		return err
+	}
+	return s.page(w, r, c, http.StatusOK, pages.NewSealed(record, report, s.language(w, r)))
+}
+
+// byDigest leads to the page of the record with a digest. A stranger does not learn whether there is one.
+func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	digest, err := evidence.ParseDigest(r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	record, err := s.config.Installation.Ledger.RecordByDigest(r.Context(), digest)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) && c.Stranger():
+		return notPublic()
+	case errors.Is(err, ledger.ErrNotFound):
+		return fmt.Errorf("%w: the log has no record with this digest", api.ErrNotFound)
+	case err != nil:
+		return err
+	}
+	if err := s.mayRead(r.Context(), c, record); err != nil {
+		return err
+	}
+	return goTo(w, r, "records", record.Payload.RecordID)
+}
+
+// provedRecord is a record with its proofs, and with what opens it as far as the caller may see it.
+func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, error) {
+	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if record, err = s.disclosedTo(c, record); err != nil {
+		return nil, err
+	}
+	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
+}
+
+// reportOn verifies a record by this installation's own trust: in its chain, if the caller may read that, for alone it shows less.
+func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, error) {
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return nil, err
+	}
+	if record.Payload.ChainID != "" {
+		chain, err := s.readableChain(ctx, c, record.Payload.ChainID)
+		if err == nil && len(chain) <= maxVerified {
+			report, _, err := s.verified(ctx, chain, trust)
+			return report, err
+		}
+		if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
+			return nil, err
+		}
+	}
+	return verify.Record(record, verify.Options{Trust: trust}), nil
+}
+
+// verified proves a chain and verifies it.
+func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trust *verify.Trust) (*verify.Report, []*evidence.Record, error) {
+	bundle, err := s.config.Installation.Ledger.Prove(ctx, chain...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return verify.Bundle(bundle, verify.Options{Trust: trust}), bundle.Records, nil
+}
+
+// chainPage shows a chain as a timeline.
+func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("chain_id")
+	page := 1
+	if text := r.URL.Query().Get("page"); text != "" {
+		var err error
+		if page, err = strconv.Atoi(text); err != nil || page < 1 {
+			return fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
+		}
+	}
+	chain, err := s.readableChain(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return err
+	}
+	report, records, err := s.verified(r.Context(), chain, trust)
+	if err != nil {
+		return err
+	}
+	return s.page(w, r, c, http.StatusOK, pages.NewChain(id, records, report, page))
+}
+
+// recordBundle is one record as a case file.
+func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	record, err := s.provedRecord(r, c)
+	if err != nil {
+		return err
+	}
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), record)
+	if err != nil {
+		return err
+	}
+	attach(w, record.Payload.RecordID+".jurat")
+	return writeFile(w, r, http.StatusOK, bundle)
+}
+
+// recordOpenSSL is what OpenSSL needs to check one record, as a zip file.
+func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	record, err := s.provedRecord(r, c)
+	if err != nil {
+		return err
+	}
+	trust, err := s.config.Installation.Trust()
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	archive := zip.NewWriter(&file)
+	_, err = openssl.Write([]*evidence.Record{record}, trust, func(name string, content []byte) error {
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(0o644)
+		if name == openssl.Script {
+			header.SetMode(0o755)
+		}
+		out, err := archive.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(content)
+		return err
+	})
+	if errors.Is(err, openssl.ErrNoStamp) {
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return err
+	}
+	attach(w, record.Payload.RecordID+".zip")
+	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
+}
+
+// attach has browsers keep what is sent under a name, which has no characters that need quoting.
+func attach(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
