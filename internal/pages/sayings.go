@@ -6,7 +6,7 @@ package pages
 var sayings = map[string]saying{
 	"skip":          {"Skip to the content", "本文へ移動", "К содержанию"},
 	"nav.label":     {"Rooms", "各室", "Разделы"},
-	"nav.trials":    {"Trials", "審理", "Разбирательства"},
+	"nav.trials":    {"Trials", "審理", "Дела"},
 	"nav.desk":      {"Desk", "レビュー", "Проверка"},
 	"nav.verify":    {"Verify", "検証", "Верификация"},
 	"nav.languages": {"Languages", "言語", "Языки"},

@@ -91,11 +91,11 @@ func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
 
 // refusePage answers a person whose request failed. Who is not signed in is asked to, where that may help.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p *api.Problem) {
-	detail := p.Detail
+	detail := p.Detail // which begins with what the title says
 	if p.Hint != "" {
 		detail += "\n" + p.Hint
 	}
-	var page pages.Page = &pages.Trouble{Status: p.Status, Title: p.Title, Detail: detail}
+	var page pages.Page = &pages.Trouble{Status: p.Status, Detail: detail}
 	if p.Status == http.StatusUnauthorized {
 		page = s.signInForm(c, pages.SignIn{Problem: detail, Next: nextOf(r)})
 	}

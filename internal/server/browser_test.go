@@ -1,0 +1,88 @@
+package server_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/access"
+	"jurat/internal/browsertest"
+)
+
+// enter signs a browser in by the link that the server prints.
+func (r *running) enter(b *browsertest.Browser, name string) {
+	b.Visit(r.URL + r.SignInLink(name, access.PeopleRoles()...))
+	b.Click("main button")
+	b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
+}
+
+// TestPagesFit opens every page in every language on a phone in light and on a desk in dark: nothing is wider than the screen, nothing
+// comes from elsewhere, and no policy is broken.
+func TestPagesFit(t *testing.T) {
+	for _, o := range []browsertest.Options{{Width: 360, Height: 740}, {Width: 1280, Height: 900, Dark: true}} {
+		b := browsertest.Open(t, o)
+		r := start(t, withJury(t))
+		r.enter(b, "mia")
+		token := r.token(t, "sam", access.Submitter)
+		id := r.tried(t, token)
+		judgment := r.submission(t, token, id).Verdict.Record
+		for _, lang := range []string{"en", "ja", "ru"} {
+			for name, path := range map[string]string{"home": "/", "court": "/submissions/" + id, "desk": "/reviews", "review": "/reviews/" + judgment,
+				"record": "/records/" + judgment, "chain": "/chains/" + id, "sign-in": "/sign-in", "missing": "/records/nothing"} {
+				b.Visit(r.URL + path + "?lang=" + lang)
+				if got := browsertest.Eval[string](b, `document.documentElement.lang + (document.styleSheets[0].cssRules.length > 100)`); got != lang+"true" {
+					t.Errorf("%s in %s: language and style: %s", name, lang, got)
+				}
+				if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > o.Width {
+					t.Errorf("%s in %s is %d wide on a screen of %d", name, lang, wide, o.Width)
+				}
+				b.Screenshot(fmt.Sprintf("%s-%s-%d", name, lang, o.Width))
+			}
+		}
+		for _, address := range b.Requests() {
+			if u, err := url.Parse(address); err != nil || u.Scheme == "http" && !strings.HasPrefix(address, r.URL) {
+				t.Errorf("the pages asked for %s", address)
+			}
+		}
+		for _, problem := range b.Problems() {
+			if !strings.Contains(problem, "404") { // of the page that is missing
+				t.Errorf("in the console: %s", problem)
+			}
+		}
+	}
+}
+
+// TestLivePageIsThePageAfterReload opens a trial that is under way, and compares what its page has become when the trial is over with the
+// same page after a reload. What the reader had opened and focused stays so meanwhile.
+func TestLivePageIsThePageAfterReload(t *testing.T) {
+	b := browsertest.Open(t, browsertest.Options{})
+	r := start(t, withJurors(t, 500*time.Millisecond, 0))
+	r.enter(b, "ines")
+	court := r.URL + "/submissions/" + r.submit(t, r.token(t, "ines", access.Submitter), parcelCase).ID
+	b.Visit(court)
+	const live = `document.getElementById("main").dataset.events !== undefined`
+	if !browsertest.Eval[bool](b, live) {
+		t.Fatal("the trial is over already")
+	}
+	const keep = `document.querySelector(".card details").open = true, document.querySelector("#message-1 .gutter a").focus(), window.before = document.getElementById("message-1"), true`
+	browsertest.Eval[bool](b, keep)
+	b.Wait("!(" + live + ")")
+	for _, kept := range []string{`document.querySelector(".card details").open`, `document.activeElement === document.querySelector("#message-1 .gutter a")`,
+		`window.before === document.getElementById("message-1")`} {
+		if !browsertest.Eval[bool](b, kept) {
+			t.Errorf("not so any more: %s", kept)
+		}
+	}
+	b.Screenshot("court-live")
+	const whole = `document.querySelector(".card details").open = false, document.title + document.getElementById("main").outerHTML`
+	grown := browsertest.Eval[string](b, whole)
+	b.Visit(court)
+	reloaded := browsertest.Eval[string](b, whole)
+	if grown != reloaded || !strings.Contains(grown, "position changed") {
+		t.Errorf("(-after a reload +live)\n%s", cmp.Diff(strings.Split(reloaded, "\n"), strings.Split(grown, "\n")))
+	}
+}
