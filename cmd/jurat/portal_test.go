@@ -413,7 +413,6 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	if got := browsertest.Eval[string](p.Browser, copied); got != said {
 		t.Errorf("%d bytes are copied, want %d", len(got), len(said))
 	}
-	p.Screenshot("portal-hostile")
 	p.quiet()
 }
 

@@ -41,7 +41,7 @@ func compile(file string) error {
 		return err
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=",
-		"-gcflags=all=-l", "-gcflags=crypto/internal/fips140/...=", "-gcflags=github.com/cloudflare/circl/...=",
+		"-gcflags=all=-l", "-gcflags=math/bits=", "-gcflags=crypto/internal/fips140/...=", "-gcflags=github.com/cloudflare/circl/...=",
 		"-o", file, "jurat/internal/portal/verifier")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "GOEXPERIMENT=", "GOWASM=", "GOFIPS140=off", "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

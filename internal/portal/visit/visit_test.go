@@ -1,0 +1,179 @@
+package visit_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/incident"
+	"jurat/internal/portal/visit"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+func clock() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func source(t *testing.T, name string, file interface{ Marshal() ([]byte, error) }) visit.Source {
+	t.Helper()
+	doc, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return visit.Source{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)}
+}
+
+func said(i int, text string) evidence.Payload {
+	return evidence.Payload{AgentID: "courier", RequestID: fmt.Sprintf("r-%d", i), Timestamp: "2025-12-31T23:59:00Z", Model: "m", ModelVersion: "1",
+		Prompt: jsontext.Value(`"Plan."`), Context: jsontext.Value(`"Snow."`), Response: jsontext.Value(`"` + text + `"`), Parameters: jsontext.Value(`{"temperature":0}`)}
+}
+
+func TestVisit(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	trial, other := h.Try(t, jury.MajorityVote), jurattest.NewImpostor(t)
+	trusted := h.Trust(t)
+	sources := []visit.Source{source(t, "case", h.Bundle(t, trial.Records...)), source(t, "trust", trusted), source(t, "others", other.Trust(t))}
+	var read []int64
+	v := &visit.Visit{Now: clock, Progress: func(_ int, n, size int64) {
+		if read = append(read, n); n > size {
+			t.Errorf("%d of %d bytes", n, size)
+		}
+	}}
+	for trust, want := range map[string]verify.Status{`"trust":1,`: verify.Proved, `"trust":2,`: verify.NotProved, "": verify.NotProved} {
+		answer, err := v.Verify([]byte(`{`+trust+`"files":[0]}`), sources)
+		if err != nil || len(answer.Files) != 1 || answer.Files[0].Error != "" {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		for _, lang := range incident.Langs() {
+			view, err := v.View(0, lang)
+			if err != nil || view.Outcome != want || len(view.Guarantees) < 8 || len(view.Statement) == 0 || len(view.NotShown) < 4 {
+				t.Errorf("%s %s: %+v, %v", trust, lang, view, err)
+			}
+		}
+	}
+	if len(read) < 3 || read[0] == 0 {
+		t.Errorf("read %v", read)
+	}
+	answer, err := v.Trust(sources[1])
+	if want, _ := trusted.Fingerprint(); err != nil || answer.Fingerprint != want.String() || answer.Keys == 0 || answer.Logs != 1 {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+func TestRecordsShowWhatWasSaid(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	first, second := h.Seal(t, said(1, "A9"), "/prompt", "/context"), h.Seal(t, said(2, "A3"))
+	for i := range first.Disclosures { // the context is not in the file
+		if first.Disclosures[i].Pointer == "/context" {
+			first.Disclosures = append(first.Disclosures[:i:i], first.Disclosures[i+1:]...)
+			break
+		}
+	}
+	sources := []visit.Source{source(t, "b", h.Bundle(t, first, second)), source(t, "t", h.Trust(t))}
+	v := &visit.Visit{Now: clock}
+	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
+		t.Fatal(err)
+	}
+	records, err := v.Records(0, 0, 10, incident.English)
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%+v, %v", records, err)
+	}
+	members := map[string]visit.Member{}
+	for _, m := range records[0].Members {
+		members[m.Pointer] = m
+	}
+	if m := members["prompt"]; m.Text != "Plan." || !m.Apart || m.Withheld || m.JSON {
+		t.Errorf("disclosed: %+v", m)
+	}
+	if m := members["context"]; !m.Withheld || m.Apart || strings.Contains(m.Text, "Snow") {
+		t.Errorf("withheld: %+v", m)
+	}
+	if m := members["parameters"]; !m.JSON || !strings.Contains(m.Text, `"temperature": 0`) {
+		t.Errorf("JSON: %+v", m)
+	}
+	if records[0].Members[0].Pointer != "prompt" || records[1].Index != 1 || records[1].Proved == "" || len(records[1].Statement) == 0 ||
+		records[1].Signed != string(second.Canonical()) {
+		t.Errorf("%+v", records[1])
+	}
+}
+
+// What is too much to be held is verified, and said not to be shown.
+func TestNotEverythingIsHeld(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	long := strings.Repeat("x", 23<<20)
+	bundle := h.Bundle(t, h.Seal(t, said(1, long)), h.Seal(t, said(2, long)), h.Seal(t, said(3, long)), h.Seal(t, said(4, "short")))
+	v := &visit.Visit{Now: clock}
+	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), []visit.Source{source(t, "b", bundle), source(t, "t", h.Trust(t))}); err != nil {
+		t.Fatal(err)
+	}
+	view, err := v.View(0, incident.English)
+	if err != nil || view.Records != 4 || view.Shown != 2 {
+		t.Errorf("%d of %d are shown, %v", view.Shown, view.Records, err)
+	}
+}
+
+// A file that turns out not to open shows nothing, though some of its records did open.
+func TestNothingIsShownOfADamagedFile(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	doc, err := h.Bundle(t, h.Seal(t, said(1, "A9")), h.Seal(t, said(2, "the other"))).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc = bytes.Replace(doc, []byte("the other"), []byte("THE OTHER"), 1)
+	v := &visit.Visit{Now: clock}
+	if _, err := v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}); err != nil {
+		t.Fatal(err)
+	}
+	view, err := v.View(0, incident.English)
+	if err != nil || view.Outcome != verify.Refuted || view.Shown != 0 || len(view.Statement) != 0 {
+		t.Errorf("%+v, %v", view, err)
+	}
+}
+
+type broken struct{}
+
+func (broken) ReadAt([]byte, int64) (int, error) { return 0, errors.New("the disk is gone") }
+
+func TestRefusals(t *testing.T) {
+	letter := visit.Source{Name: "letter", Size: 4, From: strings.NewReader("Dear")}
+	gone := visit.Source{Name: "gone", Size: 4, From: broken{}}
+	v := &visit.Visit{Now: clock}
+	for request, want := range map[string]string{
+		`{"files":[7]}`:                  "no source 7",
+		`{"files":[-1]}`:                 "no source -1",
+		`{"files":[0],"trust":9}`:        "no source 9",
+		`{"files":[0],"crls":[9]}`:       "no source 9",
+		`{"files":[0],"entries":9}`:      "no source 9",
+		`{"files":[0],"trust":0}`:        "letter: reading trust file",
+		`{"files":[0],"trust":1}`:        "gone: the disk is gone",
+		`{"files":[0],"at":"yesterday"}`: `"yesterday" is not a time`,
+		`{"files":[0],"consistency":0}`:  "no checkpoint says which",
+		`{"files":[0],"unsafe":true}`:    "unknown",
+		`{`:                              "reading the request",
+	} {
+		if _, err := v.Verify([]byte(request), []visit.Source{letter, gone}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", request, err, want)
+		}
+	}
+	answer, err := v.Verify([]byte(`{"files":[0,1]}`), []visit.Source{letter, gone})
+	if err != nil || !strings.Contains(answer.Files[0].Error, "neither a sealed record") || !strings.Contains(answer.Files[1].Error, "the disk is gone") {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	for _, file := range []int{-1, 0, 2} {
+		if _, err := v.View(file, ""); err == nil {
+			t.Errorf("file %d has a view", file)
+		}
+		if _, err := v.Records(file, 0, 1, ""); err == nil {
+			t.Errorf("file %d has records", file)
+		}
+	}
+}
+
+var _ io.ReaderAt = broken{}
