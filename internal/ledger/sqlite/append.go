@@ -16,7 +16,7 @@ import (
 // Append implements ledger.Store.
 func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 	return s.transact(ctx, func(ctx context.Context) error {
-		head, err := readHead(ctx, s.writer)
+		head, err := scanHead(s.headNow.QueryRowContext(ctx))
 		if err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 	if err != nil {
 		return fmt.Errorf("storing record %s: %w", row.RecordID, translate(err))
 	}
-	for _, t := range row.Timestamps {
-		if _, err := s.timestamp.ExecContext(ctx, row.Index, string(t.Kind), t.Token); err != nil {
+	for i, t := range row.Timestamps {
+		if _, err := s.timestamp.ExecContext(ctx, row.Index, i, string(t.Kind), t.Token); err != nil {
 			return fmt.Errorf("storing time stamp of record %s: %w", row.RecordID, translate(err))
 		}
 	}
@@ -139,10 +139,12 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func readHead(ctx context.Context, q querier) (ledger.Head, error) {
+const selectHead = `SELECT size, root FROM head`
+
+func scanHead(row *sql.Row) (ledger.Head, error) {
 	var head ledger.Head
 	var root []byte
-	if err := q.QueryRowContext(ctx, `SELECT size, root FROM head`).Scan(&head.Size, &root); err != nil {
+	if err := row.Scan(&head.Size, &root); err != nil {
 		return head, translate(err)
 	}
 	return head, fixed(head.Root[:], root)

@@ -29,7 +29,7 @@ func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
 			return err
 		}
 	}
-	if _, err := s.timestamp.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
+	if _, err := s.late.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
 		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
 	}
 	return nil

@@ -33,7 +33,7 @@ func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, e
 
 // Head implements ledger.Store.
 func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
-	return reading(ctx, s, func() (ledger.Head, error) { return readHead(ctx, s.readers) })
+	return reading(ctx, s, func() (ledger.Head, error) { return scanHead(s.readers.QueryRowContext(ctx, selectHead)) })
 }
 
 // Checkpoint implements ledger.Store.

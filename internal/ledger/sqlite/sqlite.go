@@ -48,7 +48,9 @@ type Store struct {
 	timestamp *sql.Stmt
 	wait      *sql.Stmt
 	settled   *sql.Stmt
+	late      *sql.Stmt // a time stamp of an earlier row
 	head      *sql.Stmt
+	headNow   *sql.Stmt
 	place     *sql.Stmt
 	inChain   *sql.Stmt
 	ofCase    *sql.Stmt
@@ -144,14 +146,16 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 	for text, statement := range map[string]**sql.Stmt{
 		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
 			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?)`: &s.record,
-		`INSERT INTO hashes (idx, hash) VALUES (?, ?)`: &s.hash,
-		`UPDATE head SET size = ?, root = ?`:           &s.head,
+		`INSERT INTO hashes (idx, hash) VALUES (?, ?)`:                            &s.hash,
+		`UPDATE head SET size = ?, root = ?`:                                      &s.head,
+		`INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`: &s.timestamp,
 		`INSERT INTO timestamps (idx, position, kind, token)
 			SELECT ?1, (SELECT count(*) FROM timestamps WHERE idx = ?1), ?2, ?3
-			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.timestamp,
+			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
 
+		selectHead: &s.headNow,
 		`SELECT idx FROM records WHERE record_id = ?`: &s.place,
 		// The last count is the number: the log counts without gaps.
 		`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`:   &s.inChain,
@@ -233,7 +237,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer func() { <-s.writing }()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.head, s.place, s.inChain, s.ofCase} {
+	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.place, s.inChain, s.ofCase} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}
