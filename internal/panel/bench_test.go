@@ -5,6 +5,7 @@ package panel_test
 import (
 	"errors"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"syscall"
@@ -18,11 +19,18 @@ import (
 )
 
 // onEach runs a benchmark with a ledger in memory, and with an installation as users have it: SQLite, its own authority, and a
-// claim on each trial. Both are in one process with the servers that answer.
-func onEach(b *testing.B, doc string, run func(*testing.B, *panel.Panel, trial.Config)) {
+// claim on each trial. Both are in one process with the servers that answer, with these delays.
+func onEach(b *testing.B, more string, delays []time.Duration, run func(*testing.B, *panel.Panel, trial.Config)) {
+	sit := func(b *testing.B) *panel.Panel {
+		doc, all := servers(b, delays...)
+		for _, s := range all {
+			s.Forget()
+		}
+		return seat(b, doc+more)
+	}
 	b.Run("memory", func(b *testing.B) {
 		h := jurattest.New(b)
-		run(b, seat(b, doc), trial.Config{Ledger: h.Ledger, Keys: h.Keys})
+		run(b, sit(b), trial.Config{Ledger: h.Ledger, Keys: h.Keys})
 	})
 	b.Run("sqlite", func(b *testing.B) {
 		folder := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}
@@ -34,7 +42,7 @@ func onEach(b *testing.B, doc string, run func(*testing.B, *panel.Panel, trial.C
 			b.Fatal(err)
 		}
 		defer i.Close()
-		run(b, seat(b, doc), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim})
+		run(b, sit(b), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim})
 	})
 }
 
@@ -55,8 +63,8 @@ func hold(b *testing.B, p *panel.Panel, c trial.Config) error {
 // BenchmarkTrial takes three jurors of 100, 200 and 300 milliseconds and a judge of 200 through phase 1 and the one round after which they
 // are agreed. Phases take as long as their slowest juror: the answers alone take 0.8 seconds, of which x_ideal is the multiple.
 func BenchmarkTrial(b *testing.B) {
-	doc, _ := servers(b, 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond)
-	onEach(b, doc+"rounds: 2\nthreshold: 2\n", func(b *testing.B, p *panel.Panel, c trial.Config) {
+	delays := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 200 * time.Millisecond}
+	onEach(b, "rounds: 2\nthreshold: 2\n", delays, func(b *testing.B, p *panel.Panel, c trial.Config) {
 		for b.Loop() {
 			if err := hold(b, p, c); err != nil {
 				b.Fatal(err)
@@ -69,8 +77,8 @@ func BenchmarkTrial(b *testing.B) {
 // BenchmarkThousandTrials holds a thousand trials at once, each of whose answers takes two seconds, so that the answers alone take
 // six. cpu_s is what the process used, servers and all, and MiB_peak the most that the Go runtime held of the system.
 func BenchmarkThousandTrials(b *testing.B) {
-	doc, _ := servers(b, 2*time.Second)
-	onEach(b, doc+"rounds: 1\n", func(b *testing.B, p *panel.Panel, c trial.Config) {
+	onEach(b, "rounds: 1\n", []time.Duration{2 * time.Second}, func(b *testing.B, p *panel.Panel, c trial.Config) {
+		debug.FreeOSMemory() // what was there before does not count
 		peak := watchMemory()
 		before := cpuTime(b)
 		for b.Loop() {

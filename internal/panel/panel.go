@@ -45,8 +45,9 @@ type seated struct {
 	model llm.Model // nil: rules sit there, or nobody
 }
 
-// maxIdle is how many connections to one vendor are kept between the calls of many trials: as many as usually wait at once.
-const maxIdle = 1024
+// maxIdle is how many connections to one vendor are kept between the calls of many trials. More would hold more memory than new
+// ones cost time; vendors, who speak HTTP/2, need a few.
+const maxIdle = 256
 
 // keeping is a client that goes on with the connections that it has. Go's own keeps two to a server, and of a thousand trials
 // nearly every call would begin with a connection of its own.

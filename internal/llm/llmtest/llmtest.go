@@ -128,6 +128,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	calls    int
+	forgets  bool
 	requests []Request
 }
 
@@ -148,6 +149,13 @@ func New(t testing.TB, vendor Vendor, script Script) *Server {
 // Config is what an adapter needs to ask this server.
 func (s *Server) Config(settings llm.Settings) llm.Config {
 	return llm.Config{BaseURL: s.URL, Key: s.Key, Settings: settings}
+}
+
+// Forget has Requests return none, of those to come either: of a thousand trials they would be most of the memory.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgets, s.requests = true, nil
 }
 
 // Requests are those so far, in the order in which they came.
@@ -172,7 +180,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls++
 	call.Number = s.calls
-	s.requests = append(s.requests, Request{call, r.URL.Path, r.Header.Clone(), body})
+	if !s.forgets {
+		s.requests = append(s.requests, Request{call, r.URL.Path, r.Header.Clone(), body})
+	}
 	s.mu.Unlock()
 	reply := s.script(call)
 	select {
