@@ -44,7 +44,7 @@ func bench(b *testing.B) *benched {
 	}
 	const frame = `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","parameters":{"temperature":0.5},` +
 		`"prompt":"May I send the parcel?","response":%q}`
-	draft, err := evidence.ParseDraft(fmt.Appendf(nil, frame, strings.Repeat("It is 17 km away. ", (2048-600)/18)))
+	draft, err := evidence.ParseDraft(fmt.Appendf(nil, frame, strings.Repeat("It is 17 km away. ", 91)))
 	if err != nil {
 		b.Fatal(err)
 	}
