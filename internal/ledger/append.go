@@ -83,8 +83,6 @@ func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
 	if err == nil {
 		l.tree = g.next
 		l.learn(g.next.head)
-	} else if !errors.Is(err, errKeysMoved) && !errors.Is(err, errAllRefused) {
-		l.tree = nil // whatever it is now, the store says
 	}
 	if len(g.members) == 0 {
 		return err
@@ -262,12 +260,9 @@ func (g *group) tell(err error) {
 		err = fmt.Errorf("%w: the store has found one of %d records twice that it said it did not have: %v", ErrDamaged, len(g.batch.Rows), err)
 	}
 	for _, a := range g.members {
-		switch {
-		case a.refused != nil:
+		if a.refused != nil {
 			a.outcome <- &outcome{err: fmt.Errorf("appending: %w", a.refused)}
-		case errors.Is(err, ErrConflict): // about stamps, with which nothing else is stored
-			a.outcome <- &outcome{err: fmt.Errorf("appending: %w", err)}
-		default:
+		} else {
 			a.outcome <- &outcome{err: err, unsure: err != nil}
 		}
 	}

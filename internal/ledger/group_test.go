@@ -261,6 +261,83 @@ func TestInTurn(t *testing.T) {
 	})
 }
 
+// TestEventsInTurn: two events that both fit what is committed, and do not fit each other.
+func TestEventsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t)
+		first := func(o *owner) func() error {
+			return func() error {
+				_, err := q.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator",
+					Timestamp: "2026-01-31T16:15:00Z", ChainID: evidence.KeysChain, ChainPosition: 1,
+					Response: must(evidence.EncodeOperatorBody(o.event(evidence.KeyRegistered, 0, evidence.RoleAgent)))})), actor, nil)
+				return err
+			}
+		}
+		one, two := q.add(first(newOwner(t, "a", false))), q.add(first(newOwner(t, "b", false)))
+		q.letGo()
+		if *one != nil {
+			t.Error(*one)
+		}
+		wantError(t, *two, keyhistory.ErrEvent)
+		if n := must(q.Keys(t.Context())).Count(); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// TestAnchorsInTurn: of two acts that are to follow the same one, the second follows the first.
+func TestAnchorsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := hold(t)
+		checkpoint := must(q.Checkpoint(t.Context()))
+		for _, authority := range []string{"one", "two"} {
+			defer func(err *error) {
+				if *err != nil {
+					t.Errorf("%s: %v", authority, *err)
+				}
+			}(q.add(func() error {
+				_, err := q.Anchor(t.Context(), evidence.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor)
+				return err
+			}))
+		}
+		q.letGo()
+		acts := must(q.Chain(t.Context(), evidence.CheckpointsChain))
+		if len(acts) != 2 || acts[1].Payload.PreviousRecord != acts[0].Digest {
+			t.Errorf("%d acts, of which the second does not follow the first", len(acts))
+		}
+	})
+}
+
+// forgetful is a store that says of no record that it has it, until it is to store it again.
+type forgetful struct{ ledger.Store }
+
+type blank struct{ ledger.Committed }
+
+func (blank) Index(string) (int64, error) { return 0, ledger.ErrNotFound }
+
+func (f forgetful) Append(ctx context.Context, plan ledger.Plan) error {
+	return f.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) { return plan(head, blank{log}) })
+}
+
+// TestForgetfulStore: a duplicate that the store alone notices is nobody's but its own.
+func TestForgetfulStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: forgetful{memory.New()}}
+		q := &queued{t: t, store: store, cfg: config(store)}
+		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
+		must(q.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor, nil))
+		store.held = make(chan struct{})
+		q.seal(t.Context(), 1)
+		again, neighbour := q.seal(t.Context(), 0), q.seal(t.Context(), 2)
+		q.letGo()
+		wantError(t, *again, ledger.ErrDuplicate)
+		wantError(t, *neighbour, ledger.ErrDamaged)
+		if errors.Is(*neighbour, ledger.ErrDuplicate) || q.has(2) {
+			t.Errorf("the neighbour: %v, in the log: %v", *neighbour, q.has(2))
+		}
+	})
+}
+
 // TestSettledInAGroup: two bring the same stamps while others seal. One has them taken, and nobody else is disturbed.
 func TestSettledInAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

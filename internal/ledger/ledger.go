@@ -156,7 +156,7 @@ type Ledger struct {
 	queue *queue // what is to be appended
 
 	writing lock  // while it is held, nobody else in this process commits
-	tree    *tree // guarded by writing: the tree after the last append; nil: to be read from the store
+	tree    *tree // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
 
 	signing   lock   // while it is held, nobody else in this process signs or publishes
 	published string // guarded by signing: the checkpoint that this ledger last found or stored in Published
