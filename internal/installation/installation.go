@@ -209,22 +209,29 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 // checkParts returns ErrNone where no part of an installation is, and an error that names the part where only some are:
 // what is missing is restored from a backup, and never made anew by opening.
 func checkParts(dir string) error {
-	var missing error
-	there := 0
+	there, missing, err := lookForParts(dir)
+	if err == nil && there > 0 && missing != nil {
+		// An installation appears all at once, perhaps in the middle of the look at it.
+		there, missing, err = lookForParts(dir)
+	}
+	if err == nil && there == 0 {
+		return ErrNone
+	}
+	return errors.Join(err, missing)
+}
+
+func lookForParts(dir string) (there int, missing, err error) {
 	for _, part := range []string{logKeyFile, databaseFile, keysFolder, clockFolder} {
 		switch _, err := os.Stat(filepath.Join(dir, part)); {
 		case err == nil:
 			there++
 		case !errors.Is(err, fs.ErrNotExist):
-			return err
+			return there, missing, err
 		case missing == nil:
 			missing = err
 		}
 	}
-	if there == 0 {
-		return ErrNone
-	}
-	return missing
+	return there, missing, nil
 }
 
 func ledgerConfig(c Config, dir string, store ledger.Store, log logKey) ledger.Config {
