@@ -116,6 +116,7 @@ var importRules = []importRule{
 	{"jurat/internal/portal/visit", []string{"jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/inquiry", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
+	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/otel/"}, "what is sent to a collector knows events and routes, and no record"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/term/"},
 		"the command wires everything"},
 	{"jurat", nil, "the tour imports nothing"},

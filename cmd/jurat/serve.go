@@ -9,12 +9,14 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/provider"
 	"jurat/internal/server"
+	"jurat/internal/tracing"
 )
 
 type serveCmd struct {
@@ -29,6 +31,7 @@ type serveCmd struct {
 	Waiting  int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
+	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
 	keyFlags
 	stampFlags
 }
@@ -103,9 +106,14 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
+		traces, err := c.tracing(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.stopTracing(ctx, traces, io)
 		log := c.logger(io)
 		trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
-			Vouch: i.Vouch, Parallel: c.Parallel, Waiting: c.Waiting, Log: log})
+			Vouch: i.Vouch, Parallel: c.Parallel, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
 		}
@@ -114,7 +122,8 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure, Origins: c.Origin, MaxBody: c.MaxBody, Log: log})
+		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
+			Origins: c.Origin, MaxBody: c.MaxBody, Log: log, Tracing: traces})
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
@@ -123,6 +132,27 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		fmt.Fprintln(io.out, at)
 		return s.Serve(ctx, l)
 	})
+}
+
+// tracing is nil where no collector is named.
+func (c *serveCmd) tracing(ctx context.Context) (*tracing.Tracing, error) {
+	if c.OTLP == "" {
+		return nil, nil
+	}
+	t, err := tracing.Start(ctx, c.OTLP)
+	if err != nil {
+		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+	}
+	return t, nil
+}
+
+// stopTracing sends what is left of the traces, if the collector takes it soon: it is not worth more waiting.
+func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := t.Stop(ctx); err != nil {
+		fmt.Fprintf(io.err, "jurat: the last traces were not sent: %v\n", err)
+	}
 }
 
 func (c *serveCmd) logger(io stdio) *slog.Logger {

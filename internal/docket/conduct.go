@@ -79,7 +79,8 @@ func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s
 		return err
 	}
 	config = d.furnish(config)
-	config.Adjourn, config.OnEvent = adjourn, s.hear
+	listener := d.cfg.Listen()
+	config.Adjourn, config.OnEvent = adjourn, func(e trial.Event) { s.hear(e); listener(e) }
 	_, err = trial.Resume(ctx, config, r)
 	return err
 }

@@ -55,8 +55,9 @@ type Config struct {
 	Poll     time.Duration // how often the log is asked about a trial that another process conducts; 0: half a second
 	Gather   time.Duration // how long frames are gathered before watchers are woken; 0: 20 ms
 
-	Now func() time.Time // nil: time.Now
-	Log *slog.Logger     // nil: nobody reads it
+	Now    func() time.Time         // nil: time.Now
+	Log    *slog.Logger             // nil: nobody reads it
+	Listen func() func(trial.Event) // makes somebody for each trial who hears its events, the recorded ones first; nil: only watchers do
 }
 
 // A Docket conducts the trials of one log. It is safe for concurrent use.
@@ -104,6 +105,9 @@ func (c Config) complete() Config {
 	}
 	if c.Vouch == nil {
 		c.Vouch = func(...*evidence.Record) error { return nil }
+	}
+	if c.Listen == nil {
+		c.Listen = func() func(trial.Event) { return func(trial.Event) {} }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/live"
 	"jurat/internal/provider"
+	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	MaxBody      int64                      // bytes of a body; 0: 8 MiB
 	Limits       Limits                     // zero: see there
 	Log          *slog.Logger               // required
+	Tracing      *tracing.Tracing           // nil: nobody is told
 	Now          func() time.Time           // nil: time.Now
 }
 

@@ -92,6 +92,8 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
+		ctx, traced := s.config.Tracing.Request(r, route.Name())
+		r = r.WithContext(ctx)
 		c, err := s.admit(route, origins, r)
 		if err == nil {
 			err = route.Handle(watching, r, c)
@@ -104,6 +106,7 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}
 		s.answered(r, route, c, watching.status, time.Since(began))
+		traced(watching.status)
 	})
 }
 

@@ -1,0 +1,155 @@
+package tracing_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"jurat/internal/tracing"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// A sink is a collector that speaks OTLP over HTTP and keeps what it is sent.
+type sink struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*otlp.Span
+	wrong string // what was not as the protocol says; "": nothing
+}
+
+func newSink(t *testing.T) *sink {
+	s := &sink{}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.take))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *sink) take(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(r.Body)
+		if err != nil {
+			s.wrong = err.Error()
+			return
+		}
+		body = unpacked
+	}
+	doc, err := io.ReadAll(body)
+	var request collector.ExportTraceServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(doc, &request)
+	}
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		s.wrong = r.URL.Path + " " + r.Header.Get("Content-Type")
+		http.Error(w, s.wrong, http.StatusBadRequest)
+		return
+	}
+	for _, resource := range request.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			s.spans = append(s.spans, scope.Spans...)
+		}
+	}
+}
+
+// sent stops the tracing and returns what was sent, by name.
+func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Span {
+	t.Helper()
+	if err := tracing.Stop(t.Context()); err != nil || s.wrong != "" {
+		t.Fatal(err, s.wrong)
+	}
+	named := map[string]*otlp.Span{}
+	for _, span := range s.spans {
+		named[span.Name] = span
+	}
+	return named
+}
+
+func start(t *testing.T, endpoint string) *tracing.Tracing {
+	t.Helper()
+	tracer, err := tracing.Start(t.Context(), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracer
+}
+
+// TestRequests: a request is a span with its route and status, in the trace of whoever calls, and without its path or query.
+func TestRequests(t *testing.T) {
+	s := newSink(t)
+	tracer := start(t, s.URL+"/")
+	request := httptest.NewRequest(http.MethodGet, "/records/secret-id?token=secret", nil)
+	request.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	_, end := tracer.Request(request, "GET /records/{id}")
+	end(http.StatusServiceUnavailable)
+	span := s.sent(t, tracer)["GET /records/{id}"]
+	if span == nil {
+		t.Fatalf("%v", s.spans)
+	}
+	if text := span.String(); strings.Contains(text, "secret") || span.TraceId[0] != 0x0a || span.Kind != otlp.Span_SPAN_KIND_SERVER ||
+		!strings.Contains(text, "http.response.status_code") || !strings.Contains(text, "503") {
+		t.Error(text)
+	}
+}
+
+// TestTrials: a trial is a span with one for each phase and round in it, and names nobody and nothing that was said.
+func TestTrials(t *testing.T) {
+	s := newSink(t)
+	tracer := start(t, s.URL)
+	done := jurattest.New(t).Try(t, jury.FinalJudge)
+	hear, projector := tracer.Trial(), trial.NewProjector()
+	for _, r := range done.Records {
+		list, err := projector.Next(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			hear(e)
+		}
+	}
+	spans := s.sent(t, tracer)
+	whole := spans["trial"]
+	if whole == nil || spans["round 1"] == nil || spans[string(jury.Initial)] == nil {
+		t.Fatalf("%v", spans)
+	}
+	for name, span := range spans {
+		if name != "trial" && (!slices.Equal(span.ParentSpanId, whole.SpanId) || len(span.Events) == 0) {
+			t.Errorf("%s: %v", name, span)
+		}
+		if text := span.String(); strings.Contains(text, "juror-") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestNoCollector: where there is none, or a wrong one, the program goes on.
+func TestNoCollector(t *testing.T) {
+	var none *tracing.Tracing
+	none.Trial()(trial.TrialClosed{})
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
+	ctx, end := none.Request(request, "GET /")
+	end(http.StatusOK)
+	if ctx != request.Context() || none.Stop(t.Context()) != nil {
+		t.Error("without tracing something is done all the same")
+	}
+	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
+		if _, err := tracing.Start(t.Context(), endpoint); err == nil {
+			t.Errorf("%q is taken", endpoint)
+		}
+	}
+	tracer := start(t, "http://127.0.0.1:1")
+	tracer.Trial()(trial.TrialClosed{EventHead: trial.EventHead{At: time.Now()}})
+}
