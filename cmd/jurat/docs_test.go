@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// commandLine is a command that a document shows: on an indented line, in backquotes, or as the README runs them.
+var commandLine = regexp.MustCompile("(?m)(?:^ {4}jurat|`jurat|go run \\./cmd/jurat) +([^`#\n]*)")
+
+// TestDocumentsNameCommandsThatExist: whatever command and flag a document shows is there.
+func TestDocumentsNameCommandsThatExist(t *testing.T) {
+	parser, err := kong.New(&app{}, kong.Name("jurat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(documents) < 5 {
+		t.Fatal(documents, err)
+	}
+	found := 0
+	for _, document := range append(documents, "../../README.md", "../../examples/README.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range commandLine.FindAllStringSubmatch(string(text), -1) {
+			words := strings.Fields(match[1])
+			if len(words) == 0 || !lower.MatchString(words[0]) && !strings.HasPrefix(words[0], "--") {
+				continue // a word about the program, such as "jurat COMMAND --help"
+			}
+			found++
+			checkCommand(t, filepath.Base(document), parser.Model.Node, words)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
+
+var lower = regexp.MustCompile(`^[a-z][a-z-]*$`)
+
+func checkCommand(t *testing.T, document string, node *kong.Node, words []string) {
+	t.Helper()
+	flags := slices.Clone(node.Flags)
+	for _, word := range words {
+		if word == ">" || word == "|" {
+			return // of the shell
+		}
+		if name, isFlag := strings.CutPrefix(word, "--"); isFlag {
+			name, _, _ = strings.Cut(strings.TrimRight(name, ",.;:)]'"), "=")
+			if name != "help" && !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == name || f.Tag.Negatable != "" && "no-"+f.Name == name }) {
+				t.Errorf("%s: jurat %s: there is no flag --%s", document, strings.Join(words, " "), name)
+			}
+			continue
+		}
+		child := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		if child >= 0 {
+			node = node.Children[child]
+			flags = append(flags, node.Flags...)
+		} else if len(node.Children) > 0 && lower.MatchString(word) {
+			t.Errorf("%s: jurat %s: there is no such command", document, strings.Join(words, " "))
+			return
+		}
+	}
+}
