@@ -3,9 +3,16 @@
 package browsertest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +22,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Options say what the visitor's browser is like. The zero Options are a wide window, English and light.
@@ -39,6 +48,8 @@ type Browser struct {
 	mu       sync.Mutex // guards what the page does by itself
 	requests []string
 	problems []string
+	names    map[string]string // of files that are being downloaded, by their ids
+	files    []string          // that were downloaded
 }
 
 // Screenshots names the environment variable with the folder that Screenshot writes to.
@@ -87,13 +98,27 @@ func Open(t testing.TB, o Options) *Browser {
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
-	b := &Browser{t: t, ctx: ctx}
-	b.check("starting the browser", chromedp.Listen(ctx, b.hear))
+	b := &Browser{t: t, ctx: ctx, names: map[string]string{}}
+	b.check("starting the browser", errors.Join(chromedp.Listen(ctx, b.hear), chromedp.ListenBrowser(ctx, b.hear)))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	b.check("watching the network", err)
-	b.check("sizing the window", chromedp.Do(ctx, chromedp.EmulateViewport(int64(o.Width), int64(o.Height))))
+	b.Resize(o.Width, o.Height)
 	b.Dark(o.Dark)
 	return b
+}
+
+// Resize makes the window another size, in CSS pixels.
+func (b *Browser) Resize(width, height int) {
+	b.t.Helper()
+	b.check("sizing the window", chromedp.Do(b.ctx, chromedp.EmulateViewport(int64(width), int64(height))))
+}
+
+// CutOff ends that the page reaches any server, this machine's included.
+func (b *Browser) CutOff() {
+	b.t.Helper()
+	everywhere := []*network.Conditions{{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}}
+	_, err := chromedp.Call(b.ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: everywhere})
+	b.check("leaving the network", err)
 }
 
 // Dark sets which colours the visitor prefers.
@@ -119,6 +144,12 @@ func (b *Browser) hear(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
+	case *browser.EventDownloadWillBegin:
+		b.names[e.GUID] = e.SuggestedFilename
+	case *browser.EventDownloadProgress:
+		if e.State == browser.DownloadProgressStateCompleted {
+			b.files = append(b.files, e.GUID)
+		}
 	case *network.EventRequestWillBeSent:
 		b.requests = append(b.requests, e.Request.URL)
 	case *runtime.EventExceptionThrown:
@@ -210,10 +241,85 @@ func (b *Browser) Press(key string) {
 	b.check("pressing a key", chromedp.Do(b.ctx, chromedp.KeyEvent(key)))
 }
 
+// Reach presses the Tab key until an element has the focus.
+func (b *Browser) Reach(css string) {
+	b.t.Helper()
+	var passed []string
+	for range 100 {
+		b.Press(kb.Tab)
+		if Eval[bool](b, fmt.Sprintf("document.activeElement.matches(%s)", quote(css))) {
+			return
+		}
+		passed = append(passed, Eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"))
+	}
+	b.t.Fatalf("by the Tab key alone nobody comes to %s, but to %q", css, passed)
+}
+
+// Enter reaches an element by the Tab key, and presses Enter.
+func (b *Browser) Enter(css string) {
+	b.t.Helper()
+	b.Reach(css)
+	b.Press(kb.Enter)
+}
+
+// Download clicks a link, and returns the file that it gives, in a folder of the test's.
+func (b *Browser) Download(css string) string {
+	b.t.Helper()
+	folder := b.t.TempDir()
+	on := true
+	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: folder, EventsEnabled: &on})
+	b.check("allowing downloads", err)
+	before := len(b.downloaded())
+	b.Click(css)
+	for end := time.Now().Add(patience); len(b.downloaded()) == before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("%s gave no file; problems: %v", css, b.Problems())
+		}
+	}
+	id := b.downloaded()[before]
+	b.mu.Lock()
+	file := filepath.Join(folder, filepath.Base(b.names[id]))
+	b.mu.Unlock()
+	b.check("keeping what was downloaded", os.Rename(filepath.Join(folder, id), file))
+	return file
+}
+
+func (b *Browser) downloaded() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.files)
+}
+
 // Select chooses an option of a list, as a visitor does.
 func (b *Browser) Select(css, value string) {
 	b.t.Helper()
 	Eval[bool](b, fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); return true })(document.querySelector(%s))", quote(value), quote(css)))
+}
+
+// Picture is what the window shows now, as PNG in its most frequent colours: a page of text needs no more, and a third of the bytes.
+func (b *Browser) Picture() []byte {
+	b.t.Helper()
+	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	b.check("taking a picture", err)
+	shown, err := png.Decode(bytes.NewReader(shot))
+	b.check("reading a picture", err)
+	picture := image.NewPaletted(shown.Bounds(), frequent(shown))
+	draw.Draw(picture, picture.Bounds(), shown, image.Point{}, draw.Src)
+	var out bytes.Buffer
+	b.check("writing a picture", (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture))
+	return out.Bytes()
+}
+
+// frequent is the colours that most of a picture is in.
+func frequent(of image.Image) color.Palette {
+	counts := map[color.Color]int{}
+	for y := of.Bounds().Min.Y; y < of.Bounds().Max.Y; y++ {
+		for x := of.Bounds().Min.X; x < of.Bounds().Max.X; x++ {
+			counts[of.At(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
+	return colours[:min(len(colours), 256)]
 }
 
 // Screenshot writes a picture of the whole page to the folder that Screenshots names, if it names one.

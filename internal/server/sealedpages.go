@@ -123,13 +123,20 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	return s.page(w, r, c, http.StatusOK, pages.NewChain(id, records, report, page))
 }
 
-// recordBundle is one record as a case file.
+// recordBundle is one record as a case file. One of a chain comes with the chain: without it, something would be left out that the
+// log counts, and the file be refuted.
 func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	record, err := s.provedRecord(r, c)
 	if err != nil {
 		return err
 	}
-	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), record)
+	records := []*evidence.Record{record}
+	if chain := record.Payload.ChainID; chain != "" {
+		if records, err = s.readableChain(r.Context(), c, chain); err != nil {
+			return err
+		}
+	}
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), records...)
 	if err != nil {
 		return err
 	}

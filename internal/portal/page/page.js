@@ -248,7 +248,10 @@ document.addEventListener("DOMContentLoaded", () => {
 		$("answers").replaceChildren(...articles);
 		$("results").hidden = articles.length === 0;
 		performance.mark("found");
-		if (move) $("found").focus();
+		if (move) {
+			$("found").focus({preventScroll: true});
+			$("found").scrollIntoView(); // to the top: a browser scrolls only as far as the heading
+		}
 	}
 
 	const unchecked = (result) => make("article", {}, make("p", {class: "name"}, make("bdi", {}, line(result.name))),

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/internal/browsertest"
+	"jurat/internal/llm/llmtest"
+	"jurat/jury"
+)
+
+// pictures names the environment variable with the folder that TestVisit writes the README's pictures to.
+const pictures = "JURAT_TEST_PICTURES"
+
+// A visit is what people do with an installation that did not exist before, in one browser, while the command runs as a process of its own.
+type visit struct {
+	*browsertest.Browser
+	t    *testing.T
+	dir  string
+	data string
+	at   string // where the server answers
+	link string // by which one signs in once
+	stop func()
+}
+
+// TestVisit goes from the first start of the command to a page on disk that proves without any server what happened.
+func TestVisit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it goes a long way in a browser")
+	}
+	browsertest.Find(t)
+	s := newScene(t, slowly(700*time.Millisecond))
+	v := &visit{t: t, dir: s.dir, data: s.data, Browser: browsertest.Open(t, browsertest.Options{Width: 1280, Height: 1000})}
+
+	v.serve()
+	v.signInByKeyboard()
+	byRules := v.tryByKeyboard("invoice-inbox")
+	v.provedInPortal(byRules)
+	v.stop()
+
+	v.serve("--config", s.config())
+	court := v.watchAndReload("pharmacy-refill")
+	v.notOwn(court)
+	v.reviewAsAnother(court)
+	v.inEveryLanguage(court)
+	v.fromDisk(court)
+
+	for _, problem := range v.Problems() {
+		if !strings.Contains(problem, "ERR_INTERNET_DISCONNECTED") { // which fromDisk asks for
+			t.Errorf("in the console: %s", problem)
+		}
+	}
+}
+
+// slowly scripts jurors that take their time. One of them is talked round in the second round.
+func slowly(delay time.Duration) map[int]llmtest.Script {
+	scripts := map[int]llmtest.Script{}
+	for seat := range seatIDs {
+		scripts[seat] = func(c llmtest.Call) llmtest.Reply {
+			position, percent := jury.NeedsReview, 60
+			if seat == 1 && c.Number < 3 {
+				position, percent = jury.SafePass, 90
+			}
+			return llmtest.Reply{Text: answer(c, position, percent, nil), Delay: delay}
+		}
+	}
+	return scripts
+}
+
+// serve starts the command, as people start it.
+func (v *visit) serve(args ...string) {
+	v.t.Helper()
+	cmd := exec.Command("jurat", append([]string{"--data", v.data, "serve", "--addr", "127.0.0.1:0", "--name", "mia"}, args...)...)
+	cmd.Dir = v.dir
+	stderr := new(lines)
+	cmd.Stderr = stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	running := true
+	v.stop = func() {
+		if !running {
+			return
+		}
+		running = false
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			v.t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			v.t.Errorf("it did not end well: %v\n%s", err, stderr)
+		}
+	}
+	v.t.Cleanup(v.stop)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		v.t.Fatalf("%v\n%s", err, stderr)
+	}
+	v.at = strings.TrimSpace(line)
+	for end := time.Now().Add(time.Minute); !strings.Contains(stderr.String(), "Ctrl-C"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) { // it was written before the address, but by another pipe
+			v.t.Fatalf("no link is printed:\n%s", stderr)
+		}
+	}
+	_, v.link, _ = strings.Cut(stderr.String(), "within the hour: ")
+	v.link, _, _ = strings.Cut(v.link, "\n")
+}
+
+// command runs the command beside the server, and returns what it prints.
+func (v *visit) command(args ...string) (stdout, stderr string) {
+	v.t.Helper()
+	cmd := exec.Command("jurat", append([]string{"--data", v.data}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = v.dir, &out, &errs
+	if err := cmd.Run(); err != nil {
+		v.t.Fatalf("%v: %v\n%s%s", args, err, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// trust writes the installation's trust file, as its operator gives it to others.
+func (v *visit) trust() (file, said string) {
+	v.t.Helper()
+	trust, said := v.command("trust")
+	file = filepath.Join(v.dir, "trust.json")
+	if err := os.WriteFile(file, []byte(trust), 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+	return file, said
+}
+
+func (v *visit) loaded(path string) {
+	v.t.Helper()
+	v.Wait(`location.pathname.startsWith("` + path + `") && document.readyState === "complete"`)
+}
+
+// signInByKeyboard goes the way of the link that is printed, without a mouse.
+func (v *visit) signInByKeyboard() {
+	v.t.Helper()
+	v.Visit(v.link)
+	v.Screenshot("visit-sign-in")
+	v.Enter("main button")
+	v.Wait(`location.pathname === "/" && document.readyState === "complete"`)
+	if text := v.Text(".who"); !strings.Contains(text, "mia") {
+		v.t.Errorf("signed in as %q", text)
+	}
+	v.Screenshot("visit-home")
+}
+
+// tryByKeyboard has an example tried, waits for the verdict, and keeps the case file, which the command proves.
+func (v *visit) tryByKeyboard(example string) (file string) {
+	v.t.Helper()
+	v.Enter(`.examples form:has([value="` + example + `"]) button`)
+	v.loaded("/submissions/")
+	v.Wait(`document.querySelector("#judgment-title")`)
+	if text := v.Text("main"); !strings.Contains(text, "unsafe, fails") || !strings.Contains(text, "rules") {
+		v.t.Errorf("no verdict by rules:\n%s", text)
+	}
+	v.picture("courtroom", 1280, 1960)
+	v.Screenshot("visit-court")
+	v.Reach(".actions .button")
+	file = v.Download(".actions .button")
+	trust, _ := v.trust()
+	v.command("verify", "--trust", trust, file)
+	return file
+}
+
+// watchAndReload watches a trial to its end. What is read in mid-discussion is read again after a reload, and at the end.
+func (v *visit) watchAndReload(example string) (court string) {
+	v.t.Helper()
+	const (
+		live       = `document.getElementById("main").dataset.events !== undefined`
+		statements = `[...document.querySelectorAll("#discussion > li")].map(s => s.outerHTML)`
+	)
+	v.Visit(v.at + "/") // the session that began before the server ended still is one
+	v.Click(`.examples form:has([value="` + example + `"]) button`)
+	v.loaded("/submissions/")
+	court = browsertest.Eval[string](v.Browser, "location.href")
+	v.Wait(`document.querySelectorAll("#discussion > li").length >= 3`)
+	before := browsertest.Eval[[]string](v.Browser, statements)
+	v.Screenshot("visit-live")
+	v.Visit(court)
+	after := browsertest.Eval[[]string](v.Browser, statements)
+	if !browsertest.Eval[bool](v.Browser, live) {
+		v.t.Fatal("the trial was over before the reload: nothing is shown by it")
+	}
+	v.Wait(`!(` + live + `)`)
+	end := browsertest.Eval[[]string](v.Browser, statements)
+	if len(after) < len(before) || !slices.Equal(before, after[:len(before)]) || len(end) < 6 || !slices.Equal(after, end[:len(after)]) {
+		v.t.Errorf("of what was said %d, %d and %d statements were read:\n%s\n%s\n%s", len(before), len(after), len(end), before, after, end)
+	}
+	if text := v.Text("#verdict"); !strings.Contains(text, "needs review") {
+		v.t.Errorf("the verdict is %q", text)
+	}
+	v.Screenshot("visit-verdict")
+	return court
+}
+
+// notOwn shows that who submitted cannot decide.
+func (v *visit) notOwn(court string) {
+	v.t.Helper()
+	v.Visit(v.at + "/reviews")
+	v.Click(".docket a")
+	v.loaded("/reviews/")
+	if text := v.Text("main"); !strings.Contains(text, "own") || browsertest.Eval[bool](v.Browser, `document.querySelector("main form") !== null`) {
+		v.t.Errorf("who submitted may decide on it:\n%s", text)
+	}
+	v.Screenshot("visit-own")
+}
+
+// reviewAsAnother signs in as somebody else, with a token, who decides with modifications.
+func (v *visit) reviewAsAnother(court string) {
+	v.t.Helper()
+	token, _ := v.command("access", "grant", "noa", "reviewer", "--reason", "she reviews", "--by", "mia")
+	v.Click(".who button")
+	v.Wait(`!document.querySelector(".who form")`)
+	v.Visit(v.at + "/sign-in")
+	v.Type("#token", strings.TrimSpace(token)+"\r")
+	v.Wait(`document.querySelector(".who form")`)
+	v.Visit(v.at + "/reviews")
+	v.Screenshot("visit-desk")
+	v.Click(".docket a")
+	v.loaded("/reviews/")
+	const added = "The patient is called back first. "
+	v.Type("#text", added)
+	v.Type("#reason", "A person has to speak with the patient.")
+	v.Click(`button[value="compare"]`)
+	v.Wait(`document.querySelector(".diff")`)
+	if got := v.Text(".diff ins"); !strings.Contains(got, "called back") {
+		v.t.Errorf("the difference shows %q", got)
+	}
+	v.Screenshot("visit-diff")
+	v.Click(`button[value="approved_with_modifications"]`)
+	v.Wait(`document.querySelector(".badge.approved_with_modifications")`)
+	v.Screenshot("visit-decided")
+	v.record()
+	v.Visit(court)
+	if text := v.Text("main"); !strings.Contains(text, "noa") || !strings.Contains(text, "A person has to speak with the patient.") {
+		v.t.Errorf("the courtroom does not tell of the decision:\n%s", text)
+	}
+	v.Click(`.actions a[href^="/chains/"]`)
+	v.loaded("/chains/")
+	v.Screenshot("visit-chain")
+}
+
+// record opens the decision's record, and verifies what can be downloaded there.
+func (v *visit) record() {
+	v.t.Helper()
+	v.Click(`.discussion a[href^="/records/"]`)
+	v.loaded("/records/")
+	v.Screenshot("visit-record")
+	trust, _ := v.trust()
+	for _, link := range []string{`.actions [href^="/v1/"]`, `.actions [href$="/bundle"]`} {
+		if out, _ := v.command("verify", "--trust", trust, v.Download(link)); !strings.Contains(out, "PROVED") {
+			v.t.Errorf("%s", out)
+		}
+	}
+}
+
+// provedInPortal asks the served portal about a case file.
+func (v *visit) provedInPortal(file string) {
+	v.t.Helper()
+	v.Click(`nav a[href="/verify"]`)
+	v.Wait(`document.readyState === "complete" && document.querySelector("#files") && document.querySelector("h1").textContent`)
+	v.answers("not proved", file)
+	v.Click("#use-servers")
+	v.Wait(`document.querySelector("#fingerprint")`)
+	if _, said := v.command("trust"); !strings.Contains(said, v.Text("#fingerprint")) {
+		v.t.Errorf("the page has the fingerprint %q, the command says %s", v.Text("#fingerprint"), said)
+	}
+	v.answers("proved", file)
+	v.Screenshot("visit-portal")
+	v.picture("portal", 1000, 1250)
+	v.answers("refuted", v.changed(file))
+}
+
+// answers has the portal check a file.
+func (v *visit) answers(want, file string) {
+	v.t.Helper()
+	for browsertest.Eval[bool](v.Browser, `document.querySelector("#chosen button") !== null`) {
+		v.Click("#chosen button")
+	}
+	v.Choose("#files", file)
+	v.Click("#check")
+	v.Wait(`document.querySelector("#answers article") && !document.querySelector("#check").disabled`)
+	if got := browsertest.Eval[string](v.Browser, `document.querySelector("#answers article").dataset.outcome ?? ""`); got != want {
+		v.t.Errorf("%s: %q, want %q\n%s", file, got, want, v.Text("#results"))
+	}
+}
+
+// changed writes a file that says another verdict.
+func (v *visit) changed(file string) string {
+	v.t.Helper()
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, position := range []string{"unsafe_fail", "needs_review"} {
+		if bytes.Contains(doc, []byte(position)) {
+			other := filepath.Join(v.t.TempDir(), "changed.jurat")
+			if err := os.WriteFile(other, bytes.ReplaceAll(doc, []byte(position), []byte("safe_pass")), 0o600); err != nil {
+				v.t.Fatal(err)
+			}
+			return other
+		}
+	}
+	v.t.Fatalf("%s has no verdict that can be made another", file)
+	return ""
+}
+
+// inEveryLanguage reads the courtroom on a phone.
+func (v *visit) inEveryLanguage(court string) {
+	v.t.Helper()
+	v.Resize(360, 740)
+	v.Visit(court)
+	for _, tt := range []struct{ lang, badge string }{{"ja", "立場変更"}, {"ru", "позиция изменена"}, {"en", "position changed"}} {
+		v.Click(`.bottom a[lang="` + tt.lang + `"]`)
+		v.Wait(`document.documentElement?.lang === "` + tt.lang + `" && document.readyState === "complete"`)
+		if badge := v.Text(".badge.changed"); badge != tt.badge {
+			v.t.Errorf("%s: the badge says %q, want %q", tt.lang, badge, tt.badge)
+		}
+		if wide := browsertest.Eval[int](v.Browser, "document.documentElement.scrollWidth"); wide > 360 {
+			v.t.Errorf("%s: %d wide on a phone", tt.lang, wide)
+		}
+		v.Screenshot("visit-" + tt.lang)
+	}
+	v.Resize(1280, 1000)
+}
+
+// fromDisk keeps the case file and the page, ends the server and the network, and asks the page.
+func (v *visit) fromDisk(court string) {
+	v.t.Helper()
+	v.Visit(court)
+	file := v.Download(".actions .button")
+	trust, _ := v.trust()
+	page := filepath.Join(v.dir, "verify.html")
+	v.command("portal", "--out", page)
+	v.CutOff()
+	if browsertest.Eval[bool](v.Browser, `fetch("/healthz").then(() => true, () => false)`) {
+		v.t.Fatal("the network is not cut")
+	}
+	v.stop()
+	asked := len(v.Requests())
+	v.Visit("file://" + page)
+	v.answers("not proved", file)
+	v.Choose("#trust", trust)
+	v.Wait(`document.querySelector("#fingerprint")`)
+	v.answers("proved", file)
+	v.Screenshot("visit-disk")
+	v.answers("refuted", v.changed(file))
+	for _, address := range v.Requests()[asked:] {
+		if address != "file://"+page && !strings.HasPrefix(address, "blob:null/") {
+			v.t.Errorf("the saved page asked for %s", address)
+		}
+	}
+}
+
+// picture writes what a window of some size shows as a picture of the README, if pictures are wanted.
+func (v *visit) picture(name string, width, height int) {
+	v.t.Helper()
+	folder := os.Getenv(pictures)
+	if folder == "" {
+		return
+	}
+	v.Resize(width, height)
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), v.Picture(), 0o644); err != nil {
+		v.t.Fatal(err)
+	}
+	v.Resize(1280, 1000)
+}
