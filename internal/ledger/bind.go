@@ -1,10 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"jurat/evidence"
 )
@@ -12,21 +14,28 @@ import (
 // Bind makes a review or delivery name by digest the record that it is about, where this log has it, so that it is
 // bound to what that record says and not only to its id. A review that has no saw gets one; nothing else is added, and
 // no digest that the actor gave is changed: a review of something else than its original_response_id is refused with an
-// *evidence.FieldError, as whoever wrote it has not looked at what they name.
+// *evidence.FieldError, as whoever wrote it has not looked at what they name. So is one in a trial's chain about what is not of
+// that trial: it would seem to be decided on the trial by whoever may not, or without having looked at it.
 //
 // It reports whether the draft is bound to the record whose id it gives. A delivery that gives none is about what it
 // saw, and bound by that. Drafts of other acts are returned as they are, as bound.
 func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
-	if !decides || draft.OriginalResponseID == "" {
+	if !decides {
 		return draft, true, nil
+	}
+	if draft.OriginalResponseID == "" {
+		return draft, true, l.sawItsTrial(ctx, draft)
 	}
 	original, err := l.Record(ctx, draft.OriginalResponseID)
 	if errors.Is(err, ErrNotFound) {
-		return draft, false, l.aboutSomethingElse(ctx, draft)
+		return draft, false, cmp.Or(ofItsTrial(draft, ""), l.aboutSomethingElse(ctx, draft))
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("binding %s: %w", draft.ActionType, err)
+	}
+	if err := ofItsTrial(draft, original.Payload.ChainID); err != nil {
+		return nil, false, err
 	}
 	switch {
 	case slices.Contains(named(draft), original.Digest):
@@ -39,6 +48,29 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 	p.Saw = []evidence.Digest{original.Digest}
 	bound, err := evidence.NewDraft(p)
 	return bound, true, err
+}
+
+// ofItsTrial refuses a draft for a trial's chain that is about a record of another chain.
+func ofItsTrial(draft *evidence.Draft, chain string) error {
+	if !strings.HasPrefix(draft.ChainID, evidence.TrialPrefix) || draft.ChainID == chain {
+		return nil
+	}
+	return &evidence.FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, and what the %s is about is no record of it",
+		draft.ChainID, draft.ActionType)}
+}
+
+// sawItsTrial refuses a draft for a trial's chain that names no record and saw none of the trial either.
+func (l *Ledger) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
+	for _, digest := range draft.Saw {
+		r, err := l.RecordByDigest(ctx, digest)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
+		}
+		if err == nil && r.Payload.ChainID == draft.ChainID {
+			return nil
+		}
+	}
+	return ofItsTrial(draft, "")
 }
 
 func named(draft *evidence.Draft) []evidence.Digest {

@@ -30,12 +30,15 @@ func TestBind(t *testing.T) {
 	original, other := seal(`"one"`), seal(`"two"`)
 	unknown := evidence.DigestOf(nil)
 	id := original.Payload.RecordID
+	tried := must(l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.Submission, AgentID: "sam", ChainID: "trial-1", ChainPosition: 1,
+		Timestamp: "2026-01-01T00:00:00Z", Case: evidence.DigestOf([]byte("a case")), Response: jsontext.Value("{}")})), actor, nil))
 
 	tests := []struct {
 		name     string
 		action   evidence.ActionType
 		id       string
 		previous evidence.Digest
+		chain    string
 		saw      []evidence.Digest
 		want     []evidence.Digest
 		bound    bool
@@ -59,10 +62,18 @@ func TestBind(t *testing.T) {
 		{name: "a delivery of what it saw", action: evidence.Delivery, saw: []evidence.Digest{unknown},
 			want: []evidence.Digest{unknown}, bound: true},
 		{name: "a delivery of another version", action: evidence.Delivery, id: id, saw: []evidence.Digest{unknown}, refusal: "saw"},
+		{name: "on a trial", action: evidence.HumanReview, id: tried.Payload.RecordID, chain: "trial-1", want: []evidence.Digest{tried.Digest}, bound: true},
+		{name: "on a trial, elsewhere", action: evidence.HumanReview, id: tried.Payload.RecordID, chain: "desk", want: []evidence.Digest{tried.Digest}, bound: true},
+		{name: "in a trial, on something else", action: evidence.HumanReview, id: id, chain: "trial-1", refusal: "chain_id"},
+		{name: "in a trial, on what is not here", action: evidence.HumanReview, id: "uuid-from-record-A", chain: "trial-1", refusal: "chain_id"},
+		{name: "in a trial that is not here", action: evidence.HumanReview, id: tried.Payload.RecordID, chain: "trial-2", refusal: "chain_id"},
+		{name: "a delivery in a trial", action: evidence.Delivery, chain: "trial-1", saw: []evidence.Digest{unknown, tried.Digest},
+			want: []evidence.Digest{unknown, tried.Digest}, bound: true},
+		{name: "a delivery in a trial of something else", action: evidence.Delivery, chain: "trial-1", saw: []evidence.Digest{original.Digest, unknown}, refusal: "chain_id"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := evidence.Payload{ActionType: tt.action, Timestamp: "2026-01-01T00:00:00Z", OriginalResponseID: tt.id,
+			p := evidence.Payload{ActionType: tt.action, Timestamp: "2026-01-01T00:00:00Z", OriginalResponseID: tt.id, ChainID: tt.chain,
 				PreviousRecord: tt.previous, Saw: tt.saw, Metadata: jsontext.Value(`{"kept":1.0}`)}
 			if tt.action == evidence.HumanReview {
 				p.ReviewerID, p.ApprovalStatus = "user@example.com", evidence.Approved
@@ -72,7 +83,7 @@ func TestBind(t *testing.T) {
 			draft, bound, err := l.Bind(t.Context(), must(evidence.NewDraft(p)))
 			var refused *evidence.FieldError
 			if tt.refusal != "" {
-				if !errors.As(err, &refused) || refused.Field != tt.refusal || !strings.Contains(err.Error(), "record "+map[string]string{"saw": id}[tt.refusal]) {
+				if !errors.As(err, &refused) || refused.Field != tt.refusal || !strings.Contains(err.Error(), "record "+map[string]string{"saw": id, "chain_id": "of it"}[tt.refusal]) {
 					t.Errorf("%v; want field %s refused", err, tt.refusal)
 				}
 				return

@@ -262,6 +262,46 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
 		"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, said.Payload.RecordID), namesake...)
 	problem(t, answer, body, api.ErrOwnWork)
+	shouted := bearer(r.token(t, "Logistics-Agent-V1", access.Reviewer))
+	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, shouted...)
+	problem(t, answer, body, api.ErrOwnWork)
+}
+
+// TestNobodyDecidesInTheirOwnTrial: not by a review either that is about something else, and stands in the trial's chain. And no
+// agent says there that anything was delivered.
+func TestNobodyDecidesInTheirOwnTrial(t *testing.T) {
+	r := start(t, withJury(t))
+	sam, agent := r.token(t, "sam", access.Submitter, access.Reviewer), bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	said := post(t, r.URL+"/v1/records", action, agent...)
+	id := r.tried(t, sam)
+	judgment := r.submission(t, sam, id).Verdict.Record
+	for original, want := range map[string]error{judgment: api.ErrOwnWork, said.Payload.RecordID: api.ErrInvalid, "elsewhere": api.ErrInvalid} {
+		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"sam","chain_id":%q,
+			"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, id, original), bearer(sam)...)
+		problem(t, answer, body, want)
+	}
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"delivery","agent_id":"logistics-agent-v1","chain_id":%q,
+		"response":"x","saw":[%q]}`, id, said.Digest), agent...)
+	problem(t, answer, body, api.ErrForbidden)
+	if s := r.submission(t, sam, id); s.Reviews != 0 || s.Delivered {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNoAgentDeliversForAnother, also where it reads what the other said, as everybody does.
+func TestNoAgentDeliversForAnother(t *testing.T) {
+	r := start(t, nil)
+	agent, other := bearer(r.token(t, "logistics-agent-v1", access.Agent)), bearer(r.token(t, "other-agent", access.Agent))
+	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), agent...)
+	url := r.URL + "/v1/records/" + said.Payload.RecordID
+	review := post(t, url+"/reviews", `{"approval_status":"approved"}`, bearer(r.token(t, "mia", access.Reviewer))...)
+	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	delivery := fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID)
+	answer, body := send(t, http.DefaultClient, "POST", url+"/deliveries", delivery, other...)
+	problem(t, answer, body, api.ErrForbidden)
+	post(t, url+"/deliveries", delivery, agent...)
 }
 
 func TestConditionalReading(t *testing.T) {

@@ -129,6 +129,9 @@ func (s *Server) Deliver(r *http.Request, c *Caller, id, reviewID string) (*evid
 	if role := original.Payload.Role(); role != evidence.RoleAgent {
 		return nil, fmt.Errorf("%w: record %s is an act of the %s, and only what an agent said is delivered", api.ErrInvalid, id, role)
 	}
+	if c.Has(access.Agent) && original.Payload.Actor() != c.Name() { // which may be public, and so readable
+		return nil, fmt.Errorf("%w: record %s is of %q, in whose name %q delivers nothing", api.ErrForbidden, id, original.Payload.Actor(), c.Name())
+	}
 	review, err := s.config.Installation.Ledger.Record(r.Context(), reviewID)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, &evidence.FieldError{Field: "review", Reason: "names no record of this log"}

@@ -104,6 +104,8 @@ func mayAct(c *Caller, draft *evidence.Draft) error {
 		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, which nobody sends", draft.ActionType, role)}
 	case !c.Has(access.Role(role)):
 		return fmt.Errorf("%w: field action_type: %s is for the role %s", api.ErrForbidden, draft.ActionType, role)
+	case role == evidence.RoleAgent && inTrial(draft.ChainID):
+		return fmt.Errorf("%w: field chain_id: agents do not act in trials", api.ErrForbidden)
 	case draft.Actor() != c.Name():
 		return fmt.Errorf("%w: the token is that of %q, and the payload is one of %q", api.ErrForbidden, c.Name(), draft.Actor())
 	}
@@ -126,7 +128,7 @@ func (s *Server) notOwnWork(r *http.Request, c *Caller, id string) error {
 			return err
 		}
 	}
-	if c.Name() == by || c.Name() == p.Actor() {
+	if access.SameName(c.Name(), by) || access.SameName(c.Name(), p.Actor()) {
 		return fmt.Errorf("%w: record %s is of %q, or of a trial of what %q submitted", api.ErrOwnWork, id, c.Name(), c.Name())
 	}
 	return nil
