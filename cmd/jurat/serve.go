@@ -123,7 +123,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		at := c.address(l)
 		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
-			Origins: c.Origin, MaxBody: c.MaxBody, Log: log, Tracing: traces})
+			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Log: log, Tracing: traces})
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}

@@ -371,3 +371,34 @@ func TestProblemsAreDocumented(t *testing.T) {
 		t.Errorf("there is no such problem: %s", row)
 	}
 }
+
+// TestNamesOfOthers: a page under a name that leads here reads nothing, though its browser takes it for ours.
+func TestNamesOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*server.Config)
+		hosts  map[string]int
+	}{
+		"on this machine": {nil, map[string]int{"localhost": 200, "LOCALHOST:80": 200, "127.0.0.1:1": 200, "[::1]:8417": 200, "elsewhere.example": 403, "elsewhere.example:8417": 403,
+			"localhost.elsewhere.example": 403, "192.168.1.7": 403, "127.0.0.1.elsewhere.example": 403}},
+		"behind a proxy on this machine": {func(c *server.Config) { c.Secure, c.Local, c.Origins = true, true, []string{"https://jurat.example"} },
+			map[string]int{"localhost:8417": 200, "jurat.example": 200, "elsewhere.example": 403}},
+		"for others": {func(c *server.Config) { c.Secure = true }, map[string]int{"jurat.example": 200}},
+	} {
+		r := start(t, c.change)
+		for host, want := range c.hosts {
+			request, err := http.NewRequestWithContext(t.Context(), "GET", r.URL+"/v1/trust", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s, as %q: %s", name, host, answer.Status)
+			}
+		}
+	}
+}

@@ -21,8 +21,7 @@ type Limits struct {
 const (
 	defaultPerSecond = 50
 	defaultBurst     = 200
-	maxCallers       = 10_000 // that are remembered at once
-	forgetCaller     = 10 * time.Minute
+	maxStrangers     = 10_000 // addresses that are remembered at once
 )
 
 // limiter says who asks too often.
@@ -31,13 +30,8 @@ type limiter struct {
 	now    func() time.Time
 
 	mu      sync.Mutex // held while callers is read or written
-	callers map[string]*asking
+	callers map[string]*rate.Limiter
 	swept   time.Time
-}
-
-type asking struct {
-	rate *rate.Limiter
-	last time.Time
 }
 
 func newLimiter(l Limits, now func() time.Time) *limiter {
@@ -47,37 +41,37 @@ func newLimiter(l Limits, now func() time.Time) *limiter {
 	if l.Burst == 0 {
 		l.Burst = defaultBurst
 	}
-	return &limiter{limits: l, now: now, callers: map[string]*asking{}}
+	return &limiter{limits: l, now: now, callers: map[string]*rate.Limiter{}}
 }
 
-// allow takes note of a request, and refuses it where there were too many.
-func (l *limiter) allow(caller string) error {
+// allow takes note of a request, and refuses it where there were too many. However many places strangers come from, they keep
+// nobody out who has a token: of tokens there are only as many as were given out.
+func (l *limiter) allow(caller string, stranger bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	a := l.callers[caller]
 	if a == nil {
-		if l.sweep(now); len(l.callers) >= maxCallers {
+		if l.sweep(now); stranger && len(l.callers) >= maxStrangers {
 			return fmt.Errorf("%w: from too many places at once", api.ErrTooMany)
 		}
-		a = &asking{rate: rate.NewLimiter(rate.Limit(l.limits.PerSecond), l.limits.Burst)}
+		a = rate.NewLimiter(rate.Limit(l.limits.PerSecond), l.limits.Burst)
 		l.callers[caller] = a
 	}
-	a.last = now
-	if !a.rate.AllowN(now, 1) {
+	if !a.AllowN(now, 1) {
 		return fmt.Errorf("%w: at most %v a second, and %d at once", api.ErrTooMany, l.limits.PerSecond, l.limits.Burst)
 	}
 	return nil
 }
 
-// sweep forgets who has not asked for a while, at most once a second.
+// sweep forgets, at most once a second, who may ask as much as if he had never asked.
 func (l *limiter) sweep(now time.Time) {
-	if now.Sub(l.swept) < time.Second {
+	if since := now.Sub(l.swept); 0 <= since && since < time.Second { // a clock may go back
 		return
 	}
 	l.swept = now
 	for caller, a := range l.callers {
-		if now.Sub(a.last) > forgetCaller {
+		if a.TokensAt(now) >= float64(l.limits.Burst) {
 			delete(l.callers, caller)
 		}
 	}

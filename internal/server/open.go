@@ -32,7 +32,8 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.config.Installation.Ledger.CanAppend(r.Context()); err != nil {
-		return fmt.Errorf("%w: the log takes no records: %w", api.ErrUnavailable, err)
+		s.config.Log.Error("the log takes no records", "error", err) // which may speak of files, and everybody may ask
+		return fmt.Errorf("%w: the log takes no records; why is in the server's log", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))

@@ -31,6 +31,7 @@ type Config struct {
 	Live         live.Config                // how who watches a trial is treated
 	Secure       bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins      []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
+	Local        bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
 	MaxBody      int64                      // bytes of a body; 0: 8 MiB
 	Limits       Limits                     // zero: see there
 	Log          *slog.Logger               // required

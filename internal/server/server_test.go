@@ -217,7 +217,7 @@ func TestNowhere(t *testing.T) {
 func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, length int64) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/records", body)
-	r.ContentLength = length
+	r.Host, r.ContentLength = "localhost", length
 	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

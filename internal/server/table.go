@@ -3,7 +3,9 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -45,12 +47,37 @@ func (s *Server) assemble() (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
+		if err := s.calledByName(r); err != nil {
+			s.refuse(w, r, &Route{Method: r.Method, Pattern: "(none)", Kind: API}, &Caller{}, err)
+			return
+		}
 		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
 			s.nowhere(w, r, mux)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	}), nil
+}
+
+// calledByName refuses what is asked of this machine under a name that is not this machine's. Only a browser does so whose page
+// comes from a site that has its own name lead here (DNS rebinding): the page would be of the same origin as what it reads.
+func (s *Server) calledByName(r *http.Request) error {
+	if s.config.Secure && !s.config.Local || isLoopback(r.Host) {
+		return nil
+	}
+	for _, origin := range s.config.Origins {
+		if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, r.Host) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: header Host: %q is no name of this machine's", api.ErrCrossOrigin, r.Host)
+}
+
+// isLoopback reports whether a host, which may have a port, is this machine.
+func isLoopback(host string) bool {
+	u := url.URL{Host: host}
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // nowhere answers what no route is for.
@@ -125,7 +152,7 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 		return &Caller{}, &http.MaxBytesError{Limit: s.config.MaxBody}
 	}
 	c, err := s.caller(r)
-	if tooMany := s.limiter.allow(limitedAs(c, r)); tooMany != nil {
+	if tooMany := s.limiter.allow(limitedAs(c, r), c.Stranger()); tooMany != nil {
 		return c, tooMany
 	}
 	if err != nil && route.Who.Strangers == Everything && problemOf(err).Status == http.StatusUnauthorized {

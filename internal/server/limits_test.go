@@ -1,0 +1,45 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"jurat/api"
+)
+
+// TestCrowdsOfStrangers: those from many places keep nobody out who has a token, and are forgotten as soon as they have asked for
+// nothing that still counts.
+func TestCrowdsOfStrangers(t *testing.T) {
+	now := time.Now()
+	l := newLimiter(Limits{PerSecond: 1, Burst: 2}, func() time.Time { return now })
+	for i := range maxStrangers {
+		if err := l.allow(fmt.Sprint("address ", i), true); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if err := l.allow("one address more", true); !errors.Is(err, api.ErrTooMany) {
+		t.Errorf("addresses without end are remembered: %v", err)
+	}
+	if err := l.allow("a token", false); err != nil {
+		t.Errorf("who has a token is kept out: %v", err)
+	}
+	now = now.Add(2 * time.Second)
+	if err := l.allow("one address more", true); err != nil || len(l.callers) != 1 {
+		t.Errorf("%v, %d are remembered", err, len(l.callers))
+	}
+	// To ask often and pause helps nobody.
+	for range 5 {
+		_ = l.allow("one address more", true)
+	}
+	now = now.Add(time.Second)
+	l.sweep(now)
+	if l.callers["one address more"] == nil {
+		t.Error("who has asked too often was forgotten before it was over")
+	}
+	now = now.Add(-time.Hour)
+	if err := l.allow("a clock that went back", true); err != nil {
+		t.Error(err)
+	}
+}
