@@ -4,8 +4,12 @@ package provider
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -50,25 +54,32 @@ type Person struct {
 	Subject string // as the provider calls them
 }
 
-// pendingTime is how long a sign-in may take, and maxPending how many may be under way.
-const (
-	pendingTime = 10 * time.Minute
-	maxPending  = 1000
-)
+// pendingTime is how long a sign-in may take.
+const pendingTime = 10 * time.Minute
 
-// A Provider is safe for concurrent use.
+// maxNext is how long a next may be: browsers keep no large cookies.
+const maxNext = 1000
+
+// A Provider is safe for concurrent use. What it has to remember of a sign-in the browser keeps for it, sealed: nothing is kept
+// here that strangers could make more of, until nobody else could sign in.
 type Provider struct {
 	config   Config
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
+	sealed   cipher.AEAD // of what browsers keep; its key ends with the process
 
-	mu      sync.Mutex // held while pending is read or written
-	pending map[string]pending
+	mu   sync.Mutex           // held while done is read or written
+	done map[string]time.Time // states of sign-ins that somebody has signed in by, and when they end by themselves
 }
 
+// pending is a sign-in that is under way.
 type pending struct {
-	nonce, proof, redirect, next string
-	until                        time.Time
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Proof    string    `json:"proof"`
+	Redirect string    `json:"redirect"`
+	Next     string    `json:"next"`
+	Until    time.Time `json:"until"`
 }
 
 // New asks the provider for its configuration.
@@ -93,7 +104,24 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenID Connect: asking %s for its configuration: %w", c.Issuer, err)
 	}
-	return &Provider{config: c, provider: found, verifier: found.Verifier(&oidc.Config{ClientID: c.ClientID, Now: c.Now}), pending: map[string]pending{}}, nil
+	sealed, err := newSealing()
+	if err != nil {
+		return nil, fmt.Errorf("OpenID Connect: %w", err)
+	}
+	return &Provider{config: c, provider: found, verifier: found.Verifier(&oidc.Config{ClientID: c.ClientID, Now: c.Now}), sealed: sealed,
+		done: map[string]time.Time{}}, nil
+}
+
+func newSealing() (cipher.AEAD, error) {
+	var key [32]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 func (c *Config) check() error {
@@ -126,23 +154,20 @@ func isLoopback(host string) bool {
 // Issuer is who is asked.
 func (p *Provider) Issuer() string { return p.config.Issuer }
 
-// Begin begins a sign-in: the address at the provider to which the browser goes, and the state that the browser must still have
-// when it comes back to redirect. next is kept until then.
-func (p *Provider) Begin(redirect, next string) (address, state string, err error) {
-	state = rand.Text()
-	begun := pending{nonce: rand.Text(), proof: oauth2.GenerateVerifier(), redirect: redirect, next: next, until: p.config.Now().Add(pendingTime)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for old, other := range p.pending {
-		if !p.config.Now().Before(other.until) {
-			delete(p.pending, old)
-		}
+// Begin begins a sign-in: the address at the provider to which the browser goes, and what the browser must still have when it
+// comes back to redirect. next is kept until then.
+func (p *Provider) Begin(redirect, next string) (address, kept string, err error) {
+	if len(next) > maxNext {
+		return "", "", fmt.Errorf("what follows the sign-in has more than %d bytes", maxNext)
 	}
-	if len(p.pending) >= maxPending {
-		return "", "", errors.New("too many sign-ins are under way")
+	begun := pending{State: rand.Text(), Nonce: rand.Text(), Proof: oauth2.GenerateVerifier(), Redirect: redirect, Next: next,
+		Until: p.config.Now().Add(pendingTime)}
+	doc, err := json.Marshal(begun)
+	if err != nil {
+		return "", "", err
 	}
-	p.pending[state] = begun
-	return p.client(redirect).AuthCodeURL(state, oidc.Nonce(begun.nonce), oauth2.S256ChallengeOption(begun.proof)), state, nil
+	kept = base64.RawURLEncoding.EncodeToString(p.sealed.Seal(nil, nil, doc, nil))
+	return p.client(redirect).AuthCodeURL(begun.State, oidc.Nonce(begun.Nonce), oauth2.S256ChallengeOption(begun.Proof)), kept, nil
 }
 
 func (p *Provider) client(redirect string) *oauth2.Config {
@@ -150,9 +175,9 @@ func (p *Provider) client(redirect string) *oauth2.Config {
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
 }
 
-// Finish ends a sign-in by what the provider has had the browser bring: query. state is what the browser has kept.
-func (p *Provider) Finish(ctx context.Context, query url.Values, state string) (*Person, string, error) {
-	begun, ok := p.take(state, query.Get("state"))
+// Finish ends a sign-in by what the provider has had the browser bring: query. kept is what the browser has kept.
+func (p *Provider) Finish(ctx context.Context, query url.Values, kept string) (*Person, string, error) {
+	begun, ok := p.open(kept, query.Get("state"))
 	if !ok {
 		return nil, "", ErrStale
 	}
@@ -160,26 +185,53 @@ func (p *Provider) Finish(ctx context.Context, query url.Values, state string) (
 		return nil, "", fmt.Errorf("%w: it says %q", ErrRefused, failed)
 	}
 	person, err := p.exchange(ctx, begun, query.Get("code"))
-	return person, begun.next, err
+	if err == nil && !p.use(begun) {
+		return nil, "", ErrStale
+	}
+	return person, begun.Next, err
 }
 
-// take uses up the sign-in of a state.
-func (p *Provider) take(kept, brought string) (pending, bool) {
-	if kept == "" || subtle.ConstantTimeCompare([]byte(kept), []byte(brought)) != 1 {
-		return pending{}, false
+// open opens what a browser has kept, if it is of the sign-in whose state was brought.
+func (p *Provider) open(kept, brought string) (pending, bool) {
+	var begun pending
+	sealed, err := base64.RawURLEncoding.DecodeString(kept)
+	if err != nil {
+		return begun, false
+	}
+	doc, err := p.sealed.Open(nil, nil, sealed, nil)
+	if err != nil || json.Unmarshal(doc, &begun) != nil || subtle.ConstantTimeCompare([]byte(begun.State), []byte(brought)) != 1 {
+		return begun, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	begun, ok := p.pending[kept]
-	delete(p.pending, kept)
-	return begun, ok && p.config.Now().Before(begun.until)
+	_, used := p.done[begun.State]
+	return begun, !used && p.config.Now().Before(begun.Until)
+}
+
+// use uses up a sign-in by which somebody has signed in. One that came to nothing can be tried again, which is for the provider
+// to refuse: it takes a code once.
+func (p *Provider) use(begun pending) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for state, until := range p.done {
+		if !p.config.Now().Before(until) {
+			delete(p.done, state)
+		}
+	}
+	_, used := p.done[begun.State]
+	p.done[begun.State] = begun.Until
+	return !used
 }
 
 func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*Person, error) {
 	ctx = oidc.ClientContext(ctx, p.config.HTTP)
-	answer, err := p.client(begun.redirect).Exchange(ctx, code, oauth2.VerifierOption(begun.proof))
-	if err != nil {
-		return nil, fmt.Errorf("%w: it takes the code for nothing: %w", ErrRefused, withoutSecrets(err))
+	answer, err := p.client(begun.Redirect).Exchange(ctx, code, oauth2.VerifierOption(begun.Proof))
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused): // of which no more is told than what the provider calls it, and not the answer around it
+		return nil, fmt.Errorf("%w: it takes the code for nothing: %d %s", ErrRefused, refused.Response.StatusCode, refused.ErrorCode)
+	case err != nil:
+		return nil, fmt.Errorf("asking %s who it is: %w", p.config.Issuer, err)
 	}
 	raw, ok := answer.Extra("id_token").(string)
 	if !ok {
@@ -189,19 +241,10 @@ func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*P
 	if err != nil {
 		return nil, fmt.Errorf("%w: its ID token: %w", ErrRefused, err)
 	}
-	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(begun.nonce)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(begun.Nonce)) != 1 {
 		return nil, fmt.Errorf("%w: its ID token is of another sign-in", ErrRefused)
 	}
 	return p.person(token)
-}
-
-// withoutSecrets keeps of an error what the provider calls it, and not the answer around it.
-func withoutSecrets(err error) error {
-	var failed *oauth2.RetrieveError
-	if errors.As(err, &failed) {
-		return fmt.Errorf("%d %s", failed.Response.StatusCode, failed.ErrorCode)
-	}
-	return err
 }
 
 // person reads the claims of a token that is verified.

@@ -105,11 +105,11 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	p := open(t, providertest.New(t), func(c *provider.Config) { c.Now = func() time.Time { return now } })
 	begin := func() (string, string) {
 		t.Helper()
-		address, state, err := p.Begin(redirect, "/")
+		address, kept, err := p.Begin(redirect, "/")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return address, state
+		return address, kept
 	}
 	stale := func(name string, query url.Values, state string) {
 		t.Helper()
@@ -136,8 +136,8 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	if _, _, err := p.Finish(t.Context(), query, state); !errors.Is(err, provider.ErrRefused) {
 		t.Errorf("another sign-in's code: %v", err)
 	}
-	_, state = begin()
-	if _, _, err := p.Finish(t.Context(), url.Values{"state": {state}, "error": {"access_denied"}}, state); !errors.Is(err, provider.ErrRefused) {
+	address, state = begin()
+	if _, _, err := p.Finish(t.Context(), url.Values{"state": authorize(t, address)["state"], "error": {"access_denied"}}, state); !errors.Is(err, provider.ErrRefused) {
 		t.Errorf("denied: %v", err)
 	}
 	address, state = begin()
@@ -146,19 +146,67 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	stale("too late", query, state)
 }
 
-func TestBoundedSignIns(t *testing.T) {
-	now := time.Now()
-	p := open(t, providertest.New(t), func(c *provider.Config) { c.Now = func() time.Time { return now } })
-	var err error
-	for range 1001 {
-		_, _, err = p.Begin(redirect, "/")
+// TestManySignIns: however many strangers begin to sign in, somebody still can.
+func TestManySignIns(t *testing.T) {
+	p := open(t, providertest.New(t), nil)
+	address, kept, err := p.Begin(redirect, "/")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		t.Error("any number of sign-ins are kept")
+	for range 5000 {
+		if _, _, err := p.Begin(redirect, "/"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	now = now.Add(10 * time.Minute)
-	if _, _, err = p.Begin(redirect, "/"); err != nil {
-		t.Errorf("old ones are not forgotten: %v", err)
+	if person, _, err := p.Finish(t.Context(), authorize(t, address), kept); err != nil || person.Name != "mia@example.com" {
+		t.Errorf("%+v, %v", person, err)
+	}
+	if _, _, err := p.Begin(redirect, "/"+strings.Repeat("x", 1000)); err == nil {
+		t.Error("a cookie is made that no browser keeps")
+	}
+}
+
+// TestProviderIsAway: that it cannot be asked is no refusal, and for who runs the server to know.
+func TestProviderIsAway(t *testing.T) {
+	p := open(t, providertest.New(t), func(c *provider.Config) { c.HTTP = &http.Client{Transport: &away{}} })
+	if person, _, err := signIn(t, p); err == nil || errors.Is(err, provider.ErrRefused) || errors.Is(err, provider.ErrStale) || person != nil {
+		t.Errorf("%+v, %v", person, err)
+	}
+}
+
+// away answers nothing but what is asked first.
+type away struct{ asked bool }
+
+func (a *away) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.asked {
+		return nil, errors.New("nobody answers at 10.0.0.5")
+	}
+	a.asked = true
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestForgedSignIns: what the browser keeps says nothing that this process has not sealed.
+func TestForgedSignIns(t *testing.T) {
+	i := providertest.New(t)
+	p, other := open(t, i, nil), open(t, i, nil)
+	address, kept, err := other.Begin(redirect, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := authorize(t, address)
+	for name, kept := range map[string]string{"of another process": kept, "no base64": "%", "short": "AAAA", "empty": ""} {
+		if _, _, err := p.Finish(t.Context(), query, kept); !errors.Is(err, provider.ErrStale) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	address, kept, err = p.Begin(redirect, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := []byte(kept)
+	changed[len(changed)/2] ^= 1
+	if _, _, err := p.Finish(t.Context(), authorize(t, address), string(changed)); !errors.Is(err, provider.ErrStale) {
+		t.Errorf("changed: %v", err)
 	}
 }
 

@@ -23,11 +23,11 @@ func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) 
 	if s.config.Provider == nil {
 		return fmt.Errorf("%w: nobody signs in by a provider here", api.ErrNotFound)
 	}
-	address, state, err := s.config.Provider.Begin(s.config.URL+callbackPath, ownPath(r.URL.Query().Get("next")))
+	address, kept, err := s.config.Provider.Begin(s.config.URL+callbackPath, ownPath(r.URL.Query().Get("next")))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrTooMany, err)
+		return fmt.Errorf("%w: next: %w", api.ErrMalformed, err)
 	}
-	s.setState(w, state, int(stateTime.Seconds()))
+	s.setState(w, kept, int(stateTime.Seconds()))
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, address, http.StatusSeeOther)
 	return nil
