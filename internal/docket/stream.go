@@ -235,7 +235,7 @@ func (d *Docket) wait(ctx context.Context, s *stream, id string, fed bool, more 
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-d.closed:
 		return ErrClosing
 	case <-more:

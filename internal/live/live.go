@@ -10,6 +10,8 @@ package live
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"jurat/internal/docket"
@@ -24,6 +26,23 @@ type Config struct {
 
 // Watch begins to watch. Its context ends when the reader has gone.
 type Watch func(context.Context) (*docket.Watching, error)
+
+// ErrBarred, as the cause of why a request's context ended, says that whoever watches may not any more.
+var ErrBarred = errors.New("whoever watches may not any more")
+
+// While ends the request that it returns when may does not return nil any more, which is asked as often as a sign of life is given:
+// with its error as the cause. Whoever calls While calls end when nobody watches.
+func (c Config) While(r *http.Request, may func(context.Context) error) (watched *http.Request, end func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	go every(ctx, c.complete().Heartbeat, func() bool {
+		err := may(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		return err == nil
+	})
+	return r.WithContext(ctx), func() { cancel(nil) }
+}
 
 func (c Config) complete() Config {
 	if c.Heartbeat == 0 {

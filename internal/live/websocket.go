@@ -13,12 +13,16 @@ import (
 
 // Close codes, beside those of RFC 6455: 1000 when the trial is over, 1001 when the server is about to end, 1008 for a reader who
 // sends something, 1011 when the server failed.
-const TooSlow websocket.StatusCode = 4008
+const (
+	Barred  websocket.StatusCode = 4003 // who watches may not any more
+	TooSlow websocket.StatusCode = 4008
+)
 
 // Words beside the codes. They say what to do.
 const (
 	overReason    = "the trial is over"
 	closingReason = "the server is about to end: connect again with ?after= and the last seq that you have"
+	barredReason  = "you may not watch any more: sign in again"
 	slowReason    = "too slow: connect again with ?after= and the last seq that you have"
 	failedReason  = "the server failed: connect again with ?after= and the last seq that you have"
 )
@@ -84,6 +88,9 @@ func (c Config) send(gone context.Context, conn *websocket.Conn, events *docket.
 			return nil
 		case errors.Is(err, docket.ErrClosing):
 			conn.Close(websocket.StatusGoingAway, closingReason)
+			return nil
+		case errors.Is(err, ErrBarred):
+			conn.Close(Barred, barredReason)
 			return nil
 		case err != nil:
 			conn.Close(websocket.StatusInternalError, failedReason)

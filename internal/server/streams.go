@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"jurat/api"
+	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/live"
 )
@@ -52,6 +53,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	if err != nil {
 		return err
 	}
+	may, err := s.mayStill(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	r, end := s.live.While(r, may)
+	defer end()
 	s.streaming.Add(1)
 	defer s.streaming.Done()
 	err = tell(w, r, func(ctx context.Context) (*docket.Watching, error) { return s.docket.Watch(ctx, id, seq) })
@@ -59,6 +66,32 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
 	return onDocket(err)
+}
+
+// mayStill says how it is found out whether somebody who may read a trial now may do so later: a token can end, and a trial be made
+// public no more.
+func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(context.Context) error, error) {
+	own, err := s.submitted(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	own = own || readsEverything(c)
+	return func(ctx context.Context) error {
+		if !c.Stranger() {
+			_, err := s.access.Who(ctx, c.token)
+			if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {
+				return live.ErrBarred
+			}
+			if own || err != nil {
+				return err
+			}
+		}
+		public, err := s.access.Public(ctx, id)
+		if err == nil && !public {
+			return live.ErrBarred
+		}
+		return err
+	}, nil
 }
 
 // seqOf reads the number of an event; "" is 0.

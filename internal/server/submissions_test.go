@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Con
 		}
 		i := c.Installation
 		d, err := docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: sit,
-			Waiting: waiting, Parallel: 1})
+			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,4 +377,52 @@ func TestNoJury(t *testing.T) {
 	token := r.token(t, "sam", access.Submitter)
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...)
 	problem(t, answer, doc, api.ErrUnavailable)
+}
+
+// TestWatchingEnds: with the token, and when a trial is not public any more, also for who is connected.
+func TestWatchingEnds(t *testing.T) {
+	r := start(t, func(c *server.Config) {
+		withJurors(t, time.Hour, 0)(c)
+		c.Live.Heartbeat = 20 * time.Millisecond
+	})
+	sam, ada := r.token(t, "sam", access.Submitter), r.token(t, "ada", access.Auditor)
+	id := r.submit(t, sam, parcelCase).ID
+	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	watch := func(token string) *websocket.Conn {
+		t.Helper()
+		c, _, err := r.dial(t, token, id, 0, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	submitter, auditor, public := watch(sam), watch(ada), watch(r.token(t, "sim", access.Submitter))
+	answer, err := http.Get(r.URL + "/v1/submissions/" + id + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	barred := func(c *websocket.Conn) {
+		t.Helper()
+		if _, ended := seqs(t, c); websocket.CloseStatus(ended) != live.Barred {
+			t.Errorf("ended with %v", ended)
+		}
+	}
+	if err := r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	barred(auditor)
+	if err := r.Access().SetPublic(t.Context(), id, false, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	barred(public)
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Errorf("events of a stranger ended with %v", err)
+	}
+	if err := r.Access().Revoke(t.Context(), access.IDOf(sam), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	barred(submitter)
 }
