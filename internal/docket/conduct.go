@@ -3,6 +3,8 @@ package docket
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -62,7 +64,15 @@ func (d *Docket) conduct(ctx context.Context, adjourn <-chan struct{}, id string
 	d.tell(id, d.cfg.Now().Sub(began), err)
 }
 
-func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s *stream) error {
+// hold ends with an error where the program has a mistake, too: one trial that nobody can hold must not end all others, at every
+// start again.
+func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s *stream) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.cfg.Log.Error("holding a trial panicked", "trial", id, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panicked: %v", p)
+		}
+	}()
 	r, err := trial.Reopen(ctx, d.cfg.Ledger, id)
 	if err != nil {
 		return err

@@ -178,8 +178,12 @@ func (d *Docket) furnish(config trial.Config) trial.Config {
 	return config
 }
 
-// enqueue has a trial wait. d.mu is held, but by Open.
+// enqueue has a trial wait, once: a submission is in the log a moment before it waits, and somebody may have tried it again by
+// then. d.mu is held, but by Open.
 func (d *Docket) enqueue(id string) {
+	if w := d.here[id]; w != nil && w.state != BrokenOff {
+		return
+	}
 	d.queue = append(d.queue, id)
 	d.here[id] = &work{state: Queued}
 	d.signal()

@@ -273,6 +273,60 @@ func TestOtherSettings(t *testing.T) {
 	}
 }
 
+// TestPanic: a trial that nobody can hold is broken off, and ends neither the others nor the program.
+func TestPanic(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	var panics atomic.Bool
+	c := config(h, b)
+	c.Vouch = func(...*evidence.Record) error {
+		if panics.Load() {
+			panic("a mistake")
+		}
+		return nil
+	}
+	panics.Store(true)
+	d := open(t, c)
+	run(t, d)
+	id := submit(t, d)
+	if e := awaitState(t, d, id, docket.BrokenOff); !strings.Contains(e.Reason, "a mistake") {
+		t.Errorf("%+v", e)
+	}
+	panics.Store(false)
+	awaitState(t, d, submit(t, d), docket.Over)
+	if err := d.Retry(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, d, id, docket.Over)
+}
+
+// TestTriedAgainWhileSubmitted: whoever knows the id beforehand can have a submission tried again before it waits, and it is held once.
+func TestTriedAgainWhileSubmitted(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	c := config(h, b)
+	const id = "01890000-0000-7000-8000-000000000001"
+	var d *docket.Docket
+	tried := make(chan error, 10)
+	c.Claim = func(trial string) (func(), error) { return func() { tried <- d.Retry(t.Context(), trial) }, nil } // it is sealed then
+	d = open(t, c)
+	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t), ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-tried; err != nil {
+		t.Fatal(err)
+	}
+	last := submit(t, d)
+	if e := entry(t, d, last); e.Ahead != 1 {
+		t.Errorf("%d wait before the next one", e.Ahead)
+	}
+	run(t, d)
+	for _, one := range []string{evidence.TrialPrefix + id, last} {
+		awaitState(t, d, one, docket.Over)
+	}
+	if b.asked.Load() != 14 {
+		t.Errorf("asked %d times", b.asked.Load())
+	}
+}
+
 // lost is a keyring without the clerk's key while it is lost.
 type lost struct {
 	trial.Keys
