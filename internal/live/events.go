@@ -36,6 +36,9 @@ func (c Config) Events(w http.ResponseWriter, r *http.Request, watch Watch) erro
 	w.Header().Set("Connection", "close")     // the deadlines set here would be those of the next answer
 	w.Header().Set("X-Accel-Buffering", "no") // proxies that would gather events are asked not to
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead { // there is no body, however long it would be
+		return nil
+	}
 	out := &lines{w: w, control: http.NewResponseController(w), patience: c.Patience}
 	if !out.write("retry: 1000\n\n") {
 		return nil

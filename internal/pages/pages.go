@@ -173,7 +173,7 @@ func languageLinks(f Frame) []languageLink {
 // inLanguage adds ?lang= to a path of this server. What is no such path leads home.
 func inLanguage(path string, lang Lang) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Host != "" || u.Scheme != "" || len(u.Path) == 0 || u.Path[0] != '/' {
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") {
 		u = &url.URL{Path: "/"}
 	}
 	query := u.Query()

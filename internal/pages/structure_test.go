@@ -193,7 +193,7 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 }
 
 func TestLanguageLinksStayHere(t *testing.T) {
-	for path, want := range map[string]string{"/": "/?lang=ru", "/chains/a?page=2": "/chains/a?lang=ru&page=2", "//evil.example/": "/?lang=ru",
+	for path, want := range map[string]string{"/": "/?lang=ru", "/chains/a?page=2": "/chains/a?lang=ru&page=2", "//evil.example/": "/?lang=ru", "////evil.example": "/?lang=ru", "///evil.example": "/?lang=ru",
 		"https://evil.example/": "/?lang=ru", "/a%0d%0ab": "/a%0D%0Ab?lang=ru", "": "/?lang=ru", "/x?lang=ja": "/x?lang=ru"} {
 		equal(t, inLanguage(path, Russian), want)
 	}

@@ -116,7 +116,7 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 			court.State = pages.Sitting
 		}
 		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
-		court.Ahead, court.Reason = e.Ahead, e.Reason
+		court.Ahead, court.Reason = e.Ahead, reasonFor(c, &e)
 		court.Resume = court.State == pages.Interrupted && (c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter)
 	}
 	return s.page(w, r, c, http.StatusOK, court)

@@ -213,6 +213,32 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
+// TestNowhereIsGuarded: what is under no path counts as any other request, and its page leads nowhere else.
+func TestNowhereIsGuarded(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	for path, kind := range map[string]string{"/nowhere": "text/html", "////elsewhere.example": "text/html", "/v1/trust/": "application/json"} {
+		answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Accept", kind)
+		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, `href="//`) {
+			t.Errorf("%s: %s: %s", path, answer.Status, body)
+		}
+	}
+	for _, path := range []string{"/nowhere", "/healthz"} {
+		if answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("%s: %s", path, answer.Status)
+		}
+	}
+	// Neither does another site's page get more out of it.
+	if answer, _ := send(t, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusTooManyRequests {
+		t.Error(answer.Status)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if log := r.log.String(); !strings.Contains(log, `route="ANY (none)"`) || strings.Contains(log, "elsewhere.example") {
+		t.Error(log)
+	}
+}
+
 // newRequest asks the server itself, without a connection.
 func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, length int64) *httptest.ResponseRecorder {
 	t.Helper()

@@ -207,6 +207,7 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 		return err
 	}
 	answer := submissionOf(e)
+	answer.Reason = reasonFor(c, e)
 	answer.Votes, answer.Result = votes, &t.State.Result
 	return writeJSON(w, r, http.StatusOK, answer)
 }
@@ -277,6 +278,14 @@ func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*docket.E
 	}
 	t, err := trial.Reopen(ctx, s.config.Installation.Ledger, id)
 	return &e, t, err
+}
+
+// reasonFor is why a trial was broken off, for who has to do with it: it can speak of this machine, which is nothing for the public.
+func reasonFor(c *Caller, e *docket.Entry) string {
+	if readsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter {
+		return e.Reason
+	}
+	return ""
 }
 
 // submissionOf is what travels of an entry of the docket.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -425,4 +426,38 @@ func TestWatchingEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	barred(submitter)
+}
+
+// TestReasonsAreNotPublic: why a trial was broken off is for who has to do with it. HEAD of its events ends at once.
+func TestReasonsAreNotPublic(t *testing.T) {
+	r := start(t, func(c *server.Config) {
+		sit := func(spent int64) (trial.Config, error) {
+			jurors, judge := jurattest.Panel()
+			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+		}
+		i := c.Installation
+		vouch := func(...*evidence.Record) error { return errors.New("/secret/path: permission denied") }
+		var err error
+		if c.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	sam := r.token(t, "sam", access.Submitter)
+	id := r.submit(t, sam, parcelCase).ID
+	if s := r.await(t, sam, id, api.BrokenOff); !strings.Contains(s.Reason, "/secret") {
+		t.Errorf("%+v", s)
+	}
+	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/submissions/", "/submissions/"} {
+		for _, header := range [][]string{nil, bearer(r.token(t, "sim", access.Submitter))} {
+			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path+id, "", header...); answer.StatusCode != 200 || strings.Contains(body, "secret") {
+				t.Errorf("%s: %s", answer.Status, body)
+			}
+		}
+	}
+	if answer, _ := send(t, http.DefaultClient, "HEAD", r.URL+"/v1/submissions/"+id+"/events", ""); answer.StatusCode != 200 {
+		t.Error(answer.Status)
+	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -45,18 +46,27 @@ func (s *Server) assemble() (http.Handler, error) {
 		route := &s.table[i]
 		mux.Handle(route.Name(), s.guard(route, origins))
 	}
+	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
-		if err := s.calledByName(r); err != nil {
-			s.refuse(w, r, &Route{Method: r.Method, Pattern: "(none)", Kind: API}, &Caller{}, err)
-			return
+		_, pattern := mux.Handler(r)
+		switch {
+		case pattern != "" && path.Clean(r.URL.Path) == r.URL.Path:
+			mux.ServeHTTP(w, r)
+		case strings.Contains(r.Header.Get("Accept"), "text/html"): // as browsers ask and programs do not
+			s.guard(nowherePage, origins).ServeHTTP(w, r)
+		default:
+			s.guard(nowhere, origins).ServeHTTP(w, r)
 		}
-		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
-			s.nowhere(w, r, mux)
-			return
-		}
-		mux.ServeHTTP(w, r)
 	}), nil
+}
+
+// fromHere refuses what a browser asks for another site, or what only seems to be this one.
+func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) error {
+	if err := origins.Check(r); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
+	}
+	return s.calledByName(r)
 }
 
 // calledByName refuses what is asked of this machine under a name that is not this machine's. Only a browser does so whose page
@@ -80,20 +90,18 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// nowhere answers what no route is for.
-func (s *Server) nowhere(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
-	missing := &Route{Method: r.Method, Pattern: "(none)", Kind: API}
-	if strings.Contains(r.Header.Get("Accept"), "text/html") { // as browsers ask and programs do not
-		missing.Kind = Page
-	}
-	err := fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
-	if allowed := otherMethods(r, mux); len(allowed) > 0 {
+// nowhere is the route of what no route is for. It is guarded as the others are.
+func (s *Server) nowhere(kind Kind, mux *http.ServeMux) *Route {
+	return &Route{Method: "ANY", Pattern: "(none)", Kind: kind, Who: Anyone, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+		allowed := otherMethods(r, mux)
+		if len(allowed) == 0 {
+			return fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
+		}
 		for _, method := range allowed {
 			w.Header().Add("Allow", method)
 		}
-		err = fmt.Errorf("%w: what is under this path takes %v", api.ErrMethod, allowed)
-	}
-	s.refuse(w, r, missing, &Caller{}, err)
+		return fmt.Errorf("%w: what is under this path takes %v", api.ErrMethod, allowed)
+	}}
 }
 
 // otherMethods lists those by which the path can be asked.
@@ -145,8 +153,8 @@ func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, 
 }
 
 func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *http.Request) (*Caller, error) {
-	if err := origins.Check(r); err != nil {
-		return &Caller{}, fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
+	if err := s.fromHere(r, origins); err != nil {
+		return &Caller{}, cmp.Or(s.limiter.allow(address(r), true), err)
 	}
 	if r.ContentLength > s.config.MaxBody {
 		return &Caller{}, &http.MaxBytesError{Limit: s.config.MaxBody}
