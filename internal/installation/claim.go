@@ -18,30 +18,37 @@ var ErrClaimed = errors.New("somebody is at work on it at this moment")
 // Claim keeps every other process from acting in a trial until release is called or this process ends, however it ends:
 // the operating system holds the claim. An empty file is all that a crash leaves of it, and claims nothing.
 func (i *Installation) Claim(trialID string) (release func(), err error) {
-	if err := evidence.CheckName(trialID); err != nil || filepath.Base(trialID) != trialID || trialID[0] == '.' {
-		return nil, fmt.Errorf("claiming trial %q: not the id of a trial", trialID)
+	file, err := i.claimFile(trialID)
+	if err != nil {
+		return nil, err
 	}
-	folder := i.path(claimsFolder)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("claiming trial: %w", err)
 	}
-	release, err = claim(filepath.Join(folder, trialID))
-	if err != nil {
+	if release, err = claim(file); err != nil {
 		return nil, fmt.Errorf("claiming trial %s: %w", trialID, err)
 	}
 	return release, nil
 }
 
-// Claimed reports whether somebody is at work on a trial.
+func (i *Installation) claimFile(trialID string) (string, error) {
+	if err := evidence.CheckName(trialID); err != nil || filepath.Base(trialID) != trialID || trialID[0] == '.' {
+		return "", fmt.Errorf("claiming trial %q: not the id of a trial", trialID)
+	}
+	return filepath.Join(i.path(claimsFolder), trialID), nil
+}
+
+// Claimed reports whether somebody is at work on a trial. To ask claims nothing: whoever is about to begin is not kept from it.
 func (i *Installation) Claimed(trialID string) (bool, error) {
-	release, err := i.Claim(trialID)
-	if errors.Is(err, ErrClaimed) {
-		return true, nil
+	file, err := i.claimFile(trialID)
+	if err != nil {
+		return false, err
 	}
-	if err == nil {
-		release()
+	is, err := claimed(file)
+	if err != nil {
+		return false, fmt.Errorf("looking for who claims trial %s: %w", trialID, err)
 	}
-	return false, err
+	return is, nil
 }
 
 // Vouch finds out whether records are as this installation's own keys signed them. The log notices by itself that a

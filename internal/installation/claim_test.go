@@ -114,3 +114,35 @@ func TestVouch(t *testing.T) {
 		t.Error("it vouches for a record whose signature is none")
 	}
 }
+
+// TestAskingClaimsNothing: whoever claims a trial is not kept from it by those who ask whether anybody does.
+func TestAskingClaimsNothing(t *testing.T) {
+	i := &installation.Installation{Dir: t.TempDir()}
+	var asking sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := i.Claimed("trial-1"); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	for range 2000 {
+		release, err := i.Claim("trial-1")
+		if err != nil {
+			t.Errorf("nobody else claims it: %v", err)
+			break
+		}
+		release()
+	}
+	close(stop)
+	asking.Wait()
+}

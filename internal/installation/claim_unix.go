@@ -16,10 +16,10 @@ func claim(name string) (release func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			if errors.Is(err, syscall.EWOULDBLOCK) {
-				err = ErrClaimed
-			}
+		if err := lock(file, syscall.LOCK_EX); errors.Is(err, ErrClaimed) && lock(file, syscall.LOCK_SH) == nil {
+			_ = file.Close() // somebody was only asking
+			continue
+		} else if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		// Between the two calls another process may have let go, and so have removed this file: then others lock a new one.
@@ -37,6 +37,30 @@ func claim(name string) (release func(), err error) {
 			return nil, err
 		}
 	}
+}
+
+// claimed reports whether a file is locked. Those who ask share a lock, which lasts no longer than this.
+func claimed(name string) (bool, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = lock(file, syscall.LOCK_SH)
+	if closed := file.Close(); !errors.Is(err, ErrClaimed) {
+		return false, errors.Join(err, closed)
+	}
+	return true, nil
+}
+
+func lock(file *os.File, how int) error {
+	err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrClaimed
+	}
+	return err
 }
 
 // names reports whether a name is still that of an open file.

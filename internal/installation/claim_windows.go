@@ -27,3 +27,22 @@ func claim(name string) (release func(), err error) {
 		_ = os.Remove(name) // fails, as it should, where somebody else has it by now
 	}, nil
 }
+
+// claimed reports whether somebody has a file open. Whoever asks shares it.
+func claimed(name string) (bool, error) {
+	path, err := syscall.UTF16PtrFromString(name)
+	if err != nil {
+		return false, err
+	}
+	handle, err := syscall.CreateFile(path, syscall.GENERIC_READ, syscall.FILE_SHARE_READ|syscall.FILE_SHARE_WRITE|syscall.FILE_SHARE_DELETE, nil,
+		syscall.OPEN_EXISTING, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	switch {
+	case errors.Is(err, sharingViolation):
+		return true, nil
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return false, syscall.CloseHandle(handle)
+}

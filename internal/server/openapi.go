@@ -51,7 +51,8 @@ func OpenAPI(table []Route) ([]byte, error) {
 		"components": object{
 			"schemas": map[string]any(schemas),
 			"responses": object{"Problem": object{"description": "What stands against the request (RFC 9457).",
-				"content": object{api.ProblemMediaType: object{"schema": problem}}}},
+				"content": object{api.ProblemMediaType: object{"schema": problem}}},
+				"Trouble": object{"description": "A page that says what stands against the request.", "content": object{"text/html": object{"schema": object{}}}}},
 			"securitySchemes": object{
 				"token":   object{"type": "http", "scheme": "bearer"},
 				"session": object{"type": "apiKey", "in": "cookie", "name": cookieName}},
@@ -80,9 +81,13 @@ func (s schemas) operation(route *Route) object {
 	if route.Method != http.MethodHead {
 		answer["content"] = object{media: object{"schema": s.body(doc.Out)}}
 	}
+	problem := "Problem"
+	if route.Kind == Page {
+		problem = "Trouble"
+	}
 	op := object{
 		"operationId": operationID(route), "summary": doc.Summary, "x-roles": route.Who.Roles,
-		"responses": object{fmt.Sprint(status): answer, "default": object{"$ref": "#/components/responses/Problem"}},
+		"responses": object{fmt.Sprint(status): answer, "default": object{"$ref": "#/components/responses/" + problem}},
 	}
 	if route.Who.Strangers != Nothing {
 		op["x-strangers"] = route.Who.Strangers
@@ -179,10 +184,14 @@ func (s schemas) members(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for field := range fieldsOf(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		properties[name] = s.of(field.Type)
+		schema := s.of(field.Type)
 		if !strings.Contains(options, "omitzero") && !strings.Contains(options, "omitempty") {
 			required = append(required, name)
+			if field.Type.Kind() == reflect.Pointer { // which is written whatever it is
+				schema = object{"anyOf": []object{schema, {"type": "null"}}}
+			}
 		}
+		properties[name] = schema
 	}
 	schema := object{"type": "object", "properties": properties}
 	if len(required) > 0 {

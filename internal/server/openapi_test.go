@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,6 +131,30 @@ func TestSchemasAreWhatTravels(t *testing.T) {
 		if !slices.Contains(described(schemas, "Record"), member) {
 			t.Errorf("a record has %s, which is not described", member)
 		}
+	}
+}
+
+// TestWhatMayBeNull: of a submission that waits there is no verdict, and what is described admits that.
+func TestWhatMayBeNull(t *testing.T) {
+	r := start(t, withJurors(t, time.Hour, 0))
+	doc, _ := description(t, r)
+	_, text := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(r.token(t, "sam", access.Submitter))...)
+	var submission map[string]any
+	if err := json.Unmarshal([]byte(text), &submission); err != nil {
+		t.Fatal(err)
+	}
+	properties := doc["components"].(map[string]any)["schemas"].(map[string]any)["Submission"].(map[string]any)["properties"].(map[string]any)
+	for name, value := range submission {
+		if value != nil {
+			continue
+		}
+		if options, _ := properties[name].(map[string]any)["anyOf"].([]any); len(options) != 2 || options[1].(map[string]any)["type"] != "null" {
+			t.Errorf("%s is null, and described as %v", name, properties[name])
+		}
+		delete(submission, name)
+	}
+	if _, there := submission["verdict"]; there || len(submission) == 0 {
+		t.Errorf("%v", submission)
 	}
 }
 
