@@ -56,6 +56,10 @@ func NewClient(c Config) (*Client, error) {
 	if c.HTTP == nil {
 		c.HTTP = http.DefaultClient
 	}
+	// The server sends nobody elsewhere. What does would have the token sent there, or what is to be sealed.
+	straight := *c.HTTP
+	straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.HTTP = &straight
 	if c.Attempts == 0 {
 		c.Attempts = 3
 	}

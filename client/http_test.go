@@ -142,3 +142,27 @@ func TestTriesAgain(t *testing.T) {
 		t.Errorf("asked %d times, %v", asked.Load(), err)
 	}
 }
+
+// TestRedirectsAreNotFollowed: whoever has them sent elsewhere gets neither the token nor what was to be sealed.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	elsewhere, asked := answering(t, http.StatusOK, "application/json", "{}")
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		s := httptest.NewServer(http.RedirectHandler(elsewhere, status))
+		c := connect(t, client.Config{URL: s.URL, Token: "jurat_x"})
+		if _, err := c.Seal(t.Context(), []byte(`{"secret":1}`)); err == nil {
+			t.Errorf("%d: no error", status)
+		}
+		if _, err := c.Record(t.Context(), "x"); err == nil {
+			t.Errorf("%d: no error", status)
+		}
+		for _, err := range c.Watch(t.Context(), "trial-x", 0) {
+			if err == nil {
+				t.Errorf("%d: no error", status)
+			}
+		}
+		s.Close()
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("it was asked elsewhere %d times", n)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,4 +141,60 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied}); !errors.Is(err, installation.ErrLater) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestRestoreStaysInTheBackup: neither by its manifest nor by links does a backup take in files from elsewhere on the machine.
+func TestRestoreStaysInTheBackup(t *testing.T) {
+	ctx := t.Context()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealApart(t, i, note())
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(copied string) error{
+		"a folder that is a link": func(copied string) error {
+			elsewhere := filepath.Join(t.TempDir(), "keys")
+			return errors.Join(os.Rename(filepath.Join(copied, "keys"), elsewhere), os.Symlink(elsewhere, filepath.Join(copied, "keys")))
+		},
+		"a file that is a link": func(copied string) error {
+			elsewhere := filepath.Join(t.TempDir(), "jurat.db")
+			return errors.Join(os.Rename(filepath.Join(copied, "jurat.db"), elsewhere), os.Symlink(elsewhere, filepath.Join(copied, "jurat.db")))
+		},
+		"a path above it": func(copied string) error { return manifest(copied, "../x") },
+		"a path by root":  func(copied string) error { return manifest(copied, "/etc/hostname") },
+		"the whole of it": func(copied string) error { return manifest(copied, ".") },
+		"a folder":        func(copied string) error { return manifest(copied, "keys") },
+	} {
+		copied, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
+		if _, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(copied); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+		if _, err := os.Stat(back); err == nil {
+			t.Errorf("%s: something is there", name)
+		}
+	}
+}
+
+// manifest adds a file to what the manifest of a backup names.
+func manifest(copied, name string) error {
+	file := filepath.Join(copied, "backup.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	added := strings.Replace(string(text), `"files": {`, `"files": {"`+name+`":"00",`, 1)
+	if added == string(text) {
+		return errors.New("the manifest names no files")
+	}
+	return os.WriteFile(file, []byte(added), 0o600)
 }

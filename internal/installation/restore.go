@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -103,7 +104,7 @@ func readManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: format is %q, want %q", manifestFile, m.Format, BackupFormat)
 	}
 	for name := range m.Files {
-		if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
 			return nil, fmt.Errorf("%s: files: %q is no path within the backup", manifestFile, name)
 		}
 	}
@@ -117,14 +118,25 @@ func unpack(ctx context.Context, m *Manifest, from, to string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.Mode().IsRegular() {
-			return errors.Join(fmt.Errorf("%s: it is missing, or no regular file", name), err)
+		if err := regular(from, name); err != nil {
+			return err
 		}
 		if err := p.file(filepath.FromSlash(name)); err != nil {
 			return err
 		}
 		if p.files[name] != m.Files[name] {
 			return fmt.Errorf("%s: its SHA-256 is %s, the manifest says %s", name, p.files[name], m.Files[name])
+		}
+	}
+	return nil
+}
+
+// regular refuses what is no regular file of the backup's own: links lead out of it, also those to the folders above a file.
+func regular(from, name string) error {
+	for part := name; part != "."; part = path.Dir(part) {
+		info, err := os.Lstat(filepath.Join(from, filepath.FromSlash(part)))
+		if err != nil || part == name && !info.Mode().IsRegular() || part != name && !info.IsDir() {
+			return errors.Join(fmt.Errorf("%s: it is missing, or no regular file of the backup", name), err)
 		}
 	}
 	return nil

@@ -39,8 +39,23 @@ func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return writeFile(w, r, http.StatusOK, bundle)
 }
 
-// readableChain returns a chain if the caller may read all of it: with parts left out it would not be verified as it is.
+// readableChain returns a chain, with the texts that are sealed apart, if the caller may read all of it: with parts left out it would
+// not be verified as it is.
 func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]*evidence.Record, error) {
+	records, err := s.chainAsSealed(ctx, c, chain)
+	if err != nil {
+		return nil, err
+	}
+	for i, record := range records {
+		if records[i], err = s.disclosedTo(c, record); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// chainAsSealed returns a chain without the texts that are sealed apart, if the caller may read all of it.
+func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) ([]*evidence.Record, error) {
 	records, err := s.config.Installation.Ledger.Chain(ctx, chain)
 	if errors.Is(err, ledger.ErrNotFound) {
 		if c.Stranger() {
@@ -51,11 +66,8 @@ func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]
 	if err != nil {
 		return nil, err
 	}
-	for i, record := range records {
+	for _, record := range records {
 		if err := s.mayRead(ctx, c, record); err != nil {
-			return nil, err
-		}
-		if records[i], err = s.disclosedTo(c, record); err != nil {
 			return nil, err
 		}
 	}

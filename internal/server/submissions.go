@@ -112,9 +112,10 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	return on, err
 }
 
-// chainFile is a chain of the log, if the caller may read all of it.
+// chainFile is a chain of the log, if the caller may read all of it. What is sealed apart in it stays so: in the evidence of a trial it
+// would stand for good, whatever is erased. Whoever wants the jury to read it submits the records with what opens them.
 func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
-	records, err := s.readableChain(ctx, c, id)
+	records, err := s.chainAsSealed(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/docket"
+	"jurat/internal/installation"
 	"jurat/internal/live"
 	"jurat/internal/server"
 	"jurat/internal/trial"
@@ -459,5 +460,24 @@ func TestReasonsAreNotPublic(t *testing.T) {
 	}
 	if answer, _ := send(t, http.DefaultClient, "HEAD", r.URL+"/v1/submissions/"+id+"/events", ""); answer.StatusCode != 200 {
 		t.Error(answer.Status)
+	}
+}
+
+// TestSubmittedChainStaysSealedApart: a text that can be erased is not put where it stands for good.
+func TestSubmittedChainStaysSealedApart(t *testing.T) {
+	r := start(t, withJury(t))
+	if err := installation.SetApart(r.Installation.Dir, installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+		t.Fatal(err)
+	}
+	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
+	both := r.token(t, "sam", access.Submitter, access.Auditor)
+	if _, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...); !strings.Contains(doc, "best route") {
+		t.Fatal(doc)
+	}
+	s := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
+	for _, path := range []string{"/v1/submissions/" + s.ID + "/case", "/v1/submissions/" + s.ID + "/events"} {
+		if answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(both)...); answer.StatusCode != 200 || strings.Contains(doc, "best route") {
+			t.Errorf("%s: %s: %.2000s", path, answer.Status, doc)
+		}
 	}
 }
