@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"mime"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -50,6 +52,36 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		}
 		if route.Kind == server.API && route.Doc.Summary == "" {
 			t.Errorf("%s: nothing says what it is", route.Name())
+		}
+	}
+}
+
+// TestMediaAreAsDescribed asks for everything that can be read, as an operator and as an agent, and looks at what the answers say they are.
+func TestMediaAreAsDescribed(t *testing.T) {
+	h := furnish(t)
+	doc, _ := description(t, h.running)
+	client := browser(t)
+	for _, route := range h.Routes() {
+		if route.Method != "GET" {
+			continue
+		}
+		operation := doc["paths"].(map[string]any)[strings.TrimSuffix(route.Pattern, "{$}")].(map[string]any)["get"].(map[string]any)
+		for _, role := range []access.Role{access.Operator, access.Agent} {
+			answer := h.ask(t, client, route, bearer(h.tokens[role])...)
+			got, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+			if err != nil {
+				t.Errorf("%s: %s: %v", route.Name(), answer.Status, err)
+				continue
+			}
+			responses := operation["responses"].(map[string]any)
+			response, there := responses[fmt.Sprint(answer.StatusCode)].(map[string]any)
+			if !there {
+				name := strings.TrimPrefix(responses["default"].(map[string]any)["$ref"].(string), "#/components/responses/")
+				response = doc["components"].(map[string]any)["responses"].(map[string]any)[name].(map[string]any)
+			}
+			if _, there := response["content"].(map[string]any)[got]; !there && route.Kind != server.Static {
+				t.Errorf("%s: %s: %s is not described: %v", route.Name(), answer.Status, got, response["content"])
+			}
 		}
 	}
 }

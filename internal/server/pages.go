@@ -27,8 +27,8 @@ func (s *Server) pageRoutes() []Route {
 		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Who: SignedIn, Handle: s.reviewPage},
 		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Who: Deciders, Handle: s.decide},
 		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Who: Readers, Handle: s.recordPage},
-		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Who: Readers, Handle: s.recordBundle},
-		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Who: Readers, Handle: s.recordOpenSSL},
+		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Who: Readers, Handle: s.recordBundle, Doc: Doc{Out: Bundle, Media: "application/json"}},
+		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Who: Readers, Handle: s.recordOpenSSL, Doc: Doc{Media: "application/zip"}},
 		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Who: Readers, Handle: s.chainPage},
 	}
 }

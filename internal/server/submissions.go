@@ -226,8 +226,11 @@ func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	if own, err := s.submitted(r.Context(), c, id); err != nil || !own && !c.Has(access.Operator) {
-		return errors.Join(err, fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name()))
+	switch own, err := s.submitted(r.Context(), c, id); {
+	case err != nil:
+		return err
+	case !own && !c.Has(access.Operator):
+		return fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name())
 	}
 	return onDocket(s.docket.Retry(r.Context(), id))
 }
