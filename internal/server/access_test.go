@@ -321,6 +321,26 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
+// TestManySessionsAskNoMore: whoever signs in several times may not ask more often.
+func TestManySessionsAskNoMore(t *testing.T) {
+	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	form := url.Values{"token": {h.token(t, "ada", access.Auditor)}}.Encode()
+	var got []int
+	for range 2 {
+		b := browser(t)
+		if answer, body := send(t, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded"); answer.StatusCode != http.StatusSeeOther {
+			t.Fatal(answer.Status, body)
+		}
+		for range 2 {
+			answer, _ := send(t, b, "GET", h.URL+"/v1/records", "")
+			got = append(got, answer.StatusCode)
+		}
+	}
+	if diff := cmp.Diff([]int{200, 200, 200, 429}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestLogsHaveNoContent: what was said, and by which token, is not in the server's own log.
 func TestLogsHaveNoContent(t *testing.T) {
 	h := furnish(t)

@@ -77,12 +77,16 @@ func (l *limiter) sweep(now time.Time) {
 	}
 }
 
-// limitedAs says as whom a caller is limited: by token, wherever it comes from, and without one by where it comes from.
+// limitedAs says as whom a caller is limited: by token, wherever it comes from, and without one by where it comes from. Sessions
+// count as the token by which they were opened: whoever opens many may not ask more often.
 func limitedAs(c *Caller, r *http.Request) string {
-	if c.Stranger() {
+	switch {
+	case c.Stranger():
 		return address(r)
+	case !c.grant.Under.IsZero():
+		return c.grant.Under.String()
 	}
-	return c.tokenID().String()
+	return c.grant.Token.String()
 }
 
 // address is where a request comes from. Of IPv6 it is the network that one subscriber has.
