@@ -58,9 +58,13 @@ const Screenshots = "JURAT_TEST_SCREENSHOTS"
 // patience bounds every wait for a page, so that a test that waits for what never comes says what it waited for.
 const patience = 90 * time.Second
 
-// Find returns where Chromium is. A test for which there is none is skipped, and fails under CI=true.
+// Find returns where Chromium is. A test for which there is none is skipped, and fails under CI=true. Under the race detector
+// pages are not tried: their tests run without it as well, and what is concurrent in the server is tried without a browser.
 func Find(t testing.TB) string {
 	t.Helper()
+	if underRace {
+		t.Skip("pages are tried without the race detector")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
