@@ -105,15 +105,17 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	return r.Digest, c.tell(r)
 }
 
+// tell tells what a record means. Where nobody listens it is not looked at again.
 func (c *clerk) tell(r *evidence.Record) error {
+	if c.config.OnEvent == nil {
+		return nil
+	}
 	events, err := c.projector.Next(r)
 	if err != nil {
 		return fmt.Errorf("telling %s: %w", r.Payload.ActionType, err)
 	}
-	if c.config.OnEvent != nil {
-		for _, event := range events {
-			c.config.OnEvent(event)
-		}
+	for _, event := range events {
+		c.config.OnEvent(event)
 	}
 	return nil
 }

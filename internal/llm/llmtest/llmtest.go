@@ -3,6 +3,7 @@
 package llmtest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,10 +168,12 @@ func (s *Server) Requests() []Request {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil {
+	var request bytes.Buffer
+	request.Grow(int(min(max(r.ContentLength, 0), maxRequest)) + bytes.MinRead)
+	if _, err := request.ReadFrom(io.LimitReader(r.Body, maxRequest)); err != nil {
 		return // the caller went away
 	}
+	body := request.Bytes()
 	call, err := s.check(r, body)
 	if err != nil {
 		s.t.Errorf("a request that is not %s's protocol: %v\n%s %s\n%s", s.vendor, err, r.Method, r.URL, body)

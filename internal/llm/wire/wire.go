@@ -110,15 +110,23 @@ func (x *Exchange) take(response *http.Response) error {
 	return nil
 }
 
+// How JSON writers write what is in a string: all of them, and those who mind HTML.
+var (
+	inJSON = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	inHTML = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`)
+)
+
 // withoutKey cuts a key out of a body, in the ways that JSON writers write it.
 func withoutKey(body []byte, key string) []byte {
 	if len(key) < minSecret {
 		return body
 	}
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key)
-	html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted)
+	quoted := inJSON.Replace(key)
+	html := inHTML.Replace(quoted)
 	for _, form := range []string{key, quoted, strings.ReplaceAll(quoted, "/", `\/`), html, strings.ReplaceAll(html, "+", `\u002b`)} {
-		body = bytes.ReplaceAll(body, []byte(form), []byte("[key]"))
+		if bytes.Contains(body, []byte(form)) { // usually it is not, and the body stays as it is
+			body = bytes.ReplaceAll(body, []byte(form), []byte("[key]"))
+		}
 	}
 	return body
 }
