@@ -201,15 +201,16 @@ func Eval[T any](b *Browser, expression string) T {
 	return value
 }
 
-// Wait waits until a JavaScript expression is true in the page.
+// Wait waits until a JavaScript expression is true in the page. While another page comes there is none in which to ask.
 func (b *Browser) Wait(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		if Eval[bool](b, "Boolean("+expression+")") {
+		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")", chromedp.EvalAwaitPromise))
+		if err == nil && is {
 			return
 		}
-		if time.Now().After(end) {
-			b.t.Fatalf("waited for %s; the page says:\n%s\nproblems: %v", expression, b.Text("body"), b.Problems())
+		if time.Now().After(end) || b.ctx.Err() != nil {
+			b.t.Fatalf("waited for %s (%v); the page says:\n%s\nproblems: %v", expression, err, b.Text("body"), b.Problems())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
