@@ -48,13 +48,14 @@
 //	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
 //	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it, in files of mode 0600
 //	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
-//	ledger        the only writer: seals and appends; declares the Store that sqlite and memory are
+//	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite and ledger/memory are, and that
+//	              ledger/storetest tests
 //	tsa           time-stamping authorities, asked over HTTP
 //	subject       the agent under trial: reads its card and its conversation, or what its records say
 //	exhibit       sealed records, verified and put before the jury
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
-//	llm           one call to one language model, whoever its vendor is; below it an adapter for each vendor, and
-//	              llmtest, whose servers speak the vendors' protocols to tests
+//	llm           one call to one language model, whoever its vendor is; llm/openai, llm/anthropic, llm/gemini and llm/compatible
+//	              adapt it to each vendor over llm/wire, and the servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections
@@ -66,12 +67,14 @@
 //	openssl       what OpenSSL needs to check records without jurat
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
 //	inquiry       what a reader brings to a verification, read for the command and the browser alike
-//	portal        the page on which a stranger verifies in his own browser; below it the program that runs there
+//	portal        the page on which a stranger verifies in his own browser; portal/verifier is the program that runs there, of
+//	              portal/visit, and portal/build compiles and packs it
 //	installation  a data folder: keys, authority and log that belong together
 //	access        who may do what: read from the log, as acts of the operator
-//	provider      asks a provider of OpenID Connect who somebody is; below it providertest, which is one
+//	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
+//	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named
 //	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
-// cmd/jurat is the command: main, then a file for each subcommand. A test in this folder holds which package may see
-// which.
+// cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and
+// that all of them are named here.
 package jurat

@@ -157,6 +157,21 @@ func TestEveryImportRuleHasItsPackage(t *testing.T) {
 	}
 }
 
+// TestTourNamesEveryPackage: whoever reads doc.go has heard of everything that there is.
+func TestTourNamesEveryPackage(t *testing.T) {
+	tour, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(tour), func(r rune) bool { return r != '/' && (r < 'a' || r > 'z') })
+	for _, p := range listPackages(t) {
+		path := strings.TrimPrefix(p.ImportPath, "jurat/")
+		if !slices.Contains(words, path) && !slices.Contains(words, strings.TrimPrefix(path, "internal/")) {
+			t.Errorf("the tour in doc.go does not name %s", p.ImportPath)
+		}
+	}
+}
+
 // allowed accepts the standard library, whose paths have no dot in their first element, and what the rule names.
 func allowed(may []string, path string) bool {
 	first, _, _ := strings.Cut(path, "/")

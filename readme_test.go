@@ -11,35 +11,110 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The commands in the README are run as they stand there, in order, in a copy of this module: what they write stays in
-// the copy. What the README shows below them must be what they print.
+// the copy. What the README shows below them must be what they print. The server that the README starts runs beside them to the end,
+// at a port that is free.
 func TestREADME(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	bash, err := exec.LookPath("bash")
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skip("there is no bash")
-	}
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"bash", "curl", "openssl"} {
+		if _, err := exec.LookPath(name); err != nil && os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		} else if err != nil {
+			t.Skipf("there is no %s", name)
+		}
 	}
 	blocks := readBlocks(t, "README.md")
-	clone := clone(t)
+	at := &place{folder: clone(t)}
 	output, ran := "", 0
 	for _, b := range blocks {
 		switch {
-		case b.language == "console" && !strings.Contains(b.text, "scripts/test"):
-			output = b.run(t, bash, clone)
+		case b.language == "console" && strings.Contains(b.text, "scripts/test"):
+		case b.language == "console" && b.text == serveCommand+"\n":
+			output = at.serve(t)
+			ran++
+		case b.language == "console":
+			output = b.run(t, at)
 			ran++
 		case b.language == "text":
 			b.isShortened(t, output)
+		case b.language != "":
+			t.Errorf("%s:%d: nothing runs a block of %q", b.file, b.line, b.language)
 		}
 	}
-	if ran < 4 {
-		t.Errorf("ran %d blocks of commands: the README has more, or this test does not find them", ran)
+	if ran < 10 || at.url == "" {
+		t.Errorf("ran %d blocks of commands, the server at %q: the README has more, or this test does not find them", ran, at.url)
+	}
+}
+
+const (
+	serveCommand = "go run ./cmd/jurat serve"
+	shownURL     = "http://127.0.0.1:8417" // where the README's server is
+)
+
+// A place is where the README's commands are run.
+type place struct {
+	folder string // a copy of the module
+	url    string // where the server is; "": none was started
+}
+
+// serve runs the README's server beside what follows, and returns what it prints at its start.
+func (p *place) serve(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "jurat")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/jurat")
+	build.Dir = p.folder
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	said := filepath.Join(t.TempDir(), "said")
+	file, err := os.Create(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(program, "serve", "--addr", "127.0.0.1:0")
+	server.Dir, server.Env, server.Stdout, server.Stderr = p.folder, environment(p.folder), file, file
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait(), file.Close())
+		if err != nil {
+			t.Errorf("the server did not end well: %v", err)
+		}
+	})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		doc, err := os.ReadFile(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := servedAt.FindSubmatch(doc); m != nil {
+			p.url = string(m[1])
+			return strings.ReplaceAll(string(doc), p.url, shownURL)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the server does not say where it is:\n%s", doc)
+		}
+	}
+}
+
+var servedAt = regexp.MustCompile(`(?m)^(http://127\.0\.0\.1:[0-9]+)$`)
+
+// TestREADMESendsTheSourcesExample: what the README sends is the audit model's own example, as it stands.
+func TestREADMESendsTheSourcesExample(t *testing.T) {
+	example, err := os.ReadFile("evidence/testdata/source/action.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := slices.ContainsFunc(readBlocks(t, "README.md"), func(b block) bool {
+		return b.language == "console" && strings.Contains(b.text, "--data '"+strings.TrimSpace(string(example))+"'")
+	})
+	if !sent {
+		t.Error("no command of the README sends it")
 	}
 }
 
@@ -81,14 +156,17 @@ func readBlocks(t *testing.T, file string) []block {
 var exitComment = regexp.MustCompile(`# exit code ([0-9]+)\n$`)
 
 // run runs the block's commands, which must all succeed, but for the last one if a comment says its exit code.
-func (b block) run(t *testing.T, bash, folder string) string {
+func (b block) run(t *testing.T, at *place) string {
 	t.Helper()
-	want := "0"
+	text, want := b.text, "0"
+	if at.url != "" {
+		text = strings.ReplaceAll(text, shownURL, at.url)
+	}
 	if m := exitComment.FindStringSubmatch(b.text); m != nil {
 		want = m[1]
 	}
-	cmd := exec.CommandContext(t.Context(), bash, "-e", "-u", "-o", "pipefail", "-c", b.text)
-	cmd.Dir, cmd.Env = folder, environment(folder)
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-u", "-o", "pipefail", "-c", text)
+	cmd.Dir, cmd.Env = at.folder, environment(at.folder)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
