@@ -3,6 +3,7 @@ package jurat
 import (
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,6 +116,24 @@ func TestREADMESendsTheSourcesExample(t *testing.T) {
 	})
 	if !sent {
 		t.Error("no command of the README sends it")
+	}
+}
+
+// TestREADMEPictures: what the README shows is there, and nobody waits for it long.
+func TestREADMEPictures(t *testing.T) {
+	doc, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`!\[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(doc), -1)
+	if len(shown) < 2 {
+		t.Errorf("the README shows %d pictures", len(shown))
+	}
+	for _, m := range shown {
+		picture, err := os.ReadFile(m[1])
+		if err != nil || len(picture) > 250_000 || http.DetectContentType(picture) != "image/png" {
+			t.Errorf("%s: %d bytes, %v", m[1], len(picture), err)
+		}
 	}
 }
 

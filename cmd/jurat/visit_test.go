@@ -1,18 +1,22 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"jurat/internal/browsertest"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/openssl"
 	"jurat/jury"
 )
 
@@ -28,6 +32,7 @@ type visit struct {
 	at   string // where the server answers
 	link string // by which one signs in once
 	stop func()
+	goOn func() // lets the jurors speak in the second round
 }
 
 // TestVisit goes from the first start of the command to a page on disk that proves without any server what happened.
@@ -36,8 +41,9 @@ func TestVisit(t *testing.T) {
 		t.Skip("it goes a long way in a browser")
 	}
 	browsertest.Find(t)
-	s := newScene(t, slowly(700*time.Millisecond))
-	v := &visit{t: t, dir: s.dir, data: s.data, Browser: browsertest.Open(t, browsertest.Options{Width: 1280, Height: 1000})}
+	waiting := make(chan struct{})
+	s := newScene(t, speaking(waiting))
+	v := &visit{t: t, dir: s.dir, data: s.data, goOn: sync.OnceFunc(func() { close(waiting) }), Browser: browsertest.Open(t, browsertest.Options{Width: 1280, Height: 1000})}
 
 	v.serve()
 	v.signInByKeyboard()
@@ -59,16 +65,25 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// slowly scripts jurors that take their time. One of them is talked round in the second round.
-func slowly(delay time.Duration) map[int]llmtest.Script {
+// speaking scripts jurors that wait for somebody before the second round. In it, one of them is talked round.
+func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 	scripts := map[int]llmtest.Script{}
 	for seat := range seatIDs {
 		scripts[seat] = func(c llmtest.Call) llmtest.Reply {
-			position, percent := jury.NeedsReview, 60
-			if seat == 1 && c.Number < 3 {
-				position, percent = jury.SafePass, 90
+			const secondRound = 3 // after the evaluation and the first one
+			if c.Number == secondRound {
+				<-waiting
 			}
-			return llmtest.Reply{Text: answer(c, position, percent, nil), Delay: delay}
+			finding := object{"message": 2, "quote": "I have a new phone", "rule": "unconfirmed", "axis": "safety", "severity": "major",
+				"explanation": "Nobody asked whether the old number is still in use."}
+			if strings.Contains(string(c.Schema.JSON), `"from"`) { // of which of the others it is
+				finding["from"] = "none"
+			}
+			position, percent, found := jury.NeedsReview, 60, []object{finding}
+			if seat == 1 && c.Number < secondRound {
+				position, percent, found = jury.SafePass, 90, []object{}
+			}
+			return llmtest.Reply{Delay: 200 * time.Millisecond, Text: answer(c, position, percent, func(o object) { o["findings"] = found })}
 		}
 	}
 	return scripts
@@ -101,7 +116,10 @@ func (v *visit) serve(args ...string) {
 			v.t.Errorf("it did not end well: %v\n%s", err, stderr)
 		}
 	}
-	v.t.Cleanup(v.stop)
+	v.t.Cleanup(func() {
+		v.goOn()
+		v.stop()
+	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		v.t.Fatalf("%v\n%s", err, stderr)
@@ -186,21 +204,27 @@ func (v *visit) watchAndReload(example string) (court string) {
 	v.Click(`.examples form:has([value="` + example + `"]) button`)
 	v.loaded("/submissions/")
 	court = browsertest.Eval[string](v.Browser, "location.href")
-	v.Wait(`document.querySelectorAll("#discussion > li").length >= 3`)
+	v.Wait(`document.querySelectorAll("#discussion > li").length === 3`)
 	before := browsertest.Eval[[]string](v.Browser, statements)
 	v.Screenshot("visit-live")
 	v.Visit(court)
-	after := browsertest.Eval[[]string](v.Browser, statements)
 	if !browsertest.Eval[bool](v.Browser, live) {
-		v.t.Fatal("the trial was over before the reload: nothing is shown by it")
+		v.t.Error("the page does not say that the trial goes on")
 	}
+	if diff := cmp.Diff(before, browsertest.Eval[[]string](v.Browser, statements)); diff != "" {
+		v.t.Errorf("after a reload (-before +after):\n%s", diff)
+	}
+	v.goOn()
 	v.Wait(`!(` + live + `)`)
 	end := browsertest.Eval[[]string](v.Browser, statements)
-	if len(after) < len(before) || !slices.Equal(before, after[:len(before)]) || len(end) < 6 || !slices.Equal(after, end[:len(after)]) {
-		v.t.Errorf("of what was said %d, %d and %d statements were read:\n%s\n%s\n%s", len(before), len(after), len(end), before, after, end)
+	if len(end) != 6 {
+		v.t.Fatalf("%d statements: %s", len(end), end)
 	}
-	if text := v.Text("#verdict"); !strings.Contains(text, "needs review") {
-		v.t.Errorf("the verdict is %q", text)
+	if diff := cmp.Diff(before, end[:3]); diff != "" {
+		v.t.Errorf("at the end (-before +after):\n%s", diff)
+	}
+	if text := v.Text("#verdict"); !strings.Contains(text, "needs review") || strings.Contains(text, "degraded") {
+		v.t.Errorf("the verdict is %q\n%s", text, v.Text(".bench"))
 	}
 	v.Screenshot("visit-verdict")
 	return court
@@ -264,6 +288,29 @@ func (v *visit) record() {
 		if out, _ := v.command("verify", "--trust", trust, v.Download(link)); !strings.Contains(out, "PROVED") {
 			v.t.Errorf("%s", out)
 		}
+	}
+	v.checkedByOpenSSL(v.Download(`.actions [href$="/openssl"]`))
+}
+
+// checkedByOpenSSL runs what is in an archive beside the files to check.
+func (v *visit) checkedByOpenSSL(archive string) {
+	v.t.Helper()
+	files, err := zip.OpenReader(archive)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer files.Close()
+	folder := v.t.TempDir()
+	if err := os.CopyFS(folder, files); err != nil {
+		v.t.Fatal(err)
+	}
+	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
+		return
+	}
+	check := exec.Command("sh", openssl.Script)
+	check.Dir = folder
+	if out, err := check.CombinedOutput(); err != nil {
+		v.t.Errorf("OpenSSL: %v\n%s", err, out)
 	}
 }
 
