@@ -113,6 +113,21 @@ func (c *calendar) before(id string, n int, match func(*Summary) bool) (list []S
 	return list, false, nil
 }
 
+// oldest lists at most n trials that match, the oldest first.
+func (c *calendar) oldest(n int, match func(*Summary) bool) (list []Summary) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.order {
+		if len(list) == n {
+			break
+		}
+		if match(s) {
+			list = append(list, *s)
+		}
+	}
+	return list
+}
+
 // note takes in the next record of the log. One that begins no trial, and is of none that has begun, is none of the docket's.
 func (c *calendar) note(r *evidence.Record) {
 	p := &r.Payload

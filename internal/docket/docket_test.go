@@ -590,6 +590,10 @@ func TestEntries(t *testing.T) {
 	if _, _, err := d.Entries(t.Context(), "trial-none", 2, nil); !errors.Is(err, docket.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
+	oldest, err := d.Oldest(t.Context(), 2, func(s *docket.Summary) bool { return s.Submitter == "person-0" })
+	if err != nil || len(oldest) != 2 || oldest[0].ID != ids[4] || oldest[1].ID != ids[2] || oldest[0].State != docket.Queued {
+		t.Errorf("%v, %+v", err, oldest)
+	}
 }
 
 // TestDecisions: what people decided is told of the trial, and changes nothing of its end.

@@ -46,14 +46,27 @@ func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*
 	if err != nil {
 		return nil, false, fmt.Errorf("trial %q: %w", before, err)
 	}
+	list, err = d.placeAll(summaries)
+	return list, more, err
+}
+
+// Oldest lists at most n trials that match, the oldest first: nobody makes one wait for ever by putting others before it.
+func (d *Docket) Oldest(ctx context.Context, n int, match func(*Summary) bool) ([]Entry, error) {
+	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+		return nil, err
+	}
+	return d.placeAll(d.calendar.oldest(n, match))
+}
+
+func (d *Docket) placeAll(summaries []Summary) (list []Entry, err error) {
 	for _, s := range summaries {
 		e, err := d.place(s)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		list = append(list, e)
 	}
-	return list, more, nil
+	return list, nil
 }
 
 // place adds to what the log says what this process knows.

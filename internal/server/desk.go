@@ -17,13 +17,13 @@ import (
 	"jurat/jury"
 )
 
-// deskLimit is how many trials the desk lists of each kind.
+// deskLimit is how many trials the desk lists: those that have waited longest.
 const deskLimit = 200
 
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	visible := s.visible(c)
-	open, _, err := s.docket.Entries(r.Context(), "", deskLimit, func(t *docket.Summary) bool {
+	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *docket.Summary) bool {
 		e := docket.Entry{Summary: *t, State: docket.BrokenOff}
 		if t.Over {
 			e.State = docket.Over
