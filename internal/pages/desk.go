@@ -75,6 +75,7 @@ type Editable struct {
 
 // A Draft is what the reviewer has put down so far.
 type Draft struct {
+	Key      string // the same as long as it is the same form, so that sending it twice decides once
 	Text     string
 	Position jury.Position
 	Reason   string

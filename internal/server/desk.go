@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,9 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
 	}
+	if review.Draft.Key, err = evidence.NewRecordID(s.config.Now(), nil); err != nil {
+		return nil, err
+	}
 	review.May = c.Has(access.Reviewer)
 	switch err := s.notOwnWork(r, c, record.Payload.RecordID); {
 	case errors.Is(err, api.ErrOwnWork):
@@ -146,7 +150,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 // draftOf reads the form. Browsers send every line break as CR LF, whatever it was.
 func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 	unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")
-	d := pages.Draft{Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
+	d := pages.Draft{Key: cmp.Or(r.PostFormValue("key"), review.Draft.Key), Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
 	if d.Text == unix.Replace(review.Editable.Text) {
 		d.Text = review.Editable.Text
 	}
@@ -159,8 +163,11 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 	return d
 }
 
-// sealDecision seals the decision, and then, of what an agent said, the answer that it lets through.
+// sealDecision seals the decision, and then, of what an agent said, the answer that it lets through. A form that comes a second
+// time, because somebody was impatient or the answer to the first was lost, finds both made.
 func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, status evidence.ApprovalStatus) error {
+	r = r.Clone(r.Context())
+	r.Header.Set(api.IdempotencyKey, review.Draft.Key)
 	order, err := orderOf(review, status)
 	if err != nil {
 		return err

@@ -172,6 +172,40 @@ func TestDecisionsOnAgents(t *testing.T) {
 	}
 }
 
+// TestDecidedOnce: the same form sent twice is one decision and one delivery; the same form with another decision is refused.
+func TestDecidedOnce(t *testing.T) {
+	h := furnish(t)
+	mia := h.visit(t, "mia", access.Reviewer)
+	review := "/reviews/" + h.said.Payload.RecordID
+	_, doc := mia.get(t, review)
+	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(doc)
+	if key == nil {
+		t.Fatal("the form has no key")
+	}
+	form := url.Values{"decision": {"approved"}, "reason": {"right"}, "text": {said(h)}, "key": {key[1]}}
+	sizes := make([]int64, 3)
+	for i := range sizes {
+		answer, page := mia.fill(t, review, review, form)
+		if answer.StatusCode != http.StatusSeeOther {
+			t.Fatalf("%s: %s", answer.Status, page)
+		}
+		var err error
+		if sizes[i], err = h.Installation.Ledger.Size(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sizes[1] != sizes[0] || sizes[2] != sizes[0] {
+		t.Errorf("the log grows to %v", sizes)
+	}
+	form.Set("decision", "rejected")
+	if answer, _ := mia.fill(t, review, review, form); answer.StatusCode != http.StatusUnprocessableEntity && answer.StatusCode != http.StatusConflict {
+		t.Errorf("another decision by the same form: %s", answer.Status)
+	}
+	if _, doc := mia.get(t, review); strings.Contains(doc, key[1]) {
+		t.Error("the next form has the same key")
+	}
+}
+
 func said(h *house) string { return strings.Trim(string(h.said.Payload.Response), `"`) }
 
 // TestRecordAndChainPages: a record by its id and by its digest, what can be downloaded of it, and its chain.
