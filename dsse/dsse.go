@@ -117,7 +117,7 @@ func Parse(file []byte) (*Envelope, error) {
 func parse(file []byte) (*Envelope, error) {
 	var form envelopeForm
 	if err := json.Unmarshal(file, &form, json.RejectUnknownMembers(true)); err != nil {
-		return nil, err
+		return nil, evidence.Steady(err)
 	}
 	if form.PayloadType != PayloadType {
 		return nil, fmt.Errorf("payloadType is %q, want %q", form.PayloadType, PayloadType)

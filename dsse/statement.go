@@ -94,14 +94,14 @@ func (e *Envelope) File() ([]byte, error) {
 		PredicateType string `json:"predicateType"`
 	}
 	if err := json.Unmarshal(e.statement, &kind); err != nil {
-		return nil, fmt.Errorf("opening statement: %w", err)
+		return nil, fmt.Errorf("opening statement: %w", evidence.Steady(err))
 	}
 	if kind.PredicateType != PredicateType {
 		return nil, fmt.Errorf("%w: its predicateType is %q", ErrOther, kind.PredicateType)
 	}
 	var form statementForm
 	if err := json.Unmarshal(e.statement, &form); err != nil {
-		return nil, fmt.Errorf("opening statement: %w", err)
+		return nil, fmt.Errorf("opening statement: %w", evidence.Steady(err))
 	}
 	inside := form.Predicate.Record
 	if inside == nil {

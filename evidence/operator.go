@@ -103,7 +103,7 @@ func EncodeOperatorBody[B OperatorBody](body B) (jsontext.Value, error) {
 func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
 	body := new(B)
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+		return nil, fmt.Errorf("response of %s: %w", p.ActionType, Steady(err))
 	}
 	if bounded, ok := any(body).(interface{ checkSize() error }); ok {
 		if err := bounded.checkSize(); err != nil {

@@ -204,7 +204,7 @@ func elements(v jsontext.Value) ([]jsontext.Value, error) {
 	}
 	var values []jsontext.Value
 	if err := json.Unmarshal(v, &values); err != nil {
-		return nil, err
+		return nil, Steady(err)
 	}
 	if len(values) == 0 {
 		return nil, errors.New("empty; leave it out if there is none")
@@ -218,7 +218,7 @@ func readSigners(v jsontext.Value) ([]SignerInfo, error) {
 	}
 	var signers []SignerInfo
 	if err := json.Unmarshal(v, &signers, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("want a list of {alg, key_id}: %w", err)
+		return nil, fmt.Errorf("want a list of {alg, key_id}: %w", Steady(err))
 	}
 	if len(signers) == 0 || len(signers) > maxSigners {
 		return nil, fmt.Errorf("names %d signers: want 1 to %d", len(signers), maxSigners)

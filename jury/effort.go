@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
 )
 
 // Effort is how an answer, or the lack of one, came about: every attempt at it, in order. It stands in the metadata of
@@ -46,7 +48,7 @@ func ReadEffort(metadata jsontext.Value) (Effort, error) {
 		return e, nil
 	}
 	if err := json.Unmarshal(metadata, &e); err != nil {
-		return Effort{}, fmt.Errorf("reading effort: %w", err)
+		return Effort{}, fmt.Errorf("reading effort: %w", evidence.Steady(err))
 	}
 	return e, nil
 }

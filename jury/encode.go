@@ -36,7 +36,7 @@ func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
 		return nil, fmt.Errorf("reading body of %s: %w", action, err)
 	}
 	if err := json.Unmarshal(form, body, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading body of %s: %w", action, err)
+		return nil, fmt.Errorf("reading body of %s: %w", action, evidence.Steady(err))
 	}
 	again, err := EncodeBody(body)
 	if err != nil {

@@ -84,7 +84,7 @@ func ParseTrust(doc []byte) (*Trust, error) {
 	}
 	t := new(Trust)
 	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
-		return nil, fmt.Errorf("reading trust file: %w", err)
+		return nil, fmt.Errorf("reading trust file: %w", evidence.Steady(err))
 	}
 	return t, t.prepare()
 }
