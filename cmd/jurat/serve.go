@@ -177,6 +177,9 @@ func (c *serveCmd) secure() (bool, error) {
 
 // mayListen refuses to show the house to others while nobody but strangers could come.
 func (c *serveCmd) mayListen(ctx context.Context, i *installation.Installation) error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8417: %w", c.Addr, err)
+	}
 	if isLoopback(c.Addr) || c.TLSKey != "" || c.Issuer != "" {
 		return nil
 	}

@@ -173,6 +173,8 @@ func TestServeStaysAtHome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}
+	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
+	has(t, said, "--addr nonsense: want HOST:PORT")
 	doing(t, 0, "--data", data, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
 	at, _, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")
 	if !strings.HasPrefix(at, "http://") || stop() != 0 {

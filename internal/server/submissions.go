@@ -13,6 +13,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/exhibit"
+	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -49,26 +50,42 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return err
 	}
-	id, err := s.docket.Submit(r.Context(), docket.Order{ID: keyed, Submitter: c.Name(), Case: on})
-	if errors.Is(err, ledger.ErrDuplicate) {
-		err = s.submittedBefore(r.Context(), id, on)
-	}
+	id, err := s.submitOnce(r.Context(), docket.Order{ID: keyed, Submitter: c.Name(), Case: on})
 	if err != nil {
 		return onDocket(err)
 	}
 	return s.accepted(w, r, id)
 }
 
-// submittedBefore finds nothing wrong where the same was submitted with the same idempotency key.
+// submitOnce submits a case, unless it was submitted before with the same idempotency key: then that is it, also while its trial is
+// under way, or when no more may wait.
+func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error) {
+	id := evidence.TrialPrefix + o.ID
+	if o.ID != "" {
+		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, docket.ErrUnknown) {
+			return id, err
+		}
+	}
+	made, err := s.docket.Submit(ctx, o)
+	switch {
+	case errors.Is(err, ledger.ErrDuplicate): // somebody was faster with the same key, or has another record under this id
+		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, docket.ErrUnknown) {
+			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
+		}
+		return id, err
+	case errors.Is(err, installation.ErrClaimed): // somebody is about to be faster with the same key
+		return id, fmt.Errorf("%w: the same is being submitted at this moment: ask again", api.ErrUnavailable)
+	}
+	return made, err
+}
+
+// submittedBefore finds nothing wrong where the same was submitted as this trial. Where nothing was, it returns docket.ErrUnknown.
 func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
 	e, err := s.docket.Entry(ctx, id)
-	if err != nil && !errors.Is(err, docket.ErrUnknown) {
-		return err
+	if err == nil && e.Case != on.Digest() {
+		err = fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
 	}
-	if err != nil || e.Case != on.Digest() {
-		return fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
-	}
-	return nil
+	return err
 }
 
 // accepted answers with where a submission is.

@@ -220,6 +220,23 @@ func TestSubmittedTwice(t *testing.T) {
 	}
 }
 
+// TestSubmittedTwiceMeanwhile: so it is while the trial waits or is under way, and when no other may wait.
+func TestSubmittedTwiceMeanwhile(t *testing.T) {
+	r := start(t, withJurors(t, 2*time.Second, 1))
+	token := r.token(t, "sam", access.Submitter)
+	first := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
+	r.await(t, token, first.ID, api.UnderWay)
+	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one"); again.ID != first.ID || again.State != api.UnderWay {
+		t.Errorf("under way: %+v", again)
+	}
+	second := r.submit(t, token, parcelCase, api.IdempotencyKey, "two")
+	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "two"); again.ID != second.ID || again.State != api.Queued {
+		t.Errorf("waiting: %+v", again)
+	}
+	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...)
+	problem(t, answer, doc, api.ErrUnavailable)
+}
+
 // TestListOfSubmissions: pages, and to each what is theirs.
 func TestListOfSubmissions(t *testing.T) {
 	r := start(t, withJury(t))
