@@ -265,6 +265,14 @@ func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Era
 	if in == nil || err != nil {
 		return err
 	}
+	// Whoever wrote this may have come second, and be about to take it back: what was erased is not erased by another act again.
+	earlier := i.newSearch(r, in.Pointers)
+	if _, err := earlier.log(ctx, 0, nil); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
+		return i.drop(*in, nil)
+	}
 	if err := i.seal(ctx, *in); err != nil {
 		return err
 	}

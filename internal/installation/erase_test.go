@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -422,6 +423,27 @@ func TestEraseConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	wantDisclosed(t, i, r, "/metadata/user")
+	wantActs(t, i, body(r, "/prompt"))
+	wantKinds(t, c)
+}
+
+// TestErasedOnce: an erasure that was begun after another had erased the same becomes no act, whoever finds it.
+func TestErasedOnce(t *testing.T) {
+	c, i, r := sealed(t)
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Fatal(err)
+	}
+	id, err := evidence.NewRecordID(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.BeginErasure(r, id, "/prompt"); err != nil {
+		t.Fatal(err)
+	}
+	done, err := open(t, c).Erase(t.Context(), order(r, "/prompt"))
+	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
+		t.Errorf("%+v, %v", done, err)
+	}
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 }
