@@ -13,7 +13,7 @@ const (
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // who conducts a trial
-	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps, texts and access
+	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps, texts, access and retention
 )
 
 // Roles lists every role.
@@ -56,6 +56,8 @@ const (
 	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
 	AccessEvent     ActionType = "access_event"     // somebody may do something from now on, or no longer
 	Refusal         ActionType = "refusal"          // somebody was refused something
+	TrialEvent      ActionType = "trial_event"      // somebody stopped a trial, or had it go on
+	RetentionEvent  ActionType = "retention_event"  // records are held, are kept for so long, or were deleted
 )
 
 // A rule says for an action type who acts and which members its payload has. Members in neither list are forbidden,
@@ -130,7 +132,7 @@ var rules = map[ActionType]rule{
 	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
-	AccessEvent: operatorRule, Refusal: operatorRule,
+	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.

@@ -87,7 +87,7 @@ type ErasureBody struct {
 
 // OperatorBody is what the operator's acts say.
 type OperatorBody interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | RetentionEventBody
 }
 
 // EncodeOperatorBody writes a body as the response of an act.

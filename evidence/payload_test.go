@@ -107,6 +107,8 @@ var table = map[ActionType]struct {
 	"erasure":          {"operator", operatorMust, "", "", ""},
 	"access_event":     {"operator", operatorMust, "", "", ""},
 	"refusal":          {"operator", operatorMust, "", "", ""},
+	"trial_event":      {"operator", operatorMust, "", "", ""},
+	"retention_event":  {"operator", operatorMust, "", "", ""},
 }
 
 const (

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -22,10 +23,29 @@ func NewRecordID(t time.Time, random io.Reader) (string, error) {
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
+	return formatRecordID(id[:]), nil
+}
+
+// RecordIDFor makes the record id of what is to be recorded once, whoever records it, from words that tell it from everything else: it is the
+// same each time. Its time is that of another UUIDv7, or where like is none the beginning of 1970.
+func RecordIDFor(like string, words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	id := sum[:16]
+	copy(id, make([]byte, 6))
+	if checkRecordID(like) == nil {
+		if time, err := hex.DecodeString(like[:8] + like[9:13]); err == nil {
+			copy(id, time)
+		}
+	}
+	return formatRecordID(id)
+}
+
+// formatRecordID makes a UUIDv7 of 16 bytes.
+func formatRecordID(id []byte) string {
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
-	h := hex.EncodeToString(id[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
+	h := hex.EncodeToString(id)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // idForm is the shape of a UUIDv7: x is a hexadecimal digit in lower case, v the variant's.

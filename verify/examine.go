@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/timestamp"
 )
 
 // An examined record was looked at alone, with its whole payload. What the rules over several records need of it is kept, and
@@ -27,6 +28,17 @@ type examined struct {
 // examine asks the questions that a record has to answer alone. It changes nothing of the check, so that many records can be
 // examined at once.
 func (c *check) examine(r *evidence.Record) examined {
+	alone := c.alone(r)
+	e := examined{whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
+		unasked: alone.unasked, vouched: alone.vouched}
+	alone.findings = nil
+	alone.place(r)
+	e.placed = alone.findings
+	return e
+}
+
+// alone asks a record's time, its signatures and what it discloses.
+func (c *check) alone(r *evidence.Record) *check {
 	alone := &check{options: c.options, trust: c.trust, log: c.log, checkpoint: c.checkpoint, memory: c.memory, crls: c.crls, vouched: map[string]bool{}}
 	at := alone.time(r)
 	alone.before(r, at)
@@ -36,12 +48,30 @@ func (c *check) examine(r *evidence.Record) examined {
 	if err := r.CheckDisclosures(); err != nil {
 		alone.refute(Content, "disclosure", r, "%v", err)
 	}
-	e := examined{whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
-		unasked: alone.unasked, vouched: alone.vouched}
-	alone.findings = nil
-	alone.place(r)
-	e.placed = alone.findings
-	return e
+	return alone
+}
+
+// Sealed says of a record by itself what stands most against its content, its authentication and its time: what Record says of these
+// three, for who verifies very many records and proves their places otherwise. Where nothing does, the Status is Proved.
+func Sealed(r *evidence.Record, o Options) Finding {
+	c := &check{options: o, trust: o.Trust, memory: o.Memory}
+	if c.trust == nil {
+		c.trust = new(Trust)
+	}
+	if c.memory == nil {
+		c.memory = timestamp.NewMemory()
+	}
+	for _, list := range o.CRLs {
+		c.crls = append(c.crls, newCRL(list))
+	}
+	c.openStamped("", nil)
+	worst := Finding{Status: Proved}
+	for _, f := range c.alone(r).findings {
+		if (f.Guarantee == Content || f.Guarantee == Authentication || f.Guarantee == Time) && f.Status.worse(worst.Status) {
+			worst = f
+		}
+	}
+	return worst
 }
 
 // take keeps what was found of the next record.
@@ -100,6 +130,7 @@ func (c *check) intern(r *evidence.Record) {
 func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
 	c.openStamped(checkpoint, stamps)
 	if c.log = c.checkpoint.tree; c.log != nil {
+		c.witnessed(checkpoint)
 		return
 	}
 	status := NotProved

@@ -151,7 +151,7 @@ func Checkpoint(signed string, o Options) *Report {
 	c.begin(signed, nil)
 	c.findings = append(c.findings, c.placed...)
 	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %d entries", c.log.Origin, c.log.Size)
+		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %d entries", c.log.Origin, c.log.Size) + c.witnesses
 	}
 	c.knownLog()
 	c.noteLog()

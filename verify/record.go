@@ -126,7 +126,7 @@ func (c *check) place(r *evidence.Record) {
 
 func (c *check) noteOrder() {
 	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", c.log.Origin, c.log.Size)
+		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %d entries says", c.log.Origin, c.log.Size) + c.witnesses
 	}
 }
 
@@ -136,30 +136,11 @@ func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
 	if checkpoint == "" {
 		return evidence.Checkpoint{}, errors.New("there is no checkpoint of a log")
 	}
-	opened, err := note.Open([]byte(checkpoint), c.trust.logVerifiers())
-	if err == nil {
-		err = oneForm(opened)
+	tree, err := c.trust.OpenCheckpoint(checkpoint)
+	if errors.Is(err, errUnknownLog) && c.options.Trust == nil {
+		return tree, errors.New("no trust file was given, so no log is known")
 	}
-	var invalid *note.InvalidSignatureError
-	var unverified *note.UnverifiedNoteError
-	switch {
-	case errors.As(err, &invalid):
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
-	case errors.As(err, &unverified) && c.options.Trust == nil:
-		return evidence.Checkpoint{}, errors.New("no trust file was given, so no log is known")
-	case errors.As(err, &unverified):
-		return evidence.Checkpoint{}, errors.New("the checkpoint is signed by no log that the trust file names")
-	case err != nil:
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
-	}
-	tree, err := evidence.ParseCheckpoint(opened.Text)
-	if err != nil {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
-	}
-	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed by another", errForged, tree.Origin)
-	}
-	return tree, nil
+	return tree, err
 }
 
 // oneForm refuses a signed note that says the same in other bytes: package note takes base64 loosely.

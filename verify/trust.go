@@ -26,6 +26,13 @@ type Trust struct {
 	Authorities []Authority `json:"authorities"` // time-stamping authorities
 	CAs         []CA        `json:"cas,omitempty"`
 	Logs        []string    `json:"logs"` // verifier keys of logs, as package note writes them
+
+	// Witnesses cosign checkpoints of logs that they have seen grow: verifier keys of C2SP tlog-cosignature. Quorum is how many of
+	// them must have cosigned one before it proves an order. Neither is there without the other.
+	Witnesses []string `json:"witnesses,omitempty"`
+	Quorum    int      `json:"quorum,omitzero"`
+
+	witnesses []*evidence.Witness
 }
 
 // A Key says that a public key is an actor's.
@@ -79,11 +86,12 @@ const (
 
 // ParseTrust reads a trust file. Unknown members, keys of two roles and keys that do not match their id are refused.
 func ParseTrust(doc []byte) (*Trust, error) {
-	if _, err := evidence.Canonical(doc); err != nil {
+	form, err := evidence.Canonical(doc)
+	if err != nil {
 		return nil, fmt.Errorf("reading trust file: %w", err)
 	}
 	t := new(Trust)
-	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
+	if err := json.Unmarshal(form, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
 		return nil, fmt.Errorf("reading trust file: %w", evidence.Steady(err))
 	}
 	return t, t.prepare()
@@ -151,7 +159,7 @@ func (t *Trust) prepare() error {
 			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
 		}
 	}
-	return nil
+	return t.prepareWitnesses()
 }
 
 func (k *Key) prepare() (err error) {

@@ -756,7 +756,7 @@ func refusedTrust(t *testing.T) []given {
 	h.Seal(t, output("a"))
 	doc := string(trustOf(t, h.Options(t)))
 	var list []given
-	for _, change := range [][3]string{
+	for _, change := range append(refusedWitnesses(t), [][3]string{
 		{"of another format", verify.TrustFormat, "jurat/trust/v9"},
 		{"with an unknown member", `"format":`, `"formats": 1, "format":`},
 		{"with a member twice", `"format":`, `"format": "x", "format":`},
@@ -773,7 +773,7 @@ func refusedTrust(t *testing.T) []given {
 		{"with a log twice", `"logs": [`, `"logs": ["jurattest.example/log+x", "jurattest.example/log+x",`},
 		{"with a revocation that is none", `"clock":`, `"revocation":"ocsp","clock":`},
 		{"with a number that is none", `"format":`, `"logs2": 9007199254740993, "format":`},
-	} {
+	}...) {
 		changed := strings.Replace(doc, change[1], change[2], 1)
 		if changed == doc {
 			t.Fatalf("%s: the vector changes nothing", change[0])
@@ -798,6 +798,8 @@ func oddTrust(t *testing.T) []given {
 		{"with an offset of nothing", `"custody":`, `"not_before":"2025-01-01T00:00:00.000+00:00","custody":`},
 		{"with a time of ten digits", `"custody":`, `"not_before":"2025-01-01T00:00:00.1000000009Z","custody":`},
 		{"with policies empty", `"clock":`, `"policies":[],"revocation":"none","clock":`},
+		{"with no witnesses", `"format":`, `"witnesses":[],"quorum":0,"format":`},
+		{"with a quorum in other digits", `"format":`, `"quorum":1.0e0,"witnesses":["` + threeWitnesses(t)[0].String() + `"],"format":`},
 	} {
 		n := 1
 		if change[1] == "\n" {

@@ -103,7 +103,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
-	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t), keptVectors(t)) {
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t), witnessVectors(t), keptVectors(t)) {
 		v := verificationVector{Name: g.name, File: g.name + suffix(g.file)}
 		if files[v.File] != nil {
 			t.Fatalf("two vectors are called %s", g.name)

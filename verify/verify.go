@@ -29,6 +29,9 @@ type Options struct {
 	// for who wants to see more of it than the report says. It may be called although the file turns out not to open.
 	Each func(*evidence.Record)
 
+	// Memory spares work over many verifications with the same Trust, which may be at the same time; nil: each remembers for itself.
+	Memory *timestamp.Memory
+
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
 	UnsafeAllowMock bool
 
@@ -112,10 +115,11 @@ type check struct {
 	outputs   map[*evidence.Record]spokenText // that were asked for
 	decisions map[string][]*evidence.Record   // likewise, by the id of what they are on
 
-	log    *evidence.Checkpoint // the file's, verified; nil: it has none, or none that counts
-	known  *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
-	whole  string               // what the log's entries show of the file to be whole; "": they do not
-	closed bool                 // a trial whose end is there
+	log       *evidence.Checkpoint // the file's, verified; nil: it has none, or none that counts
+	known     *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
+	witnesses string               // who has cosigned the file's checkpoint, to be said of it; "": nothing was asked
+	whole     string               // what the log's entries show of the file to be whole; "": they do not
+	closed    bool                 // a trial whose end is there
 
 	checkpoint stampedCheckpoint
 
@@ -131,6 +135,9 @@ type check struct {
 func newCheck(o Options, kind Kind) *check {
 	c := &check{options: o, trust: o.Trust, kind: kind, memory: timestamp.NewMemory(), said: map[*evidence.Record]spoken{},
 		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
+	if o.Memory != nil {
+		c.memory = o.Memory
+	}
 	for _, list := range o.CRLs {
 		c.crls = append(c.crls, newCRL(list))
 	}

@@ -36,6 +36,8 @@ var english = language{
 		evidence.Erasure:         "erasure",
 		evidence.AccessEvent:     "change of access",
 		evidence.Refusal:         "refusal",
+		evidence.TrialEvent:      "cancelling or resuming of a trial",
+		evidence.RetentionEvent:  "decision on retention",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "agent",

@@ -36,6 +36,8 @@ var japanese = language{
 		evidence.Erasure:         "消去",
 		evidence.AccessEvent:     "アクセス権の変更",
 		evidence.Refusal:         "拒否",
+		evidence.TrialEvent:      "審理の中止または再開",
+		evidence.RetentionEvent:  "保存に関する決定",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "エージェント",

@@ -37,6 +37,8 @@ var russian = language{
 		evidence.Erasure:         "уничтожение текста",
 		evidence.AccessEvent:     "изменение доступа",
 		evidence.Refusal:         "отказ в доступе",
+		evidence.TrialEvent:      "отмена или возобновление разбирательства",
+		evidence.RetentionEvent:  "решение о хранении",
 	},
 	roles: map[evidence.Role]string{
 		evidence.RoleAgent:     "агент",

@@ -91,6 +91,8 @@ ACTS = {
     "erasure": _OPERATOR,
     "access_event": _OPERATOR,
     "refusal": _OPERATOR,
+    "trial_event": _OPERATOR,
+    "retention_event": _OPERATOR,
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}

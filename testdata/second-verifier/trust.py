@@ -7,7 +7,7 @@ import openssl
 from canonical import parse
 from certificates import Certificate
 from payload import ALGORITHMS
-from shapes import digest_of, digest_of_value, is_digest, members, moment, require, unbase64
+from shapes import digest_of, digest_of_value, is_digest, is_whole, members, moment, require, unbase64
 
 FORMAT = "jurat/trust/v1"
 ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator")
@@ -92,6 +92,26 @@ class Log:
         keys.check_key("Ed25519", self.spki)
 
 
+class Witness:
+    """A witness that the reader trusts to have seen a log grow."""
+
+    def __init__(self, source):
+        require(isinstance(source, str), "the key of a witness is no string")
+        name, separator, rest = source.partition("+")
+        key_hash, second, key = rest.partition("+")
+        require(separator and second and _is_witness_name(name), "not a witness's key")
+        data = unbase64(key)
+        require(len(data) == 33 and data[0] == 4, "not an Ed25519 key for cosigning")
+        require(digest_of(name.encode() + b"\n" + data)[7:15] == key_hash, "the hash is not the key's")
+        self.name, self.hash = name, bytes.fromhex(key_hash)
+        self.spki = bytes.fromhex("302a300506032b6570032100") + data[1:]
+        keys.check_key("Ed25519", self.spki)
+
+
+def _is_witness_name(name):
+    return _is_log_name(name) and not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in name)
+
+
 def _is_log_name(name):
     return bool(name) and not any(char.isspace() for char in name)
 
@@ -100,7 +120,7 @@ class Trust:
     """A whole trust file."""
 
     def __init__(self, data):
-        source = members(parse(data), ("format",), ("keys", "authorities", "cas", "logs"))
+        source = members(parse(data), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum"))
         require(source["format"] == FORMAT, "not a trust file")
         key_list = [Key(item) for item in _list(source, "keys")]
         self.keys = {key.id: key for key in key_list}
@@ -113,6 +133,9 @@ class Trust:
         _no_two([ca.certificate.encoding for ca in self.cas])
         self.logs = [Log(item) for item in _list(source, "logs")]
         _no_two(_list(source, "logs"))
+        self.witnesses = [Witness(item) for item in _list(source, "witnesses")]
+        _no_two([known.spki for known in self.witnesses + self.logs])
+        self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))
 
     def _check_with(self, key):
@@ -126,6 +149,13 @@ class NoTrust:
     """What a reader believes who has no trust file."""
 
     keys, authorities, cas, logs, fingerprint = {}, [], [], [], None
+    witnesses, quorum = [], 0
+
+
+def _quorum(source, witnesses):
+    quorum = source.get("quorum") or 0.0
+    require(is_whole(quorum, 1 if witnesses else 0, witnesses), "quorum is not what it must be")
+    return int(quorum)
 
 
 def _no_two(items):
@@ -161,7 +191,8 @@ _TIMES = ("not_before", "not_after", "with_from", "revoked")
 def _normal(source):
     """The content of which the fingerprint is the digest."""
     cas = [_normal_item(item) for item in _list(source, "cas")]
-    return ({"cas": cas} if cas else {}) | {
+    later = {"cas": cas, "witnesses": _list(source, "witnesses"), "quorum": source.get("quorum")}
+    return {name: value for name, value in later.items() if value} | {
         "format": FORMAT,
         "keys": [_normal_item(item) for item in _list(source, "keys")],
         "authorities": [_normal_item(item) for item in _list(source, "authorities")],

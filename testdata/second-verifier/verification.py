@@ -185,11 +185,23 @@ def _check_order(opened, trust, findings):
         findings.refute("order", "checkpoint", reason=str(err))
         return
     findings.log = checkpoint
+    _check_witnesses(opened.checkpoint, trust, findings)
     for record in opened.records:
         if record.log is None:
             findings.doubt("order", "inclusion", record)
         elif not log.is_included(record, checkpoint):
             findings.refute("order", "inclusion", record)
+
+
+def _check_witnesses(note, trust, findings):
+    """Whether as many witnesses have cosigned the checkpoint as the reader demands."""
+    if trust.quorum == 0:
+        return
+    try:
+        if log.count_witnesses(note, trust.witnesses) < trust.quorum:
+            findings.doubt("order", "witnesses")
+    except Refused as err:
+        findings.refute("order", "cosignature", reason=str(err))
 
 
 def _check_causality(records, findings):

@@ -1,0 +1,209 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// A witness cosigns checkpoints of logs that it has seen grow, and nothing else (C2SP tlog-cosignature, the Ed25519 form). Its
+// signature is a line of the signed note, beside the log's: who does not know the witness skips it.
+
+// cosignatureType is the byte by which signed-note tells the keys of cosigners from those of logs.
+const cosignatureType = 0x04
+
+// cosignatureSize is that of what a line of a witness holds beside its key's hash: the time, and the signature.
+const cosignatureSize = 8 + ed25519.SignatureSize
+
+// A Witness is the public half of a witness's key. It is a note.Verifier of cosignatures.
+type Witness struct {
+	name string
+	key  ed25519.PublicKey
+}
+
+var _ note.Verifier = (*Witness)(nil)
+
+// ParseWitness reads a verifier key, as signed-note writes it: name+hash+base64, with the type byte 0x04. It is strict: what
+// parses is written back as the same text.
+func ParseWitness(text string) (*Witness, error) {
+	name, rest, _ := strings.Cut(text, "+")
+	_, encoded, _ := strings.Cut(rest, "+")
+	data, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || len(data) != 1+ed25519.PublicKeySize {
+		return nil, fmt.Errorf("%q is no key of a witness: want name+hash+base64 of a type and an Ed25519 public key", abbreviate(text))
+	}
+	if data[0] != cosignatureType {
+		return nil, fmt.Errorf("the key of %q is of type %d, and that of a witness is of type %d: it is not for cosigning", abbreviate(name), data[0], cosignatureType)
+	}
+	w, err := NewWitness(name, data[1:])
+	if err != nil {
+		return nil, err
+	}
+	if w.String() != text {
+		return nil, fmt.Errorf("the key of the witness %q is not in the one form that it has, with the hash %08x", abbreviate(name), w.KeyHash())
+	}
+	return w, nil
+}
+
+// NewWitness names a public key.
+func NewWitness(name string, key ed25519.PublicKey) (*Witness, error) {
+	if !isKeyName(name) {
+		return nil, fmt.Errorf("%q is no name for a witness: want one without spaces and plus signs, such as witness.example/w1", abbreviate(name))
+	}
+	if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
+		return nil, fmt.Errorf("the key of the witness %q is none: under it signatures can be made by anybody", abbreviate(name))
+	}
+	return &Witness{name: name, key: bytes.Clone(key)}, nil
+}
+
+// isKeyName says what signed-note does of the names of keys.
+func isKeyName(name string) bool {
+	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' })
+}
+
+// String writes the verifier key.
+func (w *Witness) String() string {
+	return fmt.Sprintf("%s+%08x+%s", w.name, w.KeyHash(), base64.StdEncoding.EncodeToString(w.typed()))
+}
+
+func (w *Witness) typed() []byte { return append([]byte{cosignatureType}, w.key...) }
+
+// Name implements note.Verifier.
+func (w *Witness) Name() string { return w.name }
+
+// KeyHash implements note.Verifier.
+func (w *Witness) KeyHash() uint32 {
+	sum := sha256.Sum256(append([]byte(w.name+"\n"), w.typed()...))
+	return binary.BigEndian.Uint32(sum[:])
+}
+
+// PublicKey is the key alone. Cosignatures do not cover the name, so one key must not be two witnesses'.
+func (w *Witness) PublicKey() ed25519.PublicKey { return bytes.Clone(w.key) }
+
+// Verify implements note.Verifier: sig is a time and the signature over it and the checkpoint's text.
+func (w *Witness) Verify(text, sig []byte) bool {
+	if len(sig) != cosignatureSize || sig[0]&0x80 != 0 {
+		return false
+	}
+	at := binary.BigEndian.Uint64(sig)
+	return ed25519.Verify(w.key, cosigned(text, at), sig[8:])
+}
+
+// cosigned is what a witness signs.
+func cosigned(text []byte, at uint64) []byte {
+	return append(fmt.Appendf(nil, "cosignature/v1\ntime %d\n", at), text...)
+}
+
+// A Cosigner holds a witness's private key.
+type Cosigner struct {
+	Witness
+	private ed25519.PrivateKey
+}
+
+const cosignerPrefix = "PRIVATE+KEY+"
+
+// GenerateCosigner makes a key for a witness.
+func GenerateCosigner(random io.Reader, name string) (*Cosigner, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	seed := make([]byte, ed25519.SeedSize)
+	if _, err := io.ReadFull(random, seed); err != nil {
+		return nil, fmt.Errorf("making the key of a witness: %w", err)
+	}
+	return newCosigner(name, seed)
+}
+
+func newCosigner(name string, seed []byte) (*Cosigner, error) {
+	private := ed25519.NewKeyFromSeed(seed)
+	w, err := NewWitness(name, private.Public().(ed25519.PublicKey))
+	if err != nil {
+		return nil, err
+	}
+	return &Cosigner{Witness: *w, private: private}, nil
+}
+
+// ParseCosigner reads what MarshalPrivate writes.
+func ParseCosigner(text string) (*Cosigner, error) {
+	parts := strings.SplitN(text, "+", 5) // base64 may hold one more
+	wrong := errors.New("no private key of a witness: want PRIVATE+KEY+name+hash+base64")
+	if len(parts) != 5 || !strings.HasPrefix(text, cosignerPrefix) {
+		return nil, wrong
+	}
+	data, err := base64.StdEncoding.Strict().DecodeString(parts[4])
+	if err != nil || len(data) != 1+ed25519.SeedSize || data[0] != cosignatureType {
+		return nil, wrong
+	}
+	c, err := newCosigner(parts[2], data[1:])
+	if err != nil {
+		return nil, err
+	}
+	if c.MarshalPrivate() != text {
+		return nil, wrong
+	}
+	return c, nil
+}
+
+// MarshalPrivate writes the private key in the form in which package note writes those of logs.
+func (c *Cosigner) MarshalPrivate() string {
+	data := append([]byte{cosignatureType}, c.private.Seed()...)
+	return fmt.Sprintf("%s%s+%08x+%s", cosignerPrefix, c.name, c.KeyHash(), base64.StdEncoding.EncodeToString(data))
+}
+
+// Cosign returns the line by which the witness says that at this time the checkpoint, whose text this is, was of the largest tree
+// that it had seen of the log, and of the only one. That it is so is for the caller to know.
+func (c *Cosigner) Cosign(text string, at time.Time) string {
+	seconds := uint64(max(0, at.Unix()))
+	line := binary.BigEndian.AppendUint32(nil, c.KeyHash())
+	line = binary.BigEndian.AppendUint64(line, seconds)
+	line = append(line, ed25519.Sign(c.private, cosigned([]byte(text), seconds))...)
+	return "— " + c.name + " " + base64.StdEncoding.EncodeToString(line) + "\n"
+}
+
+// A Cosignature is what a witness has said of a checkpoint.
+type Cosignature struct {
+	Witness *Witness
+	At      time.Time // when, by the witness's clock
+	Line    string    // of the signed note, with its line feed
+}
+
+// Cosignatures returns what these witnesses have said of a signed checkpoint, each once. Of others nothing is known, and nothing
+// asked. One in the name of such a witness that is not valid is an error: somebody has made it up.
+func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
+	known := make([]note.Verifier, len(witnesses))
+	for i, w := range witnesses {
+		known[i] = w
+	}
+	n, err := note.Open([]byte(signed), note.VerifierList(known...))
+	if unverified := (*note.UnverifiedNoteError)(nil); errors.As(err, &unverified) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading cosignatures: %w", err)
+	}
+	var found []Cosignature
+	for _, s := range n.Sigs {
+		data, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
+		if err != nil {
+			return nil, fmt.Errorf("reading cosignatures: that of %s is not in the one form that it has: %w", s.Name, err)
+		}
+		for _, w := range witnesses {
+			if w.name == s.Name && w.KeyHash() == s.Hash {
+				found = append(found, Cosignature{w, time.Unix(int64(binary.BigEndian.Uint64(data[4:])), 0).UTC(), "— " + s.Name + " " + s.Base64 + "\n"})
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,111 @@
+package verify
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+)
+
+// prepareWitnesses refuses demands that mean nothing, or less than they seem to.
+func (t *Trust) prepareWitnesses() error {
+	for i, text := range t.Witnesses {
+		w, err := evidence.ParseWitness(text)
+		if err != nil {
+			return fmt.Errorf("reading trust file: witnesses/%d: %w", i, err)
+		}
+		same := func(other *evidence.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
+		if slices.ContainsFunc(t.witnesses, same) {
+			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count for two", i)
+		}
+		if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLogKey(w.PublicKey())) }) {
+			return fmt.Errorf("reading trust file: witnesses/%d: the key is a log's, and nobody is his own witness", i)
+		}
+		t.witnesses = append(t.witnesses, w)
+	}
+	if len(t.Witnesses) > 0 != (t.Quorum > 0) || t.Quorum < 0 || t.Quorum > len(t.Witnesses) {
+		return fmt.Errorf("reading trust file: quorum is %d of %d witnesses: it says how many of them must have cosigned, at least 1 and not more than there are",
+			t.Quorum, len(t.Witnesses))
+	}
+	return nil
+}
+
+// asLogKey is how a log's verifier key ends that has this public key: with the type byte of logs.
+func asLogKey(key ed25519.PublicKey) string {
+	return "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, key...))
+}
+
+var errUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
+
+// OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. Whether it is witnessed is
+// another question.
+func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
+	opened, err := note.Open([]byte(signed), t.logVerifiers())
+	if err == nil {
+		err = oneForm(opened)
+	}
+	var unverified *note.UnverifiedNoteError
+	switch {
+	case errors.As(err, &unverified):
+		return evidence.Checkpoint{}, errUnknownLog
+	case err != nil:
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	tree, err := evidence.ParseCheckpoint(opened.Text)
+	if err != nil {
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
+		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed by another", errForged, tree.Origin)
+	}
+	return tree, nil
+}
+
+// ErrNotWitnessed says that fewer witnesses than the trust file demands have cosigned a checkpoint.
+var ErrNotWitnessed = errors.New("too few witnesses have cosigned the checkpoint")
+
+// Witnessed returns what the trust file's witnesses have said of a checkpoint: with ErrNotWitnessed in the error's chain if they
+// are too few, and with any other error if somebody has made up what one of them has said.
+func (t *Trust) Witnessed(signed string) ([]evidence.Cosignature, error) {
+	found, err := evidence.Cosignatures(signed, t.witnesses...)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) >= t.Quorum {
+		return found, nil
+	}
+	var missing []string
+	for _, w := range t.witnesses {
+		if !slices.ContainsFunc(found, func(c evidence.Cosignature) bool { return c.Witness == w }) {
+			missing = append(missing, w.Name())
+		}
+	}
+	return found, fmt.Errorf("%w: %d of the %d that the trust file demands; without %s", ErrNotWitnessed, len(found), t.Quorum, strings.Join(missing, ", "))
+}
+
+// witnessed asks whether as many witnesses have seen the file's checkpoint as the reader demands. Without them one who holds the
+// log's key can show everybody another history.
+func (c *check) witnessed(checkpoint string) {
+	if c.trust.Quorum == 0 {
+		return
+	}
+	found, err := c.trust.Witnessed(checkpoint)
+	switch {
+	case errors.Is(err, ErrNotWitnessed):
+		c.placed = append(c.placed, Finding{Guarantee: Order, Status: NotProved, Rule: "witnesses", Reason: err.Error()})
+	case err != nil:
+		c.placed = append(c.placed, Finding{Guarantee: Order, Status: Refuted, Rule: "cosignature", Reason: err.Error()})
+	default:
+		names := make([]string, len(found))
+		for i, cosignature := range found {
+			names[i] = cosignature.Witness.Name()
+		}
+		c.witnesses = fmt.Sprintf("; %d of the reader's %d witnesses have cosigned it: %s", len(found), len(c.trust.witnesses), strings.Join(names, ", "))
+	}
+}

@@ -1,0 +1,223 @@
+package verify_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+// cosigner is a witness whose key follows from a number.
+func cosigner(t testing.TB, seed byte, name string) *evidence.Cosigner {
+	t.Helper()
+	c, err := evidence.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func threeWitnesses(t testing.TB) []*evidence.Cosigner {
+	t.Helper()
+	return []*evidence.Cosigner{cosigner(t, 1, "witness.example/w1"), cosigner(t, 2, "witness.example/w2"), cosigner(t, 3, "other.example")}
+}
+
+// cosign adds what witnesses say of a checkpoint.
+func cosign(signed string, by ...*evidence.Cosigner) string {
+	text, _, _ := strings.Cut(signed, "\n\n")
+	for _, c := range by {
+		signed += c.Cosign(text+"\n", time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC))
+	}
+	return signed
+}
+
+// asWitness is a line in a witness's name with something else in it.
+func asWitness(c *evidence.Cosigner, said []byte) string {
+	hash := c.KeyHash()
+	line := append([]byte{byte(hash >> 24), byte(hash >> 16), byte(hash >> 8), byte(hash)}, said...)
+	return "— " + c.Name() + " " + base64.StdEncoding.EncodeToString(line) + "\n"
+}
+
+// A witnessCase is a checkpoint with what stands beside the log's signature, for a reader who wants two of three witnesses.
+type witnessCase struct {
+	name   string
+	signed func(checkpoint string, w []*evidence.Cosigner) string
+	quorum int // 0: 2
+	status verify.Status
+	rule   string
+}
+
+var witnessCases = []witnessCase{
+	{"as many as are demanded", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, ""},
+	{"all of them", func(s string, w []*evidence.Cosigner) string { return cosign(s, w...) }, 0, verify.Proved, ""},
+	{"beside somebody unknown", func(s string, w []*evidence.Cosigner) string {
+		return cosign(s, w[0]) + "— who.example AAAAAAAA\n" + strings.TrimPrefix(cosign(s, w[1]), s)
+	}, 0, verify.Proved, ""},
+	{"none", func(s string, _ []*evidence.Cosigner) string { return s }, 0, verify.NotProved, "witnesses"},
+	{"one too few", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1]) }, 0, verify.NotProved, "witnesses"},
+	{"one of them twice", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1], w[1]) }, 0, verify.NotProved, "witnesses"},
+	{"two of three", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[:2]...) }, 3, verify.NotProved, "witnesses"},
+	{"over another checkpoint", func(s string, w []*evidence.Cosigner) string {
+		return s + strings.TrimPrefix(cosign(strings.Replace(s, "\n", "x\n", 1), w...), strings.Replace(s, "\n", "x\n", 1))
+	}, 0, verify.Refuted, "cosignature"},
+	{"made up in the name of one", func(s string, w []*evidence.Cosigner) string {
+		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 72))
+	}, 0, verify.Refuted, "cosignature"},
+	{"too short in the name of one", func(s string, w []*evidence.Cosigner) string {
+		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 64))
+	}, 0, verify.Refuted, "cosignature"},
+	{"good and then made up in the same name", func(s string, w []*evidence.Cosigner) string {
+		return cosign(s, w[:2]...) + asWitness(w[1], make([]byte, 72))
+	}, 0, verify.Proved, ""},
+	{"by another key in the name of one", func(s string, w []*evidence.Cosigner) string {
+		other := strings.Fields(strings.TrimPrefix(cosign(s, w[2]), s))[2]
+		return cosign(s, w[0]) + "— " + w[1].Name() + " " + other + "\n"
+	}, 0, verify.NotProved, "witnesses"},
+}
+
+// demand has a reader want so many of the witnesses.
+func demand(o verify.Options, quorum int, witnesses ...*evidence.Cosigner) verify.Options {
+	trust := *o.Trust
+	trust.Quorum = quorum
+	for _, w := range witnesses {
+		trust.Witnesses = append(trust.Witnesses, w.String())
+	}
+	o.Trust = &trust
+	return o
+}
+
+// asRead has the trust file read as its reader would.
+func asRead(t *testing.T, o verify.Options) verify.Options {
+	t.Helper()
+	o.Trust = reread(t, o.Trust)
+	return o
+}
+
+// TestEveryRuleOfWitnesses: a quorum, or no order.
+func TestEveryRuleOfWitnesses(t *testing.T) {
+	k := newKeeper(t)
+	k.speakTimes(2)
+	file, w := k.bundle(), threeWitnesses(t)
+	for _, test := range witnessCases {
+		b := *file
+		b.Checkpoint = test.signed(file.Checkpoint, w)
+		o := asRead(t, demand(k.Options(t), cmp.Or(test.quorum, 2), w...))
+		report := verify.Bundle(&b, o)
+		if f := report.Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
+			t.Errorf("%s: %+v", test.name, f)
+		} else if test.status == verify.Proved && !strings.Contains(f.Reason, "cosigned it: witness.example/w1") {
+			t.Errorf("%s: it is not said who: %s", test.name, f.Reason)
+		}
+		if f := verify.Checkpoint(b.Checkpoint, o).Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
+			t.Errorf("%s, alone: %+v", test.name, f)
+		}
+		alone := verify.Record(proveAt(t, &b, k.steps[0]), o)
+		if f := alone.Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
+			t.Errorf("%s, one record: %+v", test.name, f)
+		}
+		if f := verify.Bundle(&b, k.Options(t)).Of(verify.Order); f.Status != verify.Proved {
+			t.Errorf("%s: who knows no witnesses is disturbed: %+v", test.name, f)
+		}
+		if report.Log == nil {
+			t.Errorf("%s: the log is not named", test.name)
+		}
+	}
+}
+
+// TestWitnessed: what a monitor asks of a trust file.
+func TestWitnessed(t *testing.T) {
+	k, w := newKeeper(t), threeWitnesses(t)
+	k.speak("The A9.")
+	trust := asRead(t, demand(k.Options(t), 2, w...)).Trust
+	signed := k.checkpoint()
+	if _, err := trust.OpenCheckpoint(signed); err != nil {
+		t.Error(err)
+	}
+	found, err := trust.Witnessed(cosign(signed, w[0]))
+	if !errors.Is(err, verify.ErrNotWitnessed) || len(found) != 1 || !strings.Contains(err.Error(), "witness.example/w2, other.example") {
+		t.Errorf("%v, %v", found, err)
+	}
+	if found, err = trust.Witnessed(cosign(signed, w...)); err != nil || len(found) != 3 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err = trust.Witnessed(signed + asWitness(w[0], make([]byte, 72))); err == nil || errors.Is(err, verify.ErrNotWitnessed) {
+		t.Errorf("%v", err)
+	}
+	if _, err = new(verify.Trust).OpenCheckpoint(signed); err == nil {
+		t.Error("a log that nobody trusts")
+	}
+}
+
+// refusedWitnesses are demands that mean nothing, or less than they seem to.
+func refusedWitnesses(t testing.TB) [][3]string {
+	t.Helper()
+	w := threeWitnesses(t)
+	log := jurattest.New(t).Options(t).Trust.Logs[0]
+	data, err := base64.StdEncoding.DecodeString(strings.SplitN(log, "+", 3)[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := evidence.NewWitness("witness.example/w1", data[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(quorum string, keys ...string) string {
+		return `"witnesses": ["` + strings.Join(keys, `","`) + `"],` + quorum + `"format":`
+	}
+	two := cosigner(t, 1, "another.name").String()
+	return [][3]string{
+		{"with witnesses and no quorum", `"format":`, list("", w[0].String())},
+		{"with a quorum and no witnesses", `"format":`, `"quorum":1,"format":`},
+		{"with more than all witnesses", `"format":`, list(`"quorum":3,`, w[0].String(), w[1].String())},
+		{"with a quorum below nothing", `"format":`, list(`"quorum":-1,`, w[0].String())},
+		{"with a quorum of a half", `"format":`, list(`"quorum":0.5,`, w[0].String())},
+		{"with a witness twice", `"format":`, list(`"quorum":2,`, w[0].String(), w[0].String())},
+		{"with a witness under two names", `"format":`, list(`"quorum":2,`, w[0].String(), two)},
+		{"with a witness that is a log", `"format":`, list(`"quorum":1,`, log)},
+		{"with the log for its own witness", `"format":`, list(`"quorum":1,`, own.String())},
+		{"with a witness with another hash", `"format":`, list(`"quorum":1,`, strings.Replace(w[0].String(), "w1+", "w1+0", 1))},
+		{"with a witness of no name", `"format":`, list(`"quorum":1,`, w[0].String()[strings.Index(w[0].String(), "+"):])},
+	}
+}
+
+func TestTrustDemandsOnlyWitnessesThatCanBe(t *testing.T) {
+	doc := trustFile(t)
+	for _, bad := range refusedWitnesses(t) {
+		changed := strings.Replace(doc, bad[1], bad[2], 1)
+		if _, err := verify.ParseTrust([]byte(changed)); err == nil || !strings.Contains(err.Error(), "reading trust file") {
+			t.Errorf("%s: %v", bad[0], err)
+		}
+	}
+	odd := strings.Replace(doc, `"format":`, `"quorum": 1.0e0, "witnesses": ["`+threeWitnesses(t)[0].String()+`"], "format":`, 1)
+	if trust, err := verify.ParseTrust([]byte(odd)); err != nil || trust.Quorum != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// witnessVectors are the cases of witnessCases, for verifiers in other languages.
+func witnessVectors(t *testing.T) []given {
+	t.Helper()
+	k := &keeper{House: jurattest.NewForStrangers(t), t: t}
+	k.speakTimes(1)
+	file, w := k.bundle(), threeWitnesses(t)
+	var list []given
+	for _, test := range witnessCases {
+		b := *file
+		b.Records = slices.Clone(file.Records)
+		b.Checkpoint = test.signed(file.Checkpoint, w)
+		o := demand(k.Options(t), cmp.Or(test.quorum, 2), w...)
+		list = append(list, givenBundle(t, slug("witnesses", test.name), &b, o))
+	}
+	o := demand(k.Options(t), 1, w[0])
+	list = append(list, given{slug("checkpoint", "witnessed"), []byte(cosign(file.Checkpoint, w...)), trustOf(t, o), o},
+		given{slug("checkpoint", "not witnessed"), []byte(cosign(file.Checkpoint, w[1])), trustOf(t, o), o})
+	return list
+}
