@@ -9,7 +9,7 @@
 //	  → canonical JSON → SHA-256  package evidence: one document, one form
 //	  → signed                    internal/keyring: the actor's own key
 //	  → stamped                   package timestamp: RFC 3161, over the signature
-//	  → appended, durable         internal/ledger: one order for everything, in internal/ledger/sqlite
+//	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or ledger/postgres
 //	  → read                      internal/trial: events, result, case file, all projected from the records
 //	  → verified by a stranger    package verify: trust from outside in, one answer for each guarantee out
 //
@@ -32,6 +32,10 @@
 //	api         what travels over HTTP: requests, answers, problems
 //	client      completes and signs a payload where the key is, and checks what came back
 //
+// Public, for those who watch a log:
+//
+//	tiles       reads a log over HTTP as C2SP tlog-tiles lays it out, and proves from it what its checkpoint covers
+//
 // Beside them:
 //
 //	examples    three cases to try, contained in the program
@@ -41,16 +45,25 @@
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
 //	internal/aeptest   evidence packages, honest and not
 //	internal/browsertest   a real browser, driven through pages
+//	internal/pgtest        a real PostgreSQL, started, killed and started again
 //
 // Internal:
 //
 //	atomicfile    files that are there whole or not at all
+//	cabinet       the small files of an installation, in a folder of one machine or in a database that many share;
+//	              cabinet/postgres is the database, cabinet/cabinettest what both must do
+//	wrapping      secrets, encrypted under a key that the database in which they are never has
+//	claim         who is at work on a trial, among the processes of one machine or among machines
 //	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
-//	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it, in files of mode 0600
+//	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it
 //	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
-//	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite and ledger/memory are, and that
-//	              ledger/storetest tests
+//	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite, ledger/postgres and
+//	              ledger/memory are, and that ledger/storetest tests
+//	archive       ranges of the log in compressed files, from which each record is read and proved by itself
+//	retention     what the log says on keeping records: for how long, which are held, and which were deleted
 //	tsa           time-stamping authorities, asked over HTTP
+//	witness       cosigns checkpoints of logs that it has seen grow, and asks others to
+//	monitor       watches a log that somebody else runs, and shouts when it forks, shrinks or rewrites
 //	subject       the agent under trial: reads its card and its conversation, or what its records say
 //	exhibit       sealed records, verified and put before the jury
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
@@ -59,6 +72,7 @@
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections
+//	jobs          a durable job for every trial that is to be held, for one process or many
 //	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers
 //	live          events of trials over WebSocket, and as server-sent events
 //	stats         what many trials have in common
@@ -69,7 +83,8 @@
 //	inquiry       what a reader brings to a verification, read for the command and the browser alike
 //	portal        the page on which a stranger verifies in his own browser; portal/verifier is the program that runs there, of
 //	              portal/visit, and portal/build compiles and packs it
-//	installation  a data folder: keys, authority and log that belong together
+//	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
+//	bench         what this machine does, measured in turn with what cannot be done without
 //	access        who may do what: read from the log, as acts of the operator
 //	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
 //	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named

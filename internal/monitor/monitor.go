@@ -1,0 +1,275 @@
+// Package monitor watches a log for somebody who does not trust who runs it.
+//
+// A Monitor remembers the last checkpoint that it has seen. When it looks again, it demands that the log has only grown since: that the
+// key which it was told of signed the new checkpoint, that the old tree is the beginning of the new one, and that every tile and
+// entry that came is what the new checkpoint says. Anything else is an Alarm, with what shows it to others.
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+
+	"crypto/rand"
+
+	"jurat/evidence"
+	"jurat/tiles"
+	"jurat/verify"
+)
+
+// Kind says what a log has done.
+type Kind string
+
+const (
+	Fork      Kind = "fork"      // it has signed two histories
+	Shrink    Kind = "shrink"    // it shows less than it had
+	Rewritten Kind = "rewritten" // what it serves is not what it signed
+	Foreign   Kind = "foreign"   // another answers in its place, or its signature is false
+)
+
+// Meaning says what that means, to people.
+func (k Kind) Meaning() string {
+	return map[Kind]string{
+		Fork:      "the key of the log has signed two histories that exclude each other: different people are shown different logs",
+		Shrink:    "the log shows an earlier state than it had: it came back from a backup, dropped its end, or an old answer is being passed off",
+		Rewritten: "what the log serves does not hash to what its key has signed: it was changed after that",
+		Foreign:   "what answers is not the log whose key was given, or passes off a checkpoint that this key has not signed",
+	}[k]
+}
+
+// An Alarm is what a log must never do, and what shows it.
+type Alarm struct {
+	Kind   Kind
+	Reason string
+	Old    string                // the checkpoint that was seen before; "": none
+	New    string                // the one that was seen now
+	Proof  *evidence.Consistency // of a fork between two sizes: from the log's own tiles, it leads to another root than Old's
+	Served *tiles.InconsistentError
+}
+
+func (a *Alarm) Error() string { return fmt.Sprintf("%s: %s", a.Kind, a.Reason) }
+
+// Config says what is watched, and how closely.
+type Config struct {
+	Log     *tiles.Client // required
+	Trust   *verify.Trust // required: the log's key, and the witnesses that must have cosigned
+	Last    string        // the checkpoint that was seen last, as it was then; "": none, and everything is read
+	Full    bool          // read everything, and not only what is new
+	Sample  int           // how many old tiles, chosen by chance, are read again with their entries, unless everything is
+	Patient time.Duration // how long to wait for a log that shows less than before, which may be a node or a cache behind; 0: 10 seconds
+	Random  io.Reader     // for the choice; nil: crypto/rand
+
+	// Progress is told how many entries were read of how many; nil: nobody is.
+	Progress func(done, total int64)
+}
+
+// A Look is what was found, where nothing stands against the log.
+type Look struct {
+	Checkpoint string              // as it was served: the next one's Config.Last
+	Head       evidence.Checkpoint // what it says
+	Before     int64               // the size that was known before
+	Read       int64               // how many entries were held against the tree
+	Hidden     bool                // the log does not show entries to everybody: their leaf hashes alone were held against the tree
+	Cosigned   []evidence.Cosignature
+	Unmet      error // why too few witnesses have cosigned; nil: enough have
+}
+
+const defaultPatience = 10 * time.Second
+
+// See looks at a log. An error is an *Alarm, or says why it could not look: tiles.ErrUnavailable, or that of the context.
+func See(ctx context.Context, c Config) (*Look, error) {
+	if c.Log == nil || c.Trust == nil {
+		return nil, errors.New("a monitor needs a log and a trust file")
+	}
+	m := &monitor{Config: c}
+	look, err := m.see(ctx)
+	var served *tiles.InconsistentError
+	if errors.As(err, &served) {
+		return nil, &Alarm{Kind: Rewritten, Reason: served.Error(), Old: c.Last, New: m.signed, Served: served}
+	}
+	return look, err
+}
+
+type monitor struct {
+	Config
+	signed string // the checkpoint that is looked at
+	hidden bool
+	read   int64
+	total  int64
+}
+
+func (m *monitor) see(ctx context.Context) (*Look, error) {
+	old, err := m.known()
+	if err != nil {
+		return nil, err
+	}
+	head, err := m.head(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	look := &Look{Checkpoint: m.signed, Head: head, Before: old.Size}
+	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed)
+	if look.Unmet != nil && !errors.Is(look.Unmet, verify.ErrNotWitnessed) {
+		return nil, m.alarm(Foreign, "%v", look.Unmet)
+	}
+	if head.Size > 0 {
+		if err := m.compare(ctx, old, head); err != nil {
+			return nil, err
+		}
+	}
+	look.Read, look.Hidden = m.read, m.hidden
+	return look, nil
+}
+
+func (m *monitor) alarm(kind Kind, format string, args ...any) *Alarm {
+	return &Alarm{Kind: kind, Reason: fmt.Sprintf(format, args...), Old: m.Last, New: m.signed}
+}
+
+// known opens the checkpoint that was seen last. What is remembered is the reader's own, so one that does not open is no alarm.
+func (m *monitor) known() (evidence.Checkpoint, error) {
+	if m.Last == "" {
+		return evidence.Checkpoint{Root: evidence.EmptyRoot()}, nil
+	}
+	old, err := m.Trust.OpenCheckpoint(m.Last)
+	if err != nil {
+		return old, fmt.Errorf("the checkpoint that was remembered: %w", err)
+	}
+	return old, nil
+}
+
+// head fetches the log's checkpoint. One that shows less than was seen is asked for again: somebody between may have kept an old one.
+func (m *monitor) head(ctx context.Context, old evidence.Checkpoint) (evidence.Checkpoint, error) {
+	patience := m.Patient
+	if patience == 0 {
+		patience = defaultPatience
+	}
+	for until := time.Now().Add(patience); ; {
+		head, err := m.fetch(ctx)
+		if err != nil {
+			return head, err
+		}
+		if m.Last != "" && head.Origin != old.Origin {
+			return head, m.alarm(Foreign, "it is the log %s, and the one that was watched is %s", head.Origin, old.Origin)
+		}
+		if head.Size >= old.Size {
+			return head, nil
+		}
+		if time.Now().After(until) {
+			return head, m.alarm(Shrink, "the log %s had %d entries, and shows %d", old.Origin, old.Size, head.Size)
+		}
+		select {
+		case <-ctx.Done():
+			return head, ctx.Err()
+		case <-time.After(patience / 4):
+		}
+	}
+}
+
+func (m *monitor) fetch(ctx context.Context) (evidence.Checkpoint, error) {
+	signed, err := m.Log.Checkpoint(ctx)
+	if err != nil {
+		return evidence.Checkpoint{}, err
+	}
+	m.signed = signed
+	head, err := m.Trust.OpenCheckpoint(signed)
+	if err != nil {
+		return head, m.alarm(Foreign, "%v", err)
+	}
+	return head, nil
+}
+
+// compare holds what the log serves against both checkpoints.
+func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) error {
+	if old.Size == head.Size && old.Root != head.Root {
+		return m.alarm(Fork, "the log %s has signed two checkpoints of %d entries with different roots", head.Origin, head.Size)
+	}
+	tree := m.Log.Tree(ctx, head)
+	proof, err := tree.ProveConsistency(old.Size)
+	if err != nil {
+		return err
+	}
+	if m.Last != "" {
+		if err := proof.Check(old, head); err != nil {
+			a := m.alarm(Fork, "the log of %d entries is not the beginning of that of %d", old.Size, head.Size)
+			a.Proof = proof
+			return a
+		}
+	}
+	parts, err := m.parts(old.Size, head.Size)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		m.total += part[1] - part[0]
+	}
+	for _, part := range parts {
+		if err := m.readPart(tree, part[0], part[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are what is read: what is new, beginning with the tile that was not whole, and of what is old everything or a sample.
+func (m *monitor) parts(old, size int64) ([][2]int64, error) {
+	if m.Full || old == 0 {
+		return [][2]int64{{0, size}}, nil
+	}
+	whole := old / tiles.Width // tiles that cannot have grown
+	parts := [][2]int64{{whole * tiles.Width, size}}
+	chosen := map[int64]bool{}
+	for len(chosen) < m.Sample && int64(len(chosen)) < whole {
+		n, err := m.choose(whole)
+		if err != nil {
+			return nil, err
+		}
+		if !chosen[n] {
+			chosen[n] = true
+			parts = append(parts, [2]int64{n * tiles.Width, (n + 1) * tiles.Width})
+		}
+	}
+	return parts, nil
+}
+
+func (m *monitor) choose(below int64) (int64, error) {
+	random := m.Random
+	if random == nil {
+		random = rand.Reader
+	}
+	n, err := rand.Int(random, big.NewInt(below))
+	if err != nil {
+		return 0, fmt.Errorf("choosing what to read again: %w", err)
+	}
+	return n.Int64(), nil
+}
+
+// readPart holds entries against their leaves, and those against the root, a few tiles at a time.
+func (m *monitor) readPart(tree *tiles.Tree, from, to int64) error {
+	const step = 8 * tiles.Width
+	for start := from; start < to; start += step {
+		end := min(to, start+step)
+		if err := m.readEntries(tree, start, end); err != nil {
+			return err
+		}
+		m.read += end - start
+		if m.Progress != nil {
+			m.Progress(m.read, m.total)
+		}
+	}
+	return nil
+}
+
+func (m *monitor) readEntries(tree *tiles.Tree, from, to int64) error {
+	if !m.hidden {
+		err := tree.Entries(from, to, func(int64, []byte) error { return nil })
+		if !errors.Is(err, tiles.ErrRefused) {
+			return err
+		}
+		m.hidden = true
+	}
+	_, err := tree.Leaves(from, to)
+	return err
+}

@@ -1,0 +1,151 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// folderOf, when it is set, makes this test binary a process that prints the folder of its server, and waits to be killed.
+const folderOf = "JURAT_TEST_PGTEST"
+
+func TestMain(m *testing.M) {
+	if binaries := os.Getenv(folderOf); binaries != "" {
+		s, err := start(binaries, nil)
+		if err != nil {
+			os.Stdout.WriteString(err.Error())
+			os.Exit(1)
+		}
+		os.Stdout.WriteString(s.folder + "\n")
+		os.Stdout.Close()
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func query[T any](t *testing.T, url, text string, before ...string) (result T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, statement := range before {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.QueryRow(t.Context(), text).Scan(&result); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestDatabase(t *testing.T) {
+	one, two := Database(t), Database(t)
+	if one == two {
+		t.Errorf("twice the database %s", one)
+	}
+	for _, url := range []string{one, shared.server.Socket(t, two)} {
+		if who := query[string](t, url, `SELECT rolname::text FROM pg_roles WHERE rolname = current_user AND NOT rolsuper`, `CREATE SCHEMA mine`); who != "jurat" {
+			t.Errorf("the role is %q", who)
+		}
+	}
+	if super := query[bool](t, Admin(t, one), `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`); !super {
+		t.Error("the admin is no superuser")
+	}
+}
+
+// TestKilled: what is committed is there after every end.
+func TestKilled(t *testing.T) {
+	s := Start(t, "work_mem=5MB")
+	url := s.Database(t)
+	if got := query[string](t, url, `SHOW work_mem`); got != "5MB" {
+		t.Errorf("work_mem is %s", got)
+	}
+	query[int](t, url, `SELECT n FROM own.kept`, `CREATE SCHEMA own`, `CREATE TABLE own.kept (n int)`, `INSERT INTO own.kept VALUES (7)`)
+	for _, end := range []func(testing.TB){s.Kill, s.Halt} {
+		end(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if conn, err := pgx.Connect(ctx, url); err == nil {
+			conn.Close(ctx)
+			t.Error("it still answers")
+		}
+		cancel()
+		s.Restart(t)
+		if n := query[int](t, url, `SELECT n FROM own.kept`); n != 7 {
+			t.Errorf("%d was kept", n)
+		}
+	}
+}
+
+// TestNothingStays kills a test process that has a server.
+func TestNothingStays(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self)
+	child.Env = append(os.Environ(), folderOf+"="+find(t))
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 4096)
+	n, err := out.Read(buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := strings.TrimSpace(string(buffer[:n]))
+	pid := serverOf(t, folder)
+	if err := errors.Join(child.Process.Kill(), ignoreExit(child.Wait())); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		_, gone := os.Stat(folder)
+		if errors.Is(gone, os.ErrNotExist) && pid.Signal(syscall.Signal(0)) != nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the folder %s or process %d stays", folder, pid.Pid)
+		}
+	}
+}
+
+// serverOf is the server's process, by the file that it writes.
+func serverOf(t *testing.T, folder string) *os.Process {
+	t.Helper()
+	content, err := os.ReadFile(folder + "/data/postmaster.pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process
+}
+
+func ignoreExit(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}

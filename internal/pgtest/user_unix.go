@@ -1,0 +1,92 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// longestSocket is how long the path of a folder may be in which there is a socket: its name comes to it, and there is room for 103
+// bytes on every system.
+const longestSocket = 103 - len("/.s.PGSQL.65535")
+
+// temporary makes a folder that the server can reach: as another user, where this one is root.
+func temporary() (string, error) {
+	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if len(parent) > longestSocket-len("/jurat-pg-0123456789") || os.Getuid() == 0 && !open(parent) {
+			continue
+		}
+		return os.MkdirTemp(parent, "jurat-pg-")
+	}
+	return "", fmt.Errorf("no temporary folder is open to other users and has a short path: set TMPDIR")
+}
+
+// open reports whether every user can pass through a folder.
+func open(folder string) bool {
+	for {
+		info, err := os.Stat(folder)
+		if err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+		if folder == filepath.Dir(folder) {
+			return true
+		}
+		folder = filepath.Dir(folder)
+	}
+}
+
+// other is the user as whom the server runs where this one is root, which it refuses: the one that its package has made, or nobody.
+func other() (uid, gid int, err error) {
+	var errs []error
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		uid, err := strconv.Atoi(u.Uid)
+		if err != nil {
+			return 0, 0, err
+		}
+		gid, err := strconv.Atoi(u.Gid)
+		return uid, gid, err
+	}
+	return 0, 0, errors.Join(errs...)
+}
+
+// giveAway lets the server's user have files.
+func giveAway(paths ...string) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	uid, gid, err := other()
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := os.Chown(path, uid, gid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unprivileged has a command run as the server's user. It does not hear what ends the test process by its terminal: the reaper ends it.
+func unprivileged(cmd *exec.Cmd) {
+	ownGroup(cmd)
+	if os.Getuid() != 0 {
+		return
+	}
+	if uid, gid, err := other(); err == nil { // giveAway has come before, and has said it
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+}
+
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

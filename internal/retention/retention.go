@@ -1,0 +1,116 @@
+// Package retention knows what the log says on keeping records: for how long, which are held, and which were deleted.
+package retention
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+)
+
+// A Hold keeps records from being deleted, and their texts from being erased.
+type Hold struct {
+	ID     string          `json:"id"`              // record id of the act that set it
+	Chain  string          `json:"chain,omitzero"`  // all records of this chain
+	Record evidence.Digest `json:"record,omitzero"` // one record; without it and a chain all records
+	Reason string          `json:"reason"`
+	By     string          `json:"by"`
+	Since  time.Time       `json:"since"`
+}
+
+// What is held, in words.
+func (h *Hold) What() string {
+	switch {
+	case h.Chain != "":
+		return fmt.Sprintf("chain %q", h.Chain)
+	case !h.Record.IsZero():
+		return fmt.Sprintf("the record with payload digest %v", h.Record)
+	}
+	return "all records"
+}
+
+// A HeldError names the hold that stands against what was to be done.
+type HeldError struct{ Hold Hold }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is on legal hold since %s (%s, by %s; hold %s)", e.Hold.What(), e.Hold.Since.UTC().Format(time.RFC3339),
+		e.Hold.Reason, e.Hold.By, e.Hold.ID)
+}
+
+// An Expiry is an act that says which records were deleted.
+type Expiry struct {
+	ID string
+	evidence.ExpiredRecords
+}
+
+// A Book is what the acts of the chain evidence.RetentionChain say, up to some act.
+type Book struct {
+	Acts     int   // that were read
+	Days     int64 // for how many days records are kept
+	Holds    []Hold
+	Expiries []Expiry
+}
+
+// Read reads all acts of the chain. What does not fit is an error: nothing is deleted by a list that cannot be read.
+func Read(acts []*evidence.Record) (*Book, error) {
+	b := &Book{Days: evidence.MinRetention}
+	for _, r := range acts {
+		e, err := evidence.ReadRetentionEvent(&r.Payload)
+		if err == nil {
+			err = b.apply(e, r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading what is kept: record %s: %w", r.Payload.RecordID, err)
+		}
+		b.Acts++
+	}
+	return b, nil
+}
+
+func (b *Book) apply(e *evidence.RetentionEventBody, r *evidence.Record) error {
+	id := r.Payload.RecordID
+	switch e.Event {
+	case evidence.RetentionHeld:
+		b.Holds = append(b.Holds, Hold{ID: id, Chain: e.Chain, Record: e.Record, Reason: e.Reason, By: e.By, Since: r.Payload.Time()})
+	case evidence.RetentionReleased:
+		i := slices.IndexFunc(b.Holds, func(h Hold) bool { return h.ID == e.Hold })
+		if i < 0 {
+			return fmt.Errorf("it releases the hold %q, which there is not", e.Hold)
+		}
+		b.Holds = slices.Delete(b.Holds, i, i+1)
+	case evidence.RetentionKept:
+		b.Days = e.Days
+	case evidence.RetentionExpired:
+		b.Expiries = append(b.Expiries, Expiry{ID: id, ExpiredRecords: *e.Gone})
+	}
+	return nil
+}
+
+// Held says which hold a record is under; nil: none.
+func (b *Book) Held(digest evidence.Digest, chain string) error {
+	for _, h := range b.Holds {
+		if h.Chain == "" && h.Record.IsZero() || h.Chain != "" && h.Chain == chain || !h.Record.IsZero() && h.Record == digest {
+			return &HeldError{h}
+		}
+	}
+	return nil
+}
+
+var errNoAct = errors.New("no act of the log says that it was deleted")
+
+// Explains says whether an act says of the file that holds a place of the log that records in it were deleted.
+func (b *Book) Explains(index int64, act string) error {
+	for _, e := range b.Expiries {
+		if e.ID == act && e.From <= index && index < e.To {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the archive names the act %q", errNoAct, act)
+}
+
+// Kept is until when a record that was sealed at a time is kept at least.
+func (b *Book) Kept(sealed time.Time) time.Time {
+	return sealed.AddDate(0, 0, int(max(b.Days, evidence.MinRetention)))
+}

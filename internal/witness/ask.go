@@ -1,0 +1,131 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// ErrUnavailable says that a witness did not answer as it should.
+var ErrUnavailable = errors.New("the witness does not answer as it should")
+
+// A Remote is a witness that a log asks. It is safe for concurrent use.
+type Remote struct {
+	Key *evidence.Witness
+
+	url  string
+	http *http.Client
+
+	mu    sync.Mutex // while it is held, nobody else reads or changes what follows
+	knows int64      // the size that the witness was last heard to know
+}
+
+// NewRemote makes a Remote of a witness's submission prefix and its key.
+func NewRemote(prefix string, key *evidence.Witness, client *http.Client) (*Remote, error) {
+	u, err := url.Parse(prefix)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("witness: %q: want https://, a host and perhaps a path", prefix)
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsPrivate()) {
+		return nil, fmt.Errorf("witness: %q: want https, but for a witness in one's own network", prefix)
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return &Remote{Key: key, url: strings.TrimRight(prefix, "/") + "/add-checkpoint", http: client}, nil
+}
+
+// Ask has the witness cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the witness
+// knows more of the log than the checkpoint covers, or something else.
+func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (evidence.Cosignature, error) {
+	old := r.known(size)
+	for attempt := 0; ; attempt++ {
+		proof, err := prove(ctx, old, size)
+		if err != nil {
+			return evidence.Cosignature{}, err
+		}
+		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
+		var conflict *ConflictError
+		if errors.As(err, &conflict) && conflict.Size <= size && conflict.Size != old && attempt < 2 {
+			old = conflict.Size // now it is known, unless another node asks at the same time
+			continue
+		}
+		if err != nil {
+			return evidence.Cosignature{}, err
+		}
+		r.learn(size)
+		return r.check(signed, line)
+	}
+}
+
+func (r *Remote) known(most int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.knows > most {
+		return 0
+	}
+	return r.knows
+}
+
+func (r *Remote) learn(size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.knows = size
+}
+
+// check holds what the witness has sent against its key. Lines of others are dropped.
+func (r *Remote) check(signed, lines string) (evidence.Cosignature, error) {
+	text, _, _ := strings.Cut(signed, "\n\n")
+	found, err := evidence.Cosignatures(text+"\n\n"+lines, r.Key)
+	if err != nil {
+		return evidence.Cosignature{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if len(found) == 0 {
+		return evidence.Cosignature{}, fmt.Errorf("%w: it has not signed with the key of %s", ErrUnavailable, r.Key.Name())
+	}
+	return found[0], nil
+}
+
+func (r *Remote) post(ctx context.Context, request Request) (string, error) {
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(FormatRequest(request)))
+	if err != nil {
+		return "", err
+	}
+	post.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	answer, err := r.http.Do(post)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxRequest))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return string(body), nil
+	case http.StatusConflict:
+		size, err := parseSize(strings.TrimSuffix(string(body), "\n"))
+		if err != nil || answer.Header.Get("Content-Type") != sizeMedia {
+			return "", fmt.Errorf("%w: status 409 without a size", ErrUnavailable)
+		}
+		return "", &ConflictError{Size: size, Forked: size == request.Old}
+	case http.StatusNotFound:
+		return "", fmt.Errorf("%w: it has not been told of this log", ErrUnknownLog)
+	case http.StatusForbidden:
+		return "", fmt.Errorf("%w: it was told of another key of this log", ErrSignature)
+	case http.StatusUnprocessableEntity:
+		return "", fmt.Errorf("%w: the witness has seen another history", ErrProof)
+	}
+	return "", fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
+}

@@ -1,0 +1,113 @@
+package witness
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// maxLogged is how much of one refusal goes to the log, in bytes: anybody can have the witness refuse, as often as he likes.
+const maxLogged = 1 << 10
+
+// Handler answers add-checkpoint, and nothing else that changes anything. What it refuses and why goes to the log, with what a log's
+// own key signed: two checkpoints that a log has signed of one size, with different roots, are evidence against that log.
+func (w *Witness) Handler(log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /add-checkpoint", func(out http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(out, r.Body, maxRequest))
+		if err != nil {
+			http.Error(out, "the request is too large, or broke off", http.StatusBadRequest)
+			return
+		}
+		line, err := w.add(r, string(body))
+		if err != nil {
+			w.refuse(out, r, log, string(body), err)
+			return
+		}
+		out.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		out.Header().Set("Cache-Control", "no-store")
+		_, _ = io.WriteString(out, line) // who has gone asks again
+	})
+	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, "ok\n") })
+	mux.HandleFunc("GET /key", func(out http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(out, w.key.String()) })
+	return mux
+}
+
+func (w *Witness) add(r *http.Request, body string) (string, error) {
+	request, err := ParseRequest(body)
+	if err != nil {
+		return "", err
+	}
+	return w.AddCheckpoint(r.Context(), request)
+}
+
+// statuses are those of C2SP tlog-witness.
+var statuses = []struct {
+	is     error
+	status int
+}{
+	{ErrMalformed, http.StatusBadRequest},
+	{ErrUnknownLog, http.StatusNotFound},
+	{ErrSignature, http.StatusForbidden},
+	{ErrProof, http.StatusUnprocessableEntity},
+}
+
+func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Logger, body string, err error) {
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		level := slog.LevelInfo
+		if conflict.Forked {
+			level = slog.LevelError
+		}
+		log.Log(r.Context(), level, "not cosigned", "why", clip(err.Error()), "signed", w.evidenceIn(body))
+		out.Header().Set("Content-Type", sizeMedia)
+		out.WriteHeader(http.StatusConflict)
+		_, _ = fmt.Fprintf(out, "%d\n", conflict.Size)
+		return
+	}
+	for _, s := range statuses {
+		if errors.Is(err, s.is) {
+			if s.is == ErrProof { // the log has signed the checkpoint, so it is worth keeping, though anybody may have sent a false proof with it
+				log.Error("not cosigned", "why", clip(err.Error()), "signed", w.evidenceIn(body))
+			} else {
+				log.Info("not cosigned", "why", clip(err.Error()))
+			}
+			http.Error(out, err.Error(), s.status)
+			return
+		}
+	}
+	log.Error("not cosigned", "why", err)
+	http.Error(out, "the witness failed", http.StatusInternalServerError)
+}
+
+// evidenceIn is of a request what a key signed that is known for its log: the checkpoint without what others put beside it.
+func (w *Witness) evidenceIn(body string) string {
+	request, err := ParseRequest(body)
+	if err != nil {
+		return ""
+	}
+	origin, _, _ := strings.Cut(request.Signed, "\n")
+	n, err := note.Open([]byte(request.Signed), note.VerifierList(w.logs[origin]...))
+	if err != nil {
+		return ""
+	}
+	n.UnverifiedSigs = nil
+	signed, err := note.Sign(n)
+	if err != nil {
+		return ""
+	}
+	return clip(string(signed))
+}
+
+// clip cuts off what is more than goes to the log.
+func clip(text string) string {
+	if len(text) <= maxLogged {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxLogged], "") + "..."
+}

@@ -1,0 +1,207 @@
+// Package tiles reads a log over HTTP as C2SP tlog-tiles lays it out, and believes nothing of it but what a checkpoint shows.
+//
+//	GET URL/checkpoint             the signed checkpoint
+//	GET URL/tile/LEVEL/INDEX       256 hashes of the tree, or as many as there are (.p/WIDTH)
+//	GET URL/tile/entries/INDEX     the 256 entries under a tile of level 0
+//
+// Tiles never change, so whoever is between may keep them. A Client fetches; a Tree holds what is fetched against the root of one
+// checkpoint, whose signature the caller has checked, and proves from it where entries stand and that the tree has only grown.
+//
+// It works on every log of that layout, jurat's or not.
+package tiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+var (
+	// ErrUnavailable says that the log did not give what it was asked for.
+	ErrUnavailable = errors.New("the log does not answer as it should")
+	// ErrRefused says that the log gives something only to who may read it.
+	ErrRefused = errors.New("the log does not show this to everybody")
+)
+
+const (
+	maxCheckpoint = 1_000_000 // as long as a signed note may be
+	attempts      = 4         // how often something is asked for
+	maxWait       = 30 * time.Second
+	timeout       = time.Minute // for one answer, unless Config.HTTP has another
+)
+
+// Config is how a Client reaches a log.
+type Config struct {
+	URL   string       // required: what comes before /checkpoint, such as https://jurat.example/log
+	Token string       // sent as a bearer token, where entries are not shown to everybody; "": none
+	HTTP  *http.Client // nil: one that gives up after a minute
+}
+
+// A Client fetches from one log. It is safe for concurrent use.
+type Client struct {
+	config Config
+	base   string
+}
+
+// New makes a Client.
+func New(c Config) (*Client, error) {
+	base, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	switch ip := net.ParseIP(base.Hostname()); {
+	case base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.Fragment != "":
+		return nil, fmt.Errorf("log: %q: want https://, a host and perhaps a path", c.URL)
+	case c.Token != "" && base.Scheme != "https" && base.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()):
+		return nil, fmt.Errorf("log: %q: everybody on the way would read the token: want https", c.URL)
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{Timeout: timeout}
+	}
+	if c.Token != "" {
+		// To another port or without TLS on the same host the token would be sent along.
+		straight := *c.HTTP
+		straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.HTTP = &straight
+	}
+	return &Client{config: c, base: strings.TrimRight(c.URL, "/") + "/"}, nil
+}
+
+// URL is the log's, with a slash at the end.
+func (c *Client) URL() string { return c.base }
+
+// Checkpoint fetches the checkpoint as it is served, whose signatures are for the caller to check.
+func (c *Client) Checkpoint(ctx context.Context) (string, error) {
+	doc, err := c.fetch(ctx, "checkpoint", maxCheckpoint)
+	return string(doc), err
+}
+
+// tile fetches a tile. Where one that is not whole is there no more, the whole one is, of which it is the beginning.
+func (c *Client) tile(ctx context.Context, t tlog.Tile) ([]byte, error) {
+	want := int64(t.W) * tlog.HashSize
+	data, err := c.fetch(ctx, Path(t), want)
+	if missing(err) && t.W < Width {
+		whole := t
+		whole.W = Width
+		if data, err = c.fetch(ctx, Path(whole), Width*tlog.HashSize); err == nil && len(data) == Width*tlog.HashSize {
+			data = data[:want]
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) != want {
+		return nil, &InconsistentError{Path(t), data, fmt.Sprintf("it has %d bytes: want %d", len(data), want)}
+	}
+	return data, nil
+}
+
+// bundle fetches a bundle of entries.
+func (c *Client) bundle(ctx context.Context, t tlog.Tile) ([][]byte, error) {
+	data, err := c.fetch(ctx, Path(t), int64(t.W)*(MaxEntry+2))
+	n := t.W
+	if missing(err) && t.W < Width {
+		whole := t
+		whole.W, n = Width, Width
+		data, err = c.fetch(ctx, Path(whole), Width*(MaxEntry+2))
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ParseEntries(data, n)
+	if err != nil {
+		return nil, &InconsistentError{Path(t), data, err.Error()}
+	}
+	return entries[:t.W], nil
+}
+
+// A statusError is an answer other than 200.
+type statusError struct {
+	path   string
+	status int
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s: status %d %s", e.path, e.status, http.StatusText(e.status))
+}
+
+func (e *statusError) Is(target error) bool {
+	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
+		return target == ErrRefused
+	}
+	return target == ErrUnavailable
+}
+
+func missing(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && (status.status == http.StatusNotFound || status.status == http.StatusGone)
+}
+
+// fetch asks until it is answered, or it is clear that it will not be.
+func (c *Client) fetch(ctx context.Context, path string, most int64) ([]byte, error) {
+	for n := 1; ; n++ {
+		doc, wait, err := c.once(ctx, path, most)
+		if err == nil || wait < 0 || n == attempts {
+			return doc, err
+		}
+		if wait == 0 {
+			wait = time.Duration(n) * 250 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(wait, maxWait)):
+		}
+	}
+}
+
+// once asks once. The wait is how long to wait before it is worth asking again: 0: the server does not say; less: it is not.
+func (c *Client) once(ctx context.Context, path string, most int64) (doc []byte, wait time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return nil, -1, err
+	}
+	if c.config.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.config.Token)
+	}
+	answer, err := c.config.HTTP.Do(request)
+	if ctx.Err() != nil {
+		return nil, -1, ctx.Err()
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, worthAsking(answer), &statusError{path, answer.StatusCode}
+	}
+	doc, err = io.ReadAll(io.LimitReader(answer.Body, most+1))
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: reading %s: %w", ErrUnavailable, path, err)
+	}
+	if int64(len(doc)) > most {
+		return nil, -1, &InconsistentError{path, doc, fmt.Sprintf("it is longer than %d bytes", most)}
+	}
+	return doc, 0, nil
+}
+
+// worthAsking says after what time the same may be answered otherwise.
+func worthAsking(answer *http.Response) time.Duration {
+	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
+		return -1
+	}
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

@@ -1,0 +1,83 @@
+package tiles
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	height = 8
+	// Width is how many hashes, or entries, a whole tile has.
+	Width = 1 << height
+	// EntriesLevel is the level of a Tile that stands for entries instead of hashes.
+	EntriesLevel = -1
+
+	maxLevel = 63
+	maxIndex = 1<<(63-height) - 1 // no log has more than 2^63 entries
+)
+
+// Path is where a tile is below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX, the index in groups
+// of three digits, and .p/WIDTH after it where the tile is not whole.
+func Path(t tlog.Tile) string {
+	level := "entries"
+	if t.L != EntriesLevel {
+		level = strconv.Itoa(t.L)
+	}
+	index := fmt.Sprintf("%03d", t.N%1000)
+	for n := t.N / 1000; n > 0; n /= 1000 {
+		index = fmt.Sprintf("x%03d/%s", n%1000, index)
+	}
+	path := "tile/" + level + "/" + index
+	if t.W != Width {
+		path += ".p/" + strconv.Itoa(t.W)
+	}
+	return path
+}
+
+// Parse reads what Path writes after "tile/": the level, or "entries", and the rest. Nothing has two paths.
+func Parse(level, rest string) (tlog.Tile, error) {
+	t := tlog.Tile{H: height, L: EntriesLevel, W: Width}
+	var err error
+	if level != "entries" {
+		if t.L, err = strconv.Atoi(level); err != nil || t.L < 0 || t.L > maxLevel {
+			return t, fmt.Errorf("level %q: want entries, or a number from 0 to %d", level, maxLevel)
+		}
+	}
+	index, width, partial := strings.Cut(rest, ".p/")
+	if partial {
+		if t.W, err = strconv.Atoi(width); err != nil || t.W < 1 || t.W >= Width {
+			return t, fmt.Errorf("width %q: want a number from 1 to %d", width, Width-1)
+		}
+	}
+	for group := range strings.SplitSeq(strings.ReplaceAll(index, "x", ""), "/") {
+		n, err := strconv.ParseUint(group, 10, 63)
+		if err != nil || t.N > (maxIndex-int64(n))/1000 {
+			return t, fmt.Errorf("index %q: want groups of three digits such as x001/234", index)
+		}
+		t.N = t.N*1000 + int64(n)
+	}
+	if Path(t) != "tile/"+level+"/"+rest { // another number of digits, a sign, an x too much
+		return t, fmt.Errorf("tile/%s/%s: not in the one form that this tile has", level, rest)
+	}
+	return t, nil
+}
+
+// In reports whether a tree of this size has all that the tile holds.
+func In(t tlog.Tile, size int64) bool {
+	if shift := height * max(0, t.L); shift < 64 {
+		return t.N <= maxIndex && t.N*Width+int64(t.W) <= size>>shift
+	}
+	return false
+}
+
+// Of returns the tile with an index at a level, as wide as a tree of this size has it. Its width is 0 where the tree has none.
+func Of(level int, index, size int64) tlog.Tile {
+	t := tlog.Tile{H: height, L: level, N: index}
+	if shift := height * max(0, level); shift < 64 {
+		t.W = int(max(0, min(Width, size>>shift-index*Width)))
+	}
+	return t
+}

@@ -1,0 +1,258 @@
+package tiles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// ErrInconsistent says that what a log serves is not what its checkpoint covers.
+var ErrInconsistent = errors.New("what the log serves is not what it signed")
+
+// An InconsistentError is what a log served against its own checkpoint.
+type InconsistentError struct {
+	Path   string // of the tile or bundle
+	Served []byte // what was there; of a bundle the entry that is wrong
+	Reason string
+}
+
+func (e *InconsistentError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", ErrInconsistent, e.Path, e.Reason)
+}
+
+func (e *InconsistentError) Is(target error) bool { return target == ErrInconsistent }
+
+// parallel is how many tiles are fetched at a time.
+const parallel = 8
+
+// A Tree is the tree of one checkpoint, read from tiles. Every hash that it gives out lies under the checkpoint's root. It is for
+// one use: it ends with its context.
+type Tree struct {
+	ctx    context.Context
+	client *Client
+	head   evidence.Checkpoint
+	reader tlog.HashReader
+	kept   map[tlog.Tile][]byte // tiles that lie under the root, but for whole ones of level 0, of which there are many
+
+	served  map[tlog.Tile][]byte // what was read last
+	fetched error                // why that could not be
+}
+
+// Tree makes the tree of a checkpoint whose signature the caller has checked.
+func (c *Client) Tree(ctx context.Context, head evidence.Checkpoint) *Tree {
+	t := &Tree{ctx: ctx, client: c, head: head, kept: map[tlog.Tile][]byte{}}
+	t.reader = tlog.TileHashReader(tlog.Tree{N: head.Size, Hash: head.Root}, (*tileReader)(t))
+	return t
+}
+
+// maxSize is more than any log can have. From 2^62 on the arithmetic of package tlog overflows, and does not end.
+const maxSize = 1 << 60
+
+// possible refuses the tree of a size that is made up: whoever has the log's key can sign it, and would stop every monitor.
+func (t *Tree) possible() error {
+	if t.head.Size < 0 || t.head.Size > maxSize {
+		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(maxSize))}
+	}
+	return nil
+}
+
+// Head is the checkpoint.
+func (t *Tree) Head() evidence.Checkpoint { return t.head }
+
+// ReadHashes implements tlog.HashReader. What is served against the checkpoint is an *InconsistentError; what is not served, an
+// ErrUnavailable or ErrRefused.
+func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	if len(indexes) == 0 {
+		return nil, nil
+	}
+	if err := t.possible(); err != nil {
+		return nil, err
+	}
+	t.served, t.fetched = nil, nil
+	hashes, err := t.reader.ReadHashes(indexes)
+	if err == nil || t.fetched != nil {
+		return hashes, err
+	}
+	return nil, t.blame(err)
+}
+
+// blame finds the tile that does not lie under the one above it. Those above come first, and are right until one is not.
+func (t *Tree) blame(reason error) error {
+	lowestLast := func(a, b tlog.Tile) int { return cmp.Or(b.L-a.L, cmp.Compare(a.N, b.N)) }
+	batch := slices.SortedFunc(maps.Keys(t.served), lowestLast)
+	for _, tile := range batch {
+		above, known := Of(tile.L+1, tile.N/Width, t.head.Size), false
+		var data []byte
+		if data, known = t.served[above]; !known {
+			data, known = t.kept[above]
+		}
+		if tile.W < Width || !known {
+			continue // on the right edge, of which all together make the root
+		}
+		at := tile.N % Width * tlog.HashSize
+		if rootOf(t.served[tile]) != tlog.Hash(data[at:at+tlog.HashSize]) {
+			return &InconsistentError{Path(tile), t.served[tile], fmt.Sprintf("it does not hash to what %s says of it", Path(above))}
+		}
+	}
+	if len(batch) == 0 {
+		return reason
+	}
+	edge := batch[len(batch)-1]
+	return &InconsistentError{Path(edge), t.served[edge], fmt.Sprintf("the tiles on the right edge do not make the root of %d entries", t.head.Size)}
+}
+
+// rootOf hashes a whole tile.
+func rootOf(tile []byte) tlog.Hash {
+	var level []tlog.Hash
+	for hash := range slices.Chunk(tile, tlog.HashSize) {
+		level = append(level, tlog.Hash(hash))
+	}
+	for len(level) > 1 {
+		for i := range len(level) / 2 {
+			level[i] = tlog.NodeHash(level[2*i], level[2*i+1])
+		}
+		level = level[:len(level)/2]
+	}
+	return level[0]
+}
+
+// tileReader is a Tree as tlog.TileHashReader asks it.
+type tileReader Tree
+
+// Height implements tlog.TileReader.
+func (r *tileReader) Height() int { return height }
+
+// ReadTiles implements tlog.TileReader.
+func (r *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
+	data := make([][]byte, len(tiles))
+	r.fetched = inParallel(r.ctx, len(tiles), func(ctx context.Context, i int) (err error) {
+		if kept, there := r.kept[tiles[i]]; there {
+			data[i] = kept
+			return nil
+		}
+		data[i], err = r.client.tile(ctx, tiles[i])
+		return err
+	})
+	if r.fetched != nil {
+		return nil, r.fetched
+	}
+	r.served = make(map[tlog.Tile][]byte, len(tiles))
+	for i, tile := range tiles {
+		r.served[tile] = data[i]
+	}
+	return data, nil
+}
+
+// SaveTiles implements tlog.TileReader: it is told of tiles that lie under the root.
+func (r *tileReader) SaveTiles(tiles []tlog.Tile, data [][]byte) {
+	for i, tile := range tiles {
+		if tile.L > 0 || tile.W < Width {
+			r.kept[tile] = data[i]
+		}
+	}
+}
+
+// inParallel does n things, a few at a time, and returns the first error.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	places := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	for i := range n {
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-places }()
+			if err := do(ctx, i); err != nil {
+				stop(err)
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// Leaves returns the leaf hashes from one index up to, and not with, another.
+func (t *Tree) Leaves(from, to int64) ([]tlog.Hash, error) {
+	indexes := make([]int64, 0, max(0, to-from))
+	for i := from; i < to; i++ {
+		indexes = append(indexes, tlog.StoredHashIndex(0, i))
+	}
+	return t.ReadHashes(indexes)
+}
+
+// Entries calls take with the entries from one index up to, and not with, another, in their order, each of which hashes to its leaf.
+func (t *Tree) Entries(from, to int64, take func(index int64, entry []byte) error) error {
+	const step = parallel * Width
+	for start := from; start < to; start = (start/step + 1) * step {
+		end := min(to, (start/step+1)*step)
+		leaves, err := t.Leaves(start, end)
+		if err != nil {
+			return err
+		}
+		entries, err := t.bundles(start/Width, (end-1)/Width)
+		if err != nil {
+			return err
+		}
+		for i, leaf := range leaves {
+			index := start + int64(i)
+			entry := entries[index-start/Width*Width]
+			if tlog.RecordHash(entry) != leaf {
+				return &InconsistentError{Path(Of(EntriesLevel, index/Width, t.head.Size)), entry, fmt.Sprintf("entry %d does not hash to its leaf %v", index, leaf)}
+			}
+			if err := take(index, entry); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bundles fetches the bundles from one index to another, and returns their entries in one row.
+func (t *Tree) bundles(first, last int64) ([][]byte, error) {
+	got := make([][][]byte, last-first+1)
+	err := inParallel(t.ctx, len(got), func(ctx context.Context, i int) (err error) {
+		got[i], err = t.client.bundle(ctx, Of(EntriesLevel, first+int64(i), t.head.Size))
+		return err
+	})
+	return slices.Concat(got...), err
+}
+
+// ProveInclusion returns the audit path of the entry at an index.
+func (t *Tree) ProveInclusion(index int64) ([]tlog.Hash, error) {
+	if index < 0 || index >= t.head.Size {
+		return nil, fmt.Errorf("entry %d is not among the %d that the checkpoint covers", index, t.head.Size)
+	}
+	if err := t.possible(); err != nil {
+		return nil, err
+	}
+	return tlog.ProveRecord(t.head.Size, index, t)
+}
+
+// ProveConsistency returns the proof from the first entries of the tree, so many, to all of it. Whether a smaller checkpoint fits
+// onto it is for its Check to say.
+func (t *Tree) ProveConsistency(size int64) (*evidence.Consistency, error) {
+	if size < 0 || size > t.head.Size {
+		return nil, fmt.Errorf("the checkpoint covers %d entries, and not the first %d", t.head.Size, size)
+	}
+	if err := t.possible(); err != nil {
+		return nil, err
+	}
+	proof := &evidence.Consistency{Origin: t.head.Origin, From: size, To: t.head.Size}
+	if size == 0 || size == t.head.Size {
+		return proof, nil
+	}
+	var err error
+	proof.Proof, err = tlog.ProveTree(t.head.Size, size, t)
+	return proof, err
+}
