@@ -60,7 +60,7 @@ func (c *calendar) follow(ctx context.Context, l *ledger.Ledger) error {
 		if err != nil {
 			return err
 		}
-		c.note(r)
+		c.note(r.Record)
 		c.next++
 	}
 	return nil

@@ -160,7 +160,7 @@ func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, other)
+		all = append(all, other.Record)
 	}
 	bundle, err := i.Ledger.Prove(t.Context(), all...)
 	if err != nil {

@@ -57,7 +57,7 @@ func wantStamped(t *testing.T, i *installation.Installation) (records, acts int)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := verify.Record(r, verify.Options{Trust: trust})
+		report := verify.Record(r.Record, verify.Options{Trust: trust})
 		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != verify.Independent {
 			t.Errorf("%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))
 		}

@@ -83,7 +83,7 @@ func (s *search) log(ctx context.Context, from int64, progress func(done, total 
 		if err != nil {
 			return at, err
 		}
-		if err := s.look(r); err != nil {
+		if err := s.look(r.Record); err != nil {
 			return at, err
 		}
 		if at++; progress != nil {

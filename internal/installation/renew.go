@@ -113,7 +113,7 @@ func (r *renewer) all(ctx context.Context) error {
 			r.result.Waiting++
 			continue
 		}
-		if err := r.consider(index, record); err != nil {
+		if err := r.consider(index, record.Record); err != nil {
 			return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 		}
 		if len(r.due) >= maxRenewals {

@@ -80,7 +80,7 @@ func wantEvidence(t *testing.T, i *installation.Installation) (records, acts int
 			acts++
 			continue
 		}
-		report := verify.Record(r, verify.Options{Trust: trust})
+		report := verify.Record(r.Record, verify.Options{Trust: trust})
 		at, ok := report.TimeOf(r.Payload.RecordID)
 		if !ok || at.Independent == nil || r.Timestamps[len(r.Timestamps)-1].Kind != evidence.RFC4998 {
 			t.Errorf("record %s: %+v, %+v", r.Payload.RecordID, at, report.Of(verify.Time))
@@ -138,7 +138,7 @@ func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) 
 		}
 		// Only what the outside authority has stamped, and what renews it.
 		r.Timestamps = r.Timestamps[1:]
-		report := verify.Record(r, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)})
+		report := verify.Record(r.Record, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)})
 		at, ok := report.TimeOf(r.Payload.RecordID)
 		if !ok || at.Authority != trust.Authorities[1].Name {
 			t.Errorf("record %s: %+v, %+v", r.Payload.RecordID, at, report.Of(verify.Time))
@@ -245,7 +245,7 @@ func onlyRecord(t *testing.T, i *installation.Installation) (*evidence.Record, i
 		if err != nil || only != nil {
 			t.Fatalf("want one record: %v", err)
 		}
-		only = r
+		only = r.Record
 	}
 	return only, len(only.Timestamps)
 }

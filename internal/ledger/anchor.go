@@ -70,16 +70,19 @@ func (l *Ledger) stampsAtTheEnd(ctx context.Context) (acts []*evidence.Record, s
 			return nil, 0, err
 		}
 		for _, record := range slices.Backward(page) {
-			if record.Payload.ActionType != evidence.CheckpointStamp {
+			if record.Index != size-1 || record.Payload.ActionType != evidence.CheckpointStamp { // what has expired was no such act
 				slices.Reverse(acts)
 				return acts, size, nil
 			}
-			acts = append(acts, record)
+			acts = append(acts, record.Record)
 			size--
+		}
+		if size > from {
+			break
 		}
 	}
 	slices.Reverse(acts)
-	return acts, 0, nil
+	return acts, size, nil
 }
 
 // stampedBy reads a checkpoint_stamp act, whose checkpoint must be of this log.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,11 @@ var errAllRefused = errors.New("nothing of this can be appended")
 // Whoever is in the queue when nobody is committing commits for all who are in it. So a lone caller waits for nothing but
 // its own transaction, and of many the more go into one the longer one takes.
 func (l *Ledger) append(ctx context.Context, a *appending) error {
+	for _, record := range a.records {
+		if err := fitsInBundle(record); err != nil {
+			return err
+		}
+	}
 	if err := l.queue.enter(ctx, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
@@ -67,28 +73,53 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 
 // commit makes one transaction of what is in the queue when it begins.
 func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
-	g := &group{keys: keys, now: l.cfg.Now, chains: map[string]int64{}, cases: map[evidence.Digest]int64{}}
+	g := &group{keys: keys, now: l.cfg.Now, stamper: l.cfg.Group}
 	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
 		tree, err := l.treeOf(head, log)
 		if err != nil {
 			return Batch{}, err
 		}
-		if err := keysStand(log, keys); err != nil {
+		chosen := l.queue.choose()
+		found, err := log.Find(query(chosen))
+		if err != nil {
 			return Batch{}, err
 		}
+		// Nobody can change a key between this and what the transaction stores.
+		if found.Chains[evidence.KeysChain] != keys.Count() {
+			return Batch{}, errKeysMoved
+		}
 		// Up to here every caller can still go. A crash from here on finds out what Append has done, and no caller has heard of it.
-		g.log, g.tree, g.members = log, tree, l.queue.take()
+		g.tree, g.found, g.members = tree, found, l.queue.take(chosen)
 		return g.plan()
 	})
 	if err == nil {
 		l.tree = g.next
 		l.learn(g.next.head)
+		l.growth.tell()
 	}
 	if len(g.members) == 0 {
 		return err
 	}
 	g.tell(err)
 	return nil
+}
+
+// query names all that decides on what is to be appended: what the log says of keys has to be what was read of it.
+func query(chosen []*appending) (q Query) {
+	chains, cases := map[string]bool{evidence.KeysChain: true}, map[evidence.Digest]bool{}
+	for _, a := range chosen {
+		if a.after != nil {
+			chains[a.after.chain] = true
+		}
+		for i := range a.rows {
+			q.RecordIDs = append(q.RecordIDs, a.rows[i].RecordID)
+			chains[a.rows[i].ChainID], cases[a.rows[i].Case] = true, true
+		}
+	}
+	delete(chains, "")
+	delete(cases, evidence.Digest{})
+	q.Chains, q.Cases = slices.Collect(maps.Keys(chains)), slices.Collect(maps.Keys(cases))
+	return q
 }
 
 // treeOf returns the tree of a log that is locked: the one that this process made, or, when another process has
@@ -149,32 +180,32 @@ type group struct {
 	members []*appending
 
 	// What they are judged by: all that is committed.
-	log  Committed
-	tree *tree
-	keys *keyhistory.History
-	now  func() time.Time
+	tree  *tree
+	keys  *keyhistory.History
+	now   func() time.Time
+	found Found // of what they name. Its counts go up with those that are in the batch
+
+	stamper GroupStamper // nil: they bring all their time stamps
 
 	// What becomes of it.
 	batch  Batch
 	leaves []tlog.Hash
-	chains map[string]int64 // how many records a chain has, with those in the batch
-	cases  map[evidence.Digest]int64
 	next   *tree
 }
 
 // plan decides which members can be appended, and where each comes to stand.
 func (g *group) plan() (Batch, error) {
+	var admitted []*appending
 	for _, a := range g.members {
-		var err error
-		if a.refused, err = g.judge(a); err != nil {
-			return Batch{}, err
+		if a.refused = g.judge(a); a.refused == nil {
+			admitted = append(admitted, a)
 		}
-		if a.refused != nil {
-			continue
-		}
-		if err := g.add(a); err != nil {
-			return Batch{}, err
-		}
+	}
+	if err := g.stamp(admitted); err != nil {
+		return Batch{}, err
+	}
+	for _, a := range admitted {
+		g.add(a)
 	}
 	if len(g.batch.Rows) == 0 {
 		return Batch{}, errAllRefused
@@ -188,70 +219,67 @@ func (g *group) plan() (Batch, error) {
 	return g.batch, nil
 }
 
-// judge says why what is committed does not let something in. The second error says that this cannot be found out.
-func (g *group) judge(a *appending) (refusal, err error) {
-	for _, row := range a.rows {
-		index, err := g.log.Index(row.RecordID)
-		if err == nil {
-			return &DuplicateError{RecordID: row.RecordID, Index: index, Field: "record_id"}, nil
-		}
-		if !errors.Is(err, ErrNotFound) {
-			return nil, err
+// stamp gives records a time stamp together, if somebody does that: all but those whose stamps never wait, which have their own.
+func (g *group) stamp(admitted []*appending) error {
+	if g.stamper == nil {
+		return nil
+	}
+	var records []*evidence.Record
+	var rows []*Row
+	for _, a := range admitted {
+		for i, r := range a.records {
+			if !neverWaits(r.Payload.ActionType) {
+				records, rows = append(records, r), append(rows, &a.rows[i])
+			}
 		}
 	}
-	if a.after != nil {
-		count, err := g.log.ChainCount(a.after.chain)
-		if err != nil {
-			return nil, err
-		}
-		if count != a.after.count {
-			return errMoved, nil
-		}
+	if len(records) == 0 {
+		return nil
 	}
-	return admit(g.keys, a.records, g.now), nil
+	stamps, err := g.stamper.StampGroup(records)
+	if err == nil && len(stamps) != len(records) {
+		err = fmt.Errorf("%d time stamps for %d records", len(stamps), len(records))
+	}
+	if err != nil {
+		return fmt.Errorf("stamping %d records together: %w", len(records), err)
+	}
+	for i, r := range records {
+		r.Timestamps = append([]evidence.Timestamp{stamps[i]}, r.Timestamps...)
+		rows[i].Timestamps = r.Timestamps
+	}
+	return nil
 }
 
-// add gives records their places.
-func (g *group) add(a *appending) error {
+// judge says why what is committed does not let something in.
+func (g *group) judge(a *appending) error {
+	for i := range a.rows {
+		if index, there := g.found.Places[a.rows[i].RecordID]; there {
+			return &DuplicateError{RecordID: a.rows[i].RecordID, Index: index, Field: "record_id"}
+		}
+	}
+	if a.after != nil && g.found.Chains[a.after.chain] != a.after.count {
+		return errMoved
+	}
+	return admit(g.keys, a.records, g.now)
+}
+
+// add gives records their places, and says of each which one it is of its chain and of its case.
+func (g *group) add(a *appending) {
 	for i := range a.rows {
 		row := a.rows[i]
 		row.Index = g.tree.head.Size + int64(len(g.batch.Rows))
-		if err := g.count(&row); err != nil {
-			return err
+		if row.ChainID != "" {
+			g.found.Chains[row.ChainID]++
+			row.Counts.ChainSeq = g.found.Chains[row.ChainID]
+		}
+		if !row.Case.IsZero() {
+			g.found.Cases[row.Case]++
+			row.Counts.CaseSeq = g.found.Cases[row.Case]
 		}
 		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, leafOf(a.records[i], row.Counts))
 		g.batch.Waits = append(g.batch.Waits, waits(row.Index, a.missing[i], a.since)...)
 	}
 	g.batch.Stamps = append(g.batch.Stamps, a.stamps...)
-	return nil
-}
-
-// count says of a new row which one it is of its chain and of its case, after those in the log and those before it here.
-func (g *group) count(row *Row) (err error) {
-	if row.ChainID != "" {
-		if row.Counts.ChainSeq, err = next(g.chains, row.ChainID, g.log.ChainCount); err != nil {
-			return fmt.Errorf("counting chain %q: %w", row.ChainID, err)
-		}
-	}
-	if !row.Case.IsZero() {
-		if row.Counts.CaseSeq, err = next(g.cases, row.Case, g.log.CaseCount); err != nil {
-			return fmt.Errorf("counting case %v: %w", row.Case, err)
-		}
-	}
-	return nil
-}
-
-// next counts one more of what was counted here before or is counted in the log.
-func next[K comparable](counted map[K]int64, key K, inLog func(K) (int64, error)) (int64, error) {
-	n, known := counted[key]
-	if !known {
-		var err error
-		if n, err = inLog(key); err != nil {
-			return 0, err
-		}
-	}
-	counted[key] = n + 1
-	return n + 1, nil
 }
 
 // tell tells each member what became of it. Who was refused was refused by what is committed, whatever became of the others.

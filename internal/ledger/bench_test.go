@@ -5,10 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/pgtest"
 )
 
 // Payloads of these benchmarks have 4 KiB.
@@ -82,6 +90,65 @@ func benchmarkCommit(b *testing.B) {
 				must(insert.ExecContext(b.Context(), page))
 			}
 		})
+	}
+}
+
+// BenchmarkSealOnPostgres seals payloads of 2 KiB on a server beside the process, which writes to the folder for temporary files.
+// A lone caller is measured in turn with a commit of one row of 4 KiB, by medians. Of many callers the ratio is that to the records that all
+// cores make and sign where there is no log.
+func BenchmarkSealOnPostgres(b *testing.B) {
+	f := onPostgres(b, pgtest.Database(b))
+	l := f.create(b)
+	draft := must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z",
+		"model":"m","model_version":"1","prompt":%q,"response":"You may.","parameters":{}}`, large[:2048-300])))
+	var record time.Duration
+	b.Run("without a log, on all cores", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				r := must(draft.Seal(evidence.Sealing{Signers: actor, RecordID: "01890000-0000-7000-8000-000000000001"}))
+				r.LogEntry(evidence.LogCounts{})
+			}
+		})
+		record = b.Elapsed() / time.Duration(b.N)
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+	})
+	b.Run("one caller", func(b *testing.B) {
+		conn := must(pgxpool.New(b.Context(), must(f.url())))
+		defer conn.Close()
+		must(conn.Exec(b.Context(), `CREATE TABLE IF NOT EXISTS jurat.bare (id bigserial PRIMARY KEY, data bytea)`))
+		page := make([]byte, 4096)
+		var bare, sealing []time.Duration // in turn, as what disturbs the disk disturbs both
+		for b.Loop() {
+			begin := time.Now()
+			must(conn.Exec(b.Context(), `INSERT INTO jurat.bare (data) VALUES ($1)`, page))
+			between := time.Now()
+			must(l.Seal(b.Context(), draft, actor, nil))
+			bare, sealing = append(bare, between.Sub(begin)), append(sealing, time.Since(between))
+		}
+		slices.Sort(bare)
+		slices.Sort(sealing)
+		commit, seal := bare[len(bare)/2], sealing[len(sealing)/2]
+		b.ReportMetric(float64(commit.Microseconds()), "µs/bare-commit")
+		b.ReportMetric(float64(seal.Microseconds()), "µs/record")
+		b.ReportMetric(float64(seal)/float64(commit), "ratio")
+	})
+	three := []*ledger.Ledger{l, must(f.open(b)), must(f.open(b))}
+	for _, callers := range []int{16, 64, 256} {
+		for _, nodes := range [][]*ledger.Ledger{three[:1], three} {
+			b.Run(fmt.Sprintf("%d callers, %d nodes", callers, len(nodes)), func(b *testing.B) {
+				var next atomic.Int64
+				b.SetParallelism(callers / runtime.GOMAXPROCS(0))
+				b.RunParallel(func(pb *testing.PB) {
+					node := nodes[int(next.Add(1))%len(nodes)]
+					for pb.Next() {
+						must(node.Seal(b.Context(), draft, actor, nil))
+					}
+				})
+				took := float64(b.Elapsed()) / float64(b.N)
+				b.ReportMetric(float64(time.Second)/took, "records/s")
+				b.ReportMetric(float64(record)/took, "of-signing")
+			})
+		}
 	}
 }
 

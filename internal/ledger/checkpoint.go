@@ -9,9 +9,12 @@ import (
 )
 
 // Checkpoint returns a signed checkpoint over all that is committed. While nothing was committed since the last one,
-// that one is returned.
+// that one is returned, and if witnesses have cosigned it, with what they have said.
 func (l *Ledger) Checkpoint(ctx context.Context) (string, error) {
 	signed, err := l.checkpoint(ctx)
+	if err == nil {
+		signed, err = l.withCosignatures(ctx, signed)
+	}
 	if err != nil {
 		return "", fmt.Errorf("making checkpoint: %w", err)
 	}

@@ -35,6 +35,10 @@ const (
 	DamageLateStamp    DamageKind = "late_stamp_missing"
 	DamageKeyEvents    DamageKind = "key_events"
 	DamageStore        DamageKind = "store"
+	DamageArchive      DamageKind = "archive"
+	DamageExpired      DamageKind = "expired_without_act"
+	DamageNotExpired   DamageKind = "not_expired"
+	DamageStray        DamageKind = "stray_archive"
 
 	DamageApartLost    DamageKind = "apart_lost"
 	DamageApartChanged DamageKind = "apart_changed"
@@ -73,6 +77,10 @@ var meanings = map[DamageKind]string{
 	DamageLateStamp:    "a time stamp that an act says was added is not there",
 	DamageKeyEvents:    "what the log says of keys contradicts itself, or cannot be read",
 	DamageStore:        "the database complains",
+	DamageArchive:      "an archive file is missing or is not what it was: put it back from a copy; the database has the hashes of its records",
+	DamageExpired:      "a record was taken out of its archive, and no act of the log says so",
+	DamageNotExpired:   "an act says that records were deleted, and the file that they were in is still there: 'jurat archive expire' finishes it",
+	DamageStray:        "an archive file that the log's database does not name: a run that was broken off left it; it does no harm",
 
 	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",
 	DamageApartChanged: "what is kept of a text that was sealed apart cannot be read, or is not what the record commits to",
@@ -85,7 +93,7 @@ var meanings = map[DamageKind]string{
 func (k DamageKind) Meaning() string { return meanings[k] }
 
 // Harmless reports whether the log is whole all the same.
-func (k DamageKind) Harmless() bool { return k == DamageOrphan }
+func (k DamageKind) Harmless() bool { return k == DamageOrphan || k == DamageStray }
 
 // Damage is one thing that is wrong with a log.
 type Damage struct {

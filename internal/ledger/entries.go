@@ -47,16 +47,26 @@ func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 	}
 	entries := make([][]byte, n)
 	for i := range rows {
-		record, err := openRow(&rows[i])
-		if err != nil {
+		if entries[i], err = rows[i].LogEntry(); err != nil {
 			return nil, err
 		}
-		entries[i] = record.LogEntry(rows[i].Counts)
 		if tlog.RecordHash(entries[i]) != leaves[i] {
 			return nil, fmt.Errorf("%w: row %d is not what was logged", ErrDamaged, rows[i].Index)
 		}
 	}
 	return entries, nil
+}
+
+// LogEntry returns what the log hashed for a row: the only thing that is left of one that has expired.
+func (row *Row) LogEntry() ([]byte, error) {
+	if row.Entry != nil {
+		return row.Entry, nil
+	}
+	record, err := openRow(row)
+	if err != nil {
+		return nil, err
+	}
+	return record.LogEntry(row.Counts), nil
 }
 
 // Consistency returns the proof that the log of one size is the beginning of the log of another.

@@ -8,20 +8,29 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/pgtest"
 )
 
 var errFault = errors.New("fault")
 
 // faulty fails at the n-th write, before or after it is done, or, where early, before it begins. Where blind it cannot be
-// read either after that.
+// read either after that. Where crash, the process ends there and then.
 type faulty struct {
 	ledger.Store
 	n      int
 	early  bool
 	stored bool
 	blind  bool
+	crash  bool
 	failed bool
 }
+
+func (f *faulty) String() string {
+	return fmt.Sprintf("write %d, early %v, stored %v, blind %v, crash %v", f.n, f.early, f.stored, f.blind, f.crash)
+}
+
+// crashed is what a process ends with.
+type crashed struct{}
 
 func (f *faulty) fails() bool {
 	f.n--
@@ -30,21 +39,24 @@ func (f *faulty) fails() bool {
 }
 
 func (f *faulty) write(do func() error) error {
-	switch {
-	case !f.fails():
+	if !f.fails() {
 		return do()
-	case f.stored:
-		return errors.Join(do(), errFault)
-	default:
-		return errFault
 	}
+	var err error
+	if f.stored {
+		err = do()
+	}
+	if f.crash {
+		panic(crashed{})
+	}
+	return errors.Join(err, errFault)
 }
 
 func (f *faulty) Append(ctx context.Context, plan ledger.Plan) error {
-	fails := f.fails()
-	if fails && f.early {
-		return errFault
+	if f.crash || f.early {
+		return f.write(func() error { return f.Store.Append(ctx, plan) })
 	}
+	fails := f.fails()
 	err := f.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
 		batch, err := plan(head, log)
 		if fails && !f.stored {
@@ -84,52 +96,140 @@ func (o *outside) Store(_ context.Context, checkpoint string) error {
 	})
 }
 
-// work is what every run does. It tries each step again once, as a caller would, and returns what was acknowledged.
-func work(t *testing.T, c ledger.Config) (acknowledged []string) {
-	l, err := ledger.Create(t.Context(), c)
-	if err != nil {
-		if l, err = ledger.Create(t.Context(), c); errors.Is(err, ledger.ErrExists) {
-			l, err = ledger.Open(t.Context(), c)
-		}
+// A faultRun is what every run does, beside the store that fails.
+type faultRun struct {
+	t      *testing.T
+	f      *faulty
+	cfg    ledger.Config
+	reopen func() ledger.Store // as the next process does
+	l      *ledger.Ledger
+}
+
+// step does something, and once more where it fails, as a caller would, or the next process.
+func (r *faultRun) step(do func() error) error {
+	r.t.Helper()
+	err, ended := r.survive(do)
+	if ended {
+		r.f.Store = r.reopen()
+		r.open()
+		err = do()
+	} else if err != nil {
+		wantError(r.t, err, errFault)
+		err = do()
 	}
-	if err != nil {
+	return err
+}
+
+func (r *faultRun) survive(do func() error) (err error, ended bool) {
+	defer func() {
+		switch why := recover(); why {
+		case nil:
+		case crashed{}:
+			ended = true
+		default:
+			panic(why)
+		}
+	}()
+	return do(), false
+}
+
+func (r *faultRun) open() {
+	l, err := ledger.Open(r.t.Context(), r.cfg)
+	if err != nil && !errors.Is(err, ledger.ErrNoLog) {
+		r.t.Fatal(err)
+	}
+	r.l = l
+}
+
+// work returns what was acknowledged.
+func (r *faultRun) work() (acknowledged []string) {
+	t := r.t
+	if err := r.step(func() (err error) {
+		r.l, err = ledger.Create(t.Context(), r.cfg)
+		if errors.Is(err, ledger.ErrExists) {
+			r.l, err = ledger.Open(t.Context(), r.cfg)
+		}
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		draft := act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i))
-		id := draft.RecordID
-		_, err := l.Seal(t.Context(), draft, actor, nil)
-		if err != nil {
-			wantError(t, err, errFault)
-			_, err = l.Seal(t.Context(), draft, actor, nil)
-		}
+		draft := act(`,"record_id":"` + numbered(i) + `"`)
+		err := r.step(func() error {
+			_, err := r.l.Seal(t.Context(), draft, actor, nil)
+			return err
+		})
 		if err != nil && !errors.Is(err, ledger.ErrDuplicate) {
 			t.Errorf("second try: %v", err)
 		}
-		acknowledged = append(acknowledged, id)
+		acknowledged = append(acknowledged, draft.RecordID)
 		if i%2 == 0 {
-			if _, err := l.Checkpoint(t.Context()); err != nil {
-				wantError(t, err, errFault)
-				must(l.Checkpoint(t.Context()))
+			if err := r.step(func() error {
+				_, err := r.l.Checkpoint(t.Context())
+				return err
+			}); err != nil {
+				t.Errorf("second try: %v", err)
 			}
 		}
 	}
 	return acknowledged
 }
 
-// TestFaults fails every write in turn, stored or not, and then looks at everything.
+// opener has ways to an empty store, and to the same one as the next process opens it.
+func opener(t *testing.T, f folder) (create, open func() ledger.Store) {
+	closing := func(s ledger.Store, err error) ledger.Store {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	create = func() ledger.Store { return closing(f.createStore(t.Context())) }
+	open = func() ledger.Store { return closing(f.openStore(t.Context())) }
+	return create, open
+}
+
+// TestFaults fails every write in turn, stored or not, or ends the process there. Then the store is opened again, and everything
+// looked at.
 func TestFaults(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		testFaults(t, func(*testing.T) (create, open func() ledger.Store) {
+			s := memory.New()
+			return func() ledger.Store { return s }, func() ledger.Store { return s }
+		})
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		testFaults(t, func(t *testing.T) (create, open func() ledger.Store) { return opener(t, folder(t.TempDir())) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		f := onPostgres(t, pgtest.Database(t))
+		testFaults(t, func(t *testing.T) (create, open func() ledger.Store) {
+			f.execPostgres(t, `DROP SCHEMA IF EXISTS jurat CASCADE`)
+			return opener(t, f)
+		})
+	})
+}
+
+func testFaults(t *testing.T, database func(*testing.T) (create, open func() ledger.Store)) {
 	runs := 0
-	for _, mode := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
+	for _, mode := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true},
+		{crash: true}, {crash: true, stored: true}} {
 		for n := 1; ; n++ {
 			f := mode
-			f.Store, f.n = memory.New(), n
-			c := config(&f)
-			c.Published = &outside{f: &f}
-			name := fmt.Sprintf("write %d, early %v, stored %v, blind %v", n, f.early, f.stored, f.blind)
-			t.Run(name, func(t *testing.T) {
-				acknowledged := workBlind(t, c, &f)
-				f.n = 0 // no further faults
+			f.n = n
+			t.Run(f.String(), func(t *testing.T) {
+				create, reopen := database(t)
+				f.Store = create()
+				c := config(&f)
+				c.Published = &outside{f: &f}
+				var acknowledged []string
+				if f.blind {
+					acknowledged = workBlind(t, c, &f)
+				} else {
+					r := &faultRun{t: t, f: &f, cfg: c, reopen: reopen}
+					acknowledged = r.work()
+				}
+				f.n, f.Store = 0, reopen() // no further faults
 				l, err := ledger.Open(t.Context(), c)
 				if err != nil {
 					t.Fatal(err)
@@ -150,20 +250,17 @@ func TestFaults(t *testing.T) {
 			runs++
 		}
 	}
-	if runs < 40 {
+	if runs < 60 {
 		t.Errorf("only %d writes failed", runs)
 	}
 }
 
 // workBlind works; where the store is blind it sees again when the failed call is over.
 func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
-	if !f.blind {
-		return work(t, c)
-	}
 	l := must(ledger.Create(t.Context(), unfailing(c, f)))
 	var ids []string
 	for i := range 5 {
-		draft := act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i))
+		draft := act(`,"record_id":"` + numbered(i) + `"`)
 		_, err := l.Seal(t.Context(), draft, actor, nil)
 		if err != nil {
 			wantError(t, err, ledger.ErrUnknown)

@@ -9,16 +9,21 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/pgtest"
 )
 
 // Keys of these tests. Anybody can sign with them.
@@ -71,10 +76,81 @@ func config(store ledger.Store) ledger.Config {
 	return ledger.Config{Store: store, Signer: logSigner, Verifier: logVerifier, Stamper: clock{}}
 }
 
-// folder is a data folder: a database and the checkpoint beside it.
+// folder is a data folder: a database and the checkpoint beside it. Where there is a file "url" in it, the database is the one on
+// PostgreSQL that it names.
 type folder string
 
+// onBoth runs a test on each database.
+func onBoth(t *testing.T, test func(*testing.T, folder)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, folder(t.TempDir())) })
+	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(t, pgtest.Database(t))) })
+}
+
+func onPostgres(t testing.TB, url string) folder {
+	t.Helper()
+	f := folder(t.TempDir())
+	if err := os.WriteFile(filepath.Join(string(f), "url"), []byte(url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f folder) url() (string, error) {
+	url, err := os.ReadFile(filepath.Join(string(f), "url"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(url), err
+}
+
 func (f folder) database() string { return filepath.Join(string(f), "log.db") }
+
+func (f folder) createStore(ctx context.Context) (ledger.Store, error) {
+	url, err := f.url()
+	if err != nil {
+		return nil, err
+	}
+	if url == "" {
+		return sqlite.Create(ctx, f.database())
+	}
+	return pool(ctx, url, postgres.Create)
+}
+
+func (f folder) openStore(ctx context.Context) (ledger.Store, error) {
+	url, err := f.url()
+	if err != nil {
+		return nil, err
+	}
+	if url == "" {
+		return sqlite.Open(ctx, f.database())
+	}
+	return pool(ctx, url, postgres.Open)
+}
+
+// pooled is a store with a pool of its own.
+type pooled struct {
+	*postgres.Store
+	pool *pgxpool.Pool
+}
+
+func (p pooled) Close() error {
+	err := p.Store.Close()
+	p.pool.Close()
+	return err
+}
+
+func pool(ctx context.Context, url string, open func(context.Context, *pgxpool.Pool) (*postgres.Store, error)) (ledger.Store, error) {
+	pool, err := postgres.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, pool)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pooled{s, pool}, nil
+}
 
 func (f folder) published() ledger.CheckpointFile {
 	return ledger.CheckpointFile(filepath.Join(string(f), "checkpoint"))
@@ -88,7 +164,7 @@ func (f folder) config(store ledger.Store) ledger.Config {
 
 func (f folder) create(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	store, err := sqlite.Create(t.Context(), f.database())
+	store, err := f.createStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +179,7 @@ func (f folder) create(t testing.TB) *ledger.Ledger {
 // open opens the ledger, or says why not.
 func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), f.database())
+	store, err := f.openStore(t.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +193,7 @@ func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
 
 func (f folder) store(t testing.TB) (ledger.Store, error) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), f.database())
+	store, err := f.openStore(t.Context())
 	if err == nil {
 		t.Cleanup(func() { store.Close() })
 	}
@@ -126,7 +202,7 @@ func (f folder) store(t testing.TB) (ledger.Store, error) {
 
 func (f folder) fsck(t testing.TB) []ledger.Damage {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), f.database())
+	store, err := f.openStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -20,34 +19,15 @@ func (p node) storedIndex() int64 { return tlog.StoredHashIndex(p.level, p.n) }
 
 func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.level - 1 }
 
-// page checks n rows, and the hashes that came with them.
-func (f *fsck) page(ctx context.Context, from, n int64) error {
-	rows, err := f.rows(ctx, from, n)
-	if err != nil {
-		return err
-	}
-	hashes, err := f.storedHashes(ctx, from, n)
-	if err != nil {
-		return err
-	}
-	for index := from; index < from+n; index++ {
-		var row *Row
-		if len(rows) > 0 && rows[0].Index == index {
-			row, rows = &rows[0], rows[1:]
-		}
-		if err := f.place(ctx, index, row, hashes); err != nil {
-			return err
-		}
-		f.takeRoots(index + 1)
-	}
-	return nil
-}
-
-// rows reads n rows; those that the store cannot read are left out, and show as missing.
+// rows reads n rows; those that the store cannot read are left out, and show as missing. All that Fsck looks at comes this way.
 func (f *fsck) rows(ctx context.Context, from, n int64) ([]Row, error) {
 	rows, err := f.cfg.Store.Rows(ctx, from, n)
-	if !errors.Is(err, ErrDamaged) || n == 1 {
-		if errors.Is(err, ErrDamaged) {
+	unreadable := errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive)
+	if errors.Is(err, ErrArchive) && n == 1 { // which is named once for the file, and not for each of its records
+		return f.kept.Rows(ctx, from, n)
+	}
+	if !unreadable || n == 1 {
+		if unreadable {
 			err = nil
 		}
 		return rows, err
@@ -100,130 +80,138 @@ func (f *fsck) storedHash(ctx context.Context, index int64) (hash tlog.Hash, ok 
 	return hashes[0], true, nil
 }
 
-// place checks one place of the log: its row, its leaf, and the hashes that it completes.
-func (f *fsck) place(ctx context.Context, index int64, row *Row, stored map[int64]tlog.Hash) error {
-	record := f.open(index, row)
-	hash, err := f.leaf(ctx, index, row, record, stored)
+// A looking is at one place of the log, and reports what is wrong there.
+type looking struct {
+	*place
+	fsck *fsck
+}
+
+// look looks at a row, nil for none, and at its leaf.
+func (l looking) look(ctx context.Context, index int64, row *Row, stored map[int64]tlog.Hash) error {
+	at := node{0, index}
+	hash, there := stored[at.storedIndex()]
+	l.hash = hash
+	record := l.open(index, row)
+	if !there {
+		l.report(DamageMissingHash, index, "", "hash %d, of the record", at.storedIndex())
+	}
+	if row != nil && row.HasShed() {
+		l.shed(row, hash)
+	}
+	if record == nil {
+		return nil
+	}
+	made := leafOf(record, row.Counts)
+	if !there || made == hash {
+		l.hash = made
+		return l.intact(ctx, row, record)
+	}
+	vouched, err := l.fsck.vouched(ctx, at, made)
 	if err != nil {
 		return err
 	}
-	at := node{0, index}
-	for ; at.n&1 == 1; at = (node{at.level + 1, at.n >> 1}) {
-		made := tlog.NodeHash(f.edge[at.level], hash)
-		if hash, err = f.inner(ctx, node{at.level + 1, at.n >> 1}, made, stored); err != nil {
-			return err
-		}
+	if vouched {
+		l.report(DamageHash, index, row.RecordID, "hash %d is %v; the record makes %v", at.storedIndex(), hash, made)
+		l.hash = made
+		return l.intact(ctx, row, record)
 	}
-	if len(f.edge) == at.level {
-		f.edge = append(f.edge, tlog.Hash{})
+	if other, err := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID); err == nil && other.Index != index {
+		l.report(DamageDuplicate, index, row.RecordID, "it stands at %d too; here %v was logged", other.Index, hash)
+		return nil
 	}
-	f.edge[at.level] = hash
+	l.stray = &made
+	l.report(DamageRow, index, row.RecordID, "its leaf hash is %v; logged is %v", made, hash)
 	return nil
 }
 
+// shed looks at what is left of a row, where its archive cannot be read, or where it has expired.
+func (l looking) shed(row *Row, hash tlog.Hash) {
+	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, counts: row.Counts}
+	if row.Entry == nil {
+		return
+	}
+	entry, err := evidence.ParseEntry(row.Entry)
+	if err != nil || tlog.RecordHash(row.Entry) != hash {
+		l.report(DamageRow, row.Index, row.RecordID, "it has expired, and what is said to have been logged of it was not: %v", err)
+		return
+	}
+	tag := evidence.Digest{}
+	if row.ChainID != "" {
+		tag = evidence.ChainTag(row.ChainID)
+	}
+	if entry.Payload != row.Digest || entry.Chain != tag || entry.ChainSeq != row.Counts.ChainSeq || entry.CaseSeq != row.Counts.CaseSeq {
+		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row is not of what was logged here")
+	}
+	if l.fsck.options.Expired != nil {
+		if err := l.fsck.options.Expired(row.Index, row.RecordID, row.ExpiredBy); err != nil {
+			l.report(DamageExpired, row.Index, row.RecordID, "%v", err)
+		}
+	}
+}
+
 // open checks a row in itself. It returns nil when there is no record in it.
-func (f *fsck) open(index int64, row *Row) *evidence.Record {
+func (l looking) open(index int64, row *Row) *evidence.Record {
 	if row == nil {
-		f.report(DamageMissingRow, index, "", "there is no row")
+		l.report(DamageMissingRow, index, "", "there is no row")
+		return nil
+	}
+	if row.HasShed() {
 		return nil
 	}
 	record, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
 	if digest := evidence.DigestOf(row.Payload); digest != row.Digest {
-		f.report(DamageDigest, index, row.RecordID, "the payload's digest is %v, the row's %v", digest, row.Digest)
+		l.report(DamageDigest, index, row.RecordID, "the payload's digest is %v, the row's %v", digest, row.Digest)
 		return nil
 	}
 	if err != nil {
-		f.report(DamageUnreadable, index, row.RecordID, "%v", err)
+		l.report(DamageUnreadable, index, row.RecordID, "%v", err)
 		return nil
 	}
-	if _, err := openRow(row); err != nil {
-		f.report(DamageKeys, index, row.RecordID, "%v", err)
+	if err := agree(row, record); err != nil {
+		l.odd = true
+		l.report(DamageKeys, index, row.RecordID, "%v", err)
 	}
 	return record
 }
 
-// leaf holds a record against its leaf hash, and returns what the leaf hash should be.
-func (f *fsck) leaf(ctx context.Context, index int64, row *Row, record *evidence.Record, stored map[int64]tlog.Hash) (tlog.Hash, error) {
-	at := node{0, index}
-	hash, there := stored[at.storedIndex()]
-	if !there {
-		f.report(DamageMissingHash, index, "", "hash %d, of the record", at.storedIndex())
-	}
-	if record == nil {
-		return hash, nil
-	}
-	made := leafOf(record, row.Counts)
-	if !there || made == hash {
-		f.counted(row, &record.Payload)
-		return made, f.intact(ctx, row, record)
-	}
-	vouched, err := f.vouched(ctx, at, made)
-	if err != nil {
-		return hash, err
-	}
-	if vouched {
-		f.report(DamageHash, index, row.RecordID, "hash %d is %v; the record makes %v", at.storedIndex(), hash, made)
-		return made, f.intact(ctx, row, record)
-	}
-	if other, err := f.cfg.Store.ByRecordID(ctx, record.Payload.RecordID); err == nil && other.Index != index {
-		f.report(DamageDuplicate, index, row.RecordID, "it stands at %d too; here %v was logged", other.Index, hash)
-		return hash, nil
-	}
-	f.strays[made], f.logged[hash] = index, index
-	f.report(DamageRow, index, row.RecordID, "its leaf hash is %v; logged is %v", made, hash)
-	return hash, nil
-}
-
-// counted holds what the log counted against what is in it. A hole is a record that was counted and taken out.
-func (f *fsck) counted(row *Row, p *evidence.Payload) {
-	if p.ChainID != "" {
-		f.chains[p.ChainID]++
-		if n := f.chains[p.ChainID]; n != row.Counts.ChainSeq {
-			f.report(DamageCount, row.Index, row.RecordID, "logged as %d of chain %q; it is %d", row.Counts.ChainSeq, p.ChainID, n)
-		}
-	}
-	if digest := submitted(p); !digest.IsZero() {
-		f.cases[digest]++
-		if n := f.cases[digest]; n != row.Counts.CaseSeq {
-			f.report(DamageCount, row.Index, row.RecordID, "logged as submission %d of case %v; it is %d", row.Counts.CaseSeq, digest, n)
-		}
-	}
-}
-
-// intact checks a record that is what was logged.
-func (f *fsck) intact(ctx context.Context, row *Row, record *evidence.Record) error {
-	if err := f.check(ctx, row, record); err != nil {
+// intact checks a record that is what was logged. What it was counted as is checked when those before it were counted.
+func (l looking) intact(ctx context.Context, row *Row, record *evidence.Record) error {
+	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: submitted(&record.Payload), counts: row.Counts}
+	if err := l.check(ctx, row, record); err != nil {
 		return err
 	}
-	if err := f.lateStamps(ctx, row, &record.Payload); err != nil {
+	if err := l.lateStamps(ctx, row, &record.Payload); err != nil {
 		return err
 	}
-	byID, errID := f.cfg.Store.ByRecordID(ctx, record.Payload.RecordID)
-	byDigest, errDigest := f.cfg.Store.ByDigest(ctx, record.Digest)
+	if l.fsck.indexed && !l.odd {
+		return nil
+	}
+	byID, errID := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID)
+	byDigest, errDigest := l.fsck.kept.ByDigest(ctx, record.Digest)
 	switch err := errors.Join(errID, errDigest); {
 	case errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged):
-		f.report(DamageLookup, row.Index, row.RecordID, "by id: %v; by digest: %v", errID, errDigest)
+		l.report(DamageLookup, row.Index, row.RecordID, "by id: %v; by digest: %v", errID, errDigest)
 	case err != nil:
 		return err
 	case byID.Index != row.Index || byDigest.Index != row.Index:
-		f.report(DamageDuplicate, row.Index, row.RecordID, "it is found at %d by its id, at %d by its digest", byID.Index, byDigest.Index)
+		l.report(DamageDuplicate, row.Index, row.RecordID, "it is found at %d by its id, at %d by its digest", byID.Index, byDigest.Index)
 	}
 	return nil
 }
 
 // check asks the caller's question.
-func (f *fsck) check(ctx context.Context, row *Row, record *evidence.Record) (err error) {
-	if f.options.Check == nil {
+func (l looking) check(ctx context.Context, row *Row, record *evidence.Record) (err error) {
+	if l.fsck.options.Check == nil {
 		return nil
 	}
 	waits := false
 	if len(record.Timestamps) == 0 {
-		if waits, err = f.waits(ctx, record, row.Index); err != nil {
+		if waits, err = l.waits(ctx, record, row.Index); err != nil {
 			return err
 		}
 	}
-	if err := f.options.Check(record, waits); err != nil {
-		f.report(DamageCheck, row.Index, row.RecordID, "%v", err)
+	if err := l.fsck.options.Check(record, waits); err != nil {
+		l.report(DamageCheck, row.Index, row.RecordID, "%v", err)
 	}
 	return nil
 }
@@ -289,20 +277,4 @@ func (f *fsck) underRoot(ctx context.Context, at node, hash tlog.Hash) (bool, er
 		return hashes, nil
 	}))
 	return root == f.head.Root, err
-}
-
-// nameMoved finds, among records that are not what was logged in their places, those that were logged in another.
-func (f *fsck) nameMoved() {
-	for i := range f.found {
-		d := &f.found[i]
-		if d.Kind != DamageRow {
-			continue
-		}
-		for leaf, index := range f.strays {
-			if from, ok := f.logged[leaf]; ok && index == d.Index {
-				d.Kind = DamageMoved
-				d.Detail = fmt.Sprintf("it was logged at %d", from)
-			}
-		}
-	}
 }

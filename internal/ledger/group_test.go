@@ -313,7 +313,10 @@ type forgetful struct{ ledger.Store }
 
 type blank struct{ ledger.Committed }
 
-func (blank) Index(string) (int64, error) { return 0, ledger.ErrNotFound }
+func (b blank) Find(q ledger.Query) (ledger.Found, error) {
+	q.RecordIDs = nil
+	return b.Committed.Find(q)
+}
 
 func (f forgetful) Append(ctx context.Context, plan ledger.Plan) error {
 	return f.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) { return plan(head, blank{log}) })
@@ -569,4 +572,53 @@ func TestClosedWithAQueue(t *testing.T) {
 			wantError(t, *err, ledger.ErrClosed)
 		}
 	})
+}
+
+// together stamps as clock does, or not at all, or too few.
+type together struct {
+	err  error
+	drop int
+}
+
+func (g together) StampGroup(records []*evidence.Record) (stamps []evidence.Timestamp, err error) {
+	for _, r := range records[g.drop:] {
+		imprint := r.Imprint()
+		stamps = append(stamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: append([]byte("stamped "), imprint[:]...)})
+	}
+	return stamps, g.err
+}
+
+// nobody stamps nothing alone.
+type nobody struct{}
+
+func (nobody) Stamp(context.Context, [32]byte) (ledger.Stamped, error) { return ledger.Stamped{}, nil }
+
+// TestStampedTogether: who stamps the records of a transaction stamps all of them, or none of them is stored.
+func TestStampedTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		stamper together
+		want    string
+	}{
+		"all":     {together{}, ""},
+		"none":    {together{err: errFault}, "fault"},
+		"too few": {together{drop: 1}, "0 time stamps for 1 records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config(memory.New())
+			c.Stamper, c.Settler, c.Group = nobody{}, clock{}, test.stamper
+			l := must(ledger.Create(t.Context(), c))
+			_, err := l.Seal(t.Context(), act(""), actor, nil)
+			if test.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if size := must(l.Size(t.Context())); (size == 1) != (test.want == "") {
+				t.Errorf("%d records", size)
+			}
+			wantClean(t, fsck(t, c))
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/keyhistory"
 	"jurat/internal/ledger"
 )
 
@@ -39,4 +40,51 @@ func TestDamagedKeyChain(t *testing.T) {
 			wantError(t, err, ledger.ErrDamaged)
 		})
 	}
+}
+
+// TestKeysOfAnotherProcess: what one process tells the log of a key holds in every other at once, also where it has read before what
+// the log says of keys. Of events that two processes bring at the same time, each is judged after the one before it.
+func TestKeysOfAnotherProcess(t *testing.T) {
+	onBoth(t, func(t *testing.T, f folder) {
+		here := f.create(t)
+		elsewhere, err := f.open(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := newOwner(t, "a", false), newOwner(t, "b", false)
+		says := func(l *ledger.Ledger, o *owner) error {
+			_, err := l.Accept(t.Context(), o.says(t, ""))
+			return err
+		}
+		if says(elsewhere, a) == nil { // and it has read that there are no keys
+			t.Error("a key was accepted that nobody has registered")
+		}
+		a.register(t, here)
+		if err := says(elsewhere, a); err != nil {
+			t.Error(err)
+		}
+		if err := tell(here, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, says(elsewhere, a), keyhistory.ErrEnded)
+		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers, nil)
+		wantError(t, err, keyhistory.ErrEnded)
+
+		done := make(chan error)
+		for _, l := range []*ledger.Ledger{here, elsewhere} {
+			go func() { done <- tell(l, t, b.event(evidence.KeyRegistered, 0, evidence.RoleAgent)) }()
+		}
+		if one, two := <-done, <-done; (one == nil) == (two == nil) {
+			t.Errorf("of two who register one key, one has to be refused: %v, %v", one, two)
+		}
+		for _, l := range []*ledger.Ledger{here, elsewhere} {
+			if n := len(must(l.Keys(t.Context())).Active(evidence.RoleAgent, "b", time.Now())); n != 1 {
+				t.Errorf("%d keys", n)
+			}
+			if err := says(l, b); err != nil {
+				t.Error(err)
+			}
+		}
+		f.wantSound(t)
+	})
 }

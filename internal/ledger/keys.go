@@ -66,16 +66,6 @@ func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
 	return keys, nil
 }
 
-// keysStand checks inside the transaction that what the log says of keys is what was read. Nobody can change a key between
-// this and what the transaction stores.
-func keysStand(log Committed, keys *keyhistory.History) error {
-	count, err := log.ChainCount(evidence.KeysChain)
-	if err == nil && count != keys.Count() {
-		err = errKeysMoved
-	}
-	return err
-}
-
 // admit says whether the signers of these records may sign, by what the log says of keys, and whether the events among
 // them fit what it says.
 func admit(keys *keyhistory.History, records []*evidence.Record, now func() time.Time) error {

@@ -82,6 +82,13 @@ type Stamper interface {
 	Stamp(ctx context.Context, imprint [32]byte) (Stamped, error)
 }
 
+// A GroupStamper stamps together what one transaction appends.
+type GroupStamper interface {
+	// StampGroup returns one time stamp for each record, none of which has one of it. It is called while everybody waits, so it asks
+	// nobody over a network.
+	StampGroup(records []*evidence.Record) ([]evidence.Timestamp, error)
+}
+
 // Stamped is what came of asking authorities for time stamps.
 type Stamped struct {
 	Tokens  [][]byte  // DER, each checked as far as its receiver can check it
@@ -115,13 +122,17 @@ type Keeper interface {
 type Config struct {
 	Store     Store            // required; the Ledger closes it
 	Verifier  note.Verifier    // required: the log's public key, whose name is the log's origin
+	Cosigned  Published        // where the last checkpoint is kept that witnesses have cosigned; nil: nobody cosigns
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
 	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
+	Group     GroupStamper     // stamps the records of a transaction together, beside Stamper; nil: nobody does
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that went back in time passes for the present one
+	Archive   Archive          // gives back what rows have shed; nil: nobody does
 	Apart     Keeper           // keeps what is sealed apart; nil: nobody does but the caller of Seal
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
+	Poll      time.Duration    // how often a store that does not tell by itself is asked whether it has grown, see Grown; 0: half a second
 }
 
 func (c *Config) check() error {
@@ -153,10 +164,13 @@ type Ledger struct {
 
 	keys atomic.Pointer[keyhistory.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
-	queue *queue // what is to be appended
+	queue  *queue // what is to be appended
+	growth growth // who waits for the log to grow
 
 	writing lock  // while it is held, nobody else in this process commits
 	tree    *tree // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
+
+	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
 
 	signing   lock   // while it is held, nobody else in this process signs or publishes
 	published string // guarded by signing: the checkpoint that this ledger last found or stored in Published
@@ -166,8 +180,12 @@ func newLedger(cfg Config) (*Ledger, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg.Store = WholeRows(cfg.Store, cfg.Archive)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = pollInterval
 	}
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader

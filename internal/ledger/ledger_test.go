@@ -52,7 +52,7 @@ func TestSealAndRead(t *testing.T) {
 	for from := range int64(4) {
 		index := from
 		for r, err := range l.Records(t.Context(), from) {
-			same("Records", r, err, all[index])
+			same("Records", r.Record, err, all[index])
 			index++
 		}
 		if index != 3 {
@@ -320,8 +320,9 @@ func TestProve(t *testing.T) {
 	wantError(t, err, ledger.ErrNotFound)
 }
 
-func TestConcurrentSealers(t *testing.T) {
-	f := folder(t.TempDir())
+func TestConcurrentSealers(t *testing.T) { onBoth(t, testConcurrentSealers) }
+
+func testConcurrentSealers(t *testing.T, f folder) {
 	l := f.create(t)
 	second, err := f.open(t) // as another process would have it
 	if err != nil {

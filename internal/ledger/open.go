@@ -111,7 +111,7 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint Head) error {
 		return fmt.Errorf("%w: the checkpoint beside it: %w", ErrDamaged, err)
 	}
 	from := max(0, head.Size-lastRows)
-	rows, err := l.cfg.Store.Rows(ctx, from, head.Size-from)
+	rows, err := l.kept().Rows(ctx, from, head.Size-from)
 	if err != nil {
 		return err
 	}
@@ -119,11 +119,22 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint Head) error {
 		return fmt.Errorf("%w: of the last %d rows %d are there", ErrDamaged, head.Size-from, len(rows))
 	}
 	for i := range rows {
+		if rows[i].HasShed() {
+			continue // a file that is missing stops nobody from sealing; Fsck looks into it
+		}
 		if err := l.rowInTree(&rows[i], hashes); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// kept is the store itself, in which rows that have shed are not whole.
+func (l *Ledger) kept() Store {
+	if whole, ok := l.cfg.Store.(*wholeRows); ok {
+		return whole.Store
+	}
+	return l.cfg.Store
 }
 
 func (l *Ledger) rowInTree(row *Row, hashes tlog.HashReader) error {
@@ -178,8 +189,8 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 	return l.publish(ctx, signed)
 }
 
-// CanAppend says why nothing can be sealed: ErrReadOnly, ErrBehind, ErrForked. It returns nil when nothing stands
-// against it.
+// CanAppend says why nothing can be sealed: ErrReadOnly, ErrBehind, ErrForked, and, where the store can tell before it is tried,
+// ErrDiskFull. It returns nil when nothing stands against it.
 func (l *Ledger) CanAppend(ctx context.Context) error {
 	if err := l.mayAppend(); err != nil {
 		return err
@@ -189,7 +200,13 @@ func (l *Ledger) CanAppend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return contains(head, known, l.cfg.hashes(ctx))
+	if err := contains(head, known, l.cfg.hashes(ctx)); err != nil {
+		return err
+	}
+	if prober, ok := l.kept().(Prober); ok {
+		return prober.Probe(ctx)
+	}
+	return nil
 }
 
 // mayAppend says what can be said without looking at the store.
@@ -202,10 +219,21 @@ func (l *Ledger) mayAppend() error {
 
 // openRow makes a record of a row, and checks that the row's keys are the record's.
 func openRow(row *Row) (*evidence.Record, error) {
+	if row.Entry != nil {
+		return nil, row.expired()
+	}
 	record, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
 	if err != nil {
 		return nil, fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 	}
+	if err := agree(row, record); err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// agree checks that what a row can be found by is what its record says.
+func agree(row *Row, record *evidence.Record) (err error) {
 	switch {
 	case record.Digest != row.Digest:
 		err = fmt.Errorf("the payload has the digest %v, the row says %v", record.Digest, row.Digest)
@@ -218,7 +246,7 @@ func openRow(row *Row) (*evidence.Record, error) {
 	case !row.Counts.Fit(&record.Payload):
 		err = fmt.Errorf("counted as %+v, which does not fit %s", row.Counts, record.Payload.ActionType)
 	default:
-		return record, nil
+		return nil
 	}
-	return nil, fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
+	return fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 }

@@ -64,12 +64,16 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 	var pending []Pending
 	held := 0
 	for _, w := range waits {
-		records, err := l.page(ctx, w.Index, 1)
+		rows, err := l.rows(ctx, w.Index, 1)
 		if err != nil {
 			return nil, err
 		}
-		pending = append(pending, Pending{Wait: w, Record: records[0]})
-		if held += len(records[0].Canonical()); held >= MaxHeld {
+		record, err := openRow(&rows[0])
+		if err != nil {
+			return nil, err
+		}
+		pending = append(pending, Pending{Wait: w, Record: record})
+		if held += len(record.Canonical()); held >= MaxHeld {
 			break
 		}
 	}
@@ -97,6 +101,12 @@ func (s *LateStamp) by() string {
 		return s.Authority
 	}
 	return s.By
+}
+
+// A settlement is of a record and an authority whose time stamp it got late.
+type settlement struct {
+	record    evidence.Digest
+	authority string
 }
 
 // Settle gives records the time stamps that they wait for, or renewals, at most evidence.MaxLateStamps, and seals a late_stamp act that says

@@ -74,7 +74,7 @@ func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 		if r.Payload.ActionType != evidence.LateStamp {
 			continue
 		}
-		acts = append(acts, r)
+		acts = append(acts, r.Record)
 		body := must(evidence.ReadOperatorBody[evidence.LateStampBody](&r.Payload))
 		for _, s := range body.Stamps {
 			stamped := must(l.RecordByDigest(t.Context(), s.Record))

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/sqlite"
 )
 
 // sealerFolder, when it is set, makes this test binary a process that seals into that folder until it is killed, or
@@ -24,6 +23,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if f := folder(os.Getenv(loadFolder)); f != "" {
+		fmt.Fprintln(os.Stderr, f.load())
+		os.Exit(1)
+	}
 	if f := folder(os.Getenv(settlerFolder)); f != "" {
 		fmt.Fprintln(os.Stderr, f.settleAndDie())
 		os.Exit(1)
@@ -37,7 +40,7 @@ func (f folder) sealOn(count string) error {
 		return err
 	}
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, f.database())
+	store, err := f.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (f folder) sealer(t *testing.T, count int) (*exec.Cmd, *bufio.Scanner) {
 // wantSound checks all but the signatures, whose keys died with their processes.
 func (f folder) wantSound(t *testing.T) {
 	t.Helper()
-	store := must(sqlite.Open(t.Context(), f.database()))
+	store := must(f.openStore(t.Context()))
 	defer store.Close()
 	found, err := ledger.Fsck(t.Context(), f.config(store), ledger.FsckOptions{})
 	if err != nil {
@@ -87,8 +90,9 @@ func (f folder) wantSound(t *testing.T) {
 }
 
 // TestKilled kills a process in the middle of its work, again and again.
-func TestKilled(t *testing.T) {
-	f := folder(t.TempDir())
+func TestKilled(t *testing.T) { onBoth(t, testKilled) }
+
+func testKilled(t *testing.T, f folder) {
 	f.create(t).Close()
 	var acknowledged []string
 	for round := range 5 {
@@ -118,9 +122,10 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func TestTwoProcesses(t *testing.T) {
+func TestTwoProcesses(t *testing.T) { onBoth(t, testTwoProcesses) }
+
+func testTwoProcesses(t *testing.T, f folder) {
 	const each = 60
-	f := folder(t.TempDir())
 	l := f.create(t)
 	first, firstLines := f.sealer(t, each)
 	second, secondLines := f.sealer(t, each)

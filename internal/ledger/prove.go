@@ -111,8 +111,11 @@ func (l *Ledger) stamped(ctx context.Context, size int64) (*anchor, error) {
 	return l.covering(ctx, size)
 }
 
-// covering is the last checkpoint, if it will do, and otherwise a new one.
+// covering is the last checkpoint that witnesses have cosigned, if it will do, or else the last one, or else a new one.
 func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
+	if kept, err := l.cosigned(ctx); err != nil || kept.signed != "" && kept.head.Size >= size {
+		return &kept, err
+	}
 	signed, err := l.cfg.Store.Checkpoint(ctx)
 	if err != nil {
 		return nil, err

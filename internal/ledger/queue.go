@@ -97,27 +97,45 @@ func (q *queue) withdraw(a *appending) bool {
 	return len(q.list) < n
 }
 
-// take takes what one transaction is to store, from the front. No two of them depend on each other, so that each can be
+// choose returns what one transaction is to store, from the front. No two of them depend on each other, so that each can be
 // judged by what is committed, and is judged rightly whatever becomes of this transaction. The rest is for the next.
-func (q *queue) take() (taken []*appending) {
+func (q *queue) choose() (chosen []*appending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ids := map[string]bool{}
+	held := 0
+	for _, a := range q.list {
+		switch {
+		case slices.ContainsFunc(a.rows, func(row Row) bool { return ids[row.RecordID] }):
+			continue
+		case a.alone() && len(chosen) > 0:
+			return chosen // what comes after it does not pass it by for ever
+		}
+		chosen = append(chosen, a)
+		for i := range a.rows {
+			ids[a.rows[i].RecordID] = true
+		}
+		if held += a.bytes(); a.alone() || held >= MaxHeld {
+			return chosen
+		}
+	}
+	return chosen
+}
+
+// take takes those who were chosen and have not withdrawn meanwhile.
+func (q *queue) take(chosen []*appending) (taken []*appending) {
+	are := make(map[*appending]bool, len(chosen))
+	for _, a := range chosen {
+		are[a] = true
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var rest []*appending
-	ids := map[string]bool{}
-	held, full := 0, false
 	for _, a := range q.list {
-		switch {
-		case full, slices.ContainsFunc(a.rows, func(row Row) bool { return ids[row.RecordID] }):
-			rest = append(rest, a)
-		case a.alone() && len(taken) > 0:
-			rest, full = append(rest, a), true // what comes after it does not pass it by for ever
-		default:
+		if are[a] {
 			taken = append(taken, a)
-			for _, row := range a.rows {
-				ids[row.RecordID] = true
-			}
-			held += a.bytes()
-			full = a.alone() || held >= MaxHeld
+		} else {
+			rest = append(rest, a)
 		}
 	}
 	q.list = rest

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"jurat/evidence"
 )
 
@@ -54,6 +52,26 @@ func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (recor
 	return records, rows[len(rows)-1].Index + 1, err
 }
 
+// InTrials returns, in log order, the canonical payloads of the first records that stand in the chain of any trial, at the index from and
+// later, and the index to ask from next. It returns none when there are no more. Nothing is opened or checked.
+func (l *Ledger) InTrials(ctx context.Context, from int64) (payloads [][]byte, next int64, err error) {
+	for next = from; len(payloads) == 0; { // until there is something that has not expired
+		rows, err := l.cfg.Store.InTrials(ctx, next, 8*pageSize)
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading what was said in trials: %w", err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for _, row := range rows {
+			if next = row.Index + 1; row.Entry == nil {
+				payloads = append(payloads, row.Payload)
+			}
+		}
+	}
+	return payloads, next, nil
+}
+
 // readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
 func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Record, error) {
 	rows, err := store.ByChain(ctx, chainID)
@@ -79,51 +97,73 @@ func openRows(rows []Row) ([]*evidence.Record, error) {
 	return records, nil
 }
 
-// Records iterates over the log in its order: the first record has the index from, the next one from+1, up to what was
-// committed when the iteration began. It ends after an error.
-func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[*evidence.Record, error] {
-	return func(yield func(*evidence.Record, error) bool) {
+// A Placed record is one with its place in the log.
+type Placed struct {
+	Index int64
+	*evidence.Record
+}
+
+// Records iterates over the log in its order, from the record with the index from up to what was committed when the iteration
+// began. Records that have expired are passed over. It ends after an error.
+func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, error] {
+	return func(yield func(Placed, error) bool) {
 		head, err := l.cfg.Store.Head(ctx)
-		for index := max(0, from); err == nil && index < head.Size; {
-			var records []*evidence.Record
+		for index := max(0, from); err == nil && index < head.Size; index += pageSize {
+			var records []Placed
 			records, err = l.page(ctx, index, min(pageSize, head.Size-index))
 			for _, record := range records {
 				if !yield(record, nil) {
 					return
 				}
-				index++
 			}
 		}
 		if err != nil {
-			yield(nil, fmt.Errorf("reading the log: %w", err))
+			yield(Placed{}, fmt.Errorf("reading the log: %w", err))
 		}
 	}
 }
 
-// page returns exactly these records.
-func (l *Ledger) page(ctx context.Context, from, n int64) ([]*evidence.Record, error) {
+// page returns these records, but for those that have expired.
+func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 	rows, err := l.rows(ctx, from, n)
 	if err != nil {
 		return nil, err
 	}
-	return openRows(rows)
+	placed := make([]Placed, 0, n)
+	for i := range rows {
+		if rows[i].Entry != nil {
+			continue
+		}
+		record, err := openRow(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		placed = append(placed, Placed{rows[i].Index, record})
+	}
+	return placed, nil
 }
 
 // rows returns exactly these rows.
 func (l *Ledger) rows(ctx context.Context, from, n int64) ([]Row, error) {
-	rows, err := l.cfg.Store.Rows(ctx, from, n)
-	if err != nil {
-		return nil, err
-	}
-	for i := range rows {
-		if rows[i].Index != from+int64(i) {
-			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
+	return exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
+}
+
+// exactly says which of n rows is missing.
+func exactly(from, n int64) func([]Row, error) ([]Row, error) {
+	return func(rows []Row, err error) ([]Row, error) {
+		if err != nil {
+			return nil, err
 		}
+		for i := range rows {
+			if rows[i].Index != from+int64(i) {
+				return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
+			}
+		}
+		if int64(len(rows)) != n {
+			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
+		}
+		return rows, nil
 	}
-	if int64(len(rows)) != n {
-		return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
-	}
-	return rows, nil
 }
 
 // Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is
@@ -146,9 +186,4 @@ func (l *Ledger) row(ctx context.Context, record *evidence.Record) (Row, error) 
 		return Row{}, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
 	}
 	return row, nil
-}
-
-// ReadHashes returns stored hashes by their stored hash index, for whoever serves the log as tiles.
-func (l *Ledger) ReadHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
-	return l.cfg.Store.Hashes(ctx, indexes)
 }

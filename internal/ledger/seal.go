@@ -86,7 +86,7 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 	if err != nil {
 		return nil, fmt.Errorf("stamping: %w", err)
 	}
-	if len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
+	if together := waits && l.cfg.Group != nil; !together && len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
 		return nil, fmt.Errorf("stamping: there is no token: %w", reasons(stamped.Missing))
 	}
 	for _, token := range stamped.Tokens {

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	sqlitedriver "modernc.org/sqlite"
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/pgtest"
 )
 
 // settlerFolder, when it is set, makes this test binary a process that settles what waits for "one" in that folder, and dies
@@ -79,5 +81,43 @@ func TestKilledWhileSettling(t *testing.T) {
 			wantOwing(t, l, "")
 			f.wantSound(t)
 		})
+	}
+}
+
+// TestCutOffWhileSettling ends the connection to PostgreSQL inside the transaction that settles, after each of its writes. Everything
+// still waits, nothing says otherwise, and it is settled the next time.
+func TestCutOffWhileSettling(t *testing.T) {
+	f := onPostgres(t, pgtest.Database(t))
+	f.create(t).Close()
+	l := f.with(t, silent("one"))
+	sealMany(t, l, 3)
+	for _, after := range []string{"DELETE ON jurat.waiting", "INSERT ON jurat.timestamps", "INSERT ON jurat.records"} {
+		f.execPostgres(t, `CREATE FUNCTION jurat.die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`,
+			`CREATE TRIGGER dies AFTER `+after+` EXECUTE FUNCTION jurat.die()`)
+		if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); err == nil {
+			t.Errorf("%s: settled %d", after, n)
+		}
+		f.execPostgres(t, `DROP FUNCTION jurat.die CASCADE`)
+		wantOwing(t, l, "one 3")
+		if acts := lateActs(t, l); len(acts) != 0 {
+			t.Errorf("%s: %d acts", after, len(acts))
+		}
+	}
+	if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); n != 3 || err != nil {
+		t.Errorf("settled %d, %v", n, err)
+	}
+	wantOwing(t, l, "")
+	f.wantSound(t)
+}
+
+// execPostgres runs statements as the superuser.
+func (f folder) execPostgres(t *testing.T, statements ...string) {
+	t.Helper()
+	pool := must(pgxpool.New(t.Context(), pgtest.Admin(t, must(f.url()))))
+	defer pool.Close()
+	for _, statement := range statements {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
 	}
 }

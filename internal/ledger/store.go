@@ -26,6 +26,9 @@ type Store interface {
 	// plan returns in the same transaction. When Append returns nil, the batch is durable. From the call of plan on
 	// the context does not count any more: a batch holds the records of others than the caller.
 	//
+	// A record id that is there already is refused. That no payload is there twice follows, since its id is a part of it, and need
+	// not be looked for.
+	//
 	// When it returns the error of plan, a *DuplicateError or ErrConflict, nothing was stored. With any other error the batch was
 	// stored whole or not at all, and ByRecordID says which: nothing may happen to the log for the sake of an Append
 	// that has returned.
@@ -42,6 +45,10 @@ type Store interface {
 	ByChain(ctx context.Context, chainID string) ([]Row, error)
 	// InChain returns, in log order, the first n rows of a chain at the index from and later.
 	InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error)
+	// InTrials returns, in log order, the first n rows at the index from and later that stand in the chain of a trial, see
+	// evidence.TrialPrefix. They have their payloads, and neither signatures nor time stamps. What it costs does not grow with the rows
+	// that stand in no such chain.
+	InTrials(ctx context.Context, from, n int64) ([]Row, error)
 	// LastOfChain returns the last row of a chain, or ErrNotFound.
 	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
@@ -56,6 +63,17 @@ type Store interface {
 	// have none go on waiting: no record is without a time stamp and waits for none.
 	Forget(ctx context.Context, authority string) (int64, error)
 
+	// Archives returns the files that hold what rows have shed, in log order: the first begins with the log, and each where the
+	// one before it ends.
+	Archives(ctx context.Context) ([]Archived, error)
+	// PutArchive notes a file, durably. It takes the place of the one that has the digest old and the same range, or, where old is
+	// zero, comes after the last. It returns ErrConflict when that is not how it is.
+	PutArchive(ctx context.Context, old evidence.Digest, next Archived) error
+	// Shed takes out of rows what an archive holds of them: payload, signatures, and as many time stamps as are named, from the first
+	// on. What comes later stays. It returns ErrConflict, having done nothing, when a row is in no archive or waits for a time
+	// stamp. A row that has shed already stays as it is.
+	Shed(ctx context.Context, rows []Shedding) error
+
 	// Checkpoint returns the last signed checkpoint, or "": then there is no log here yet.
 	Checkpoint(ctx context.Context) (string, error)
 	// SetCheckpoint replaces the checkpoint old by next, durably, or returns ErrConflict when it is not old.
@@ -64,9 +82,21 @@ type Store interface {
 	Close() error
 }
 
-// A Checker is a Store that can say what is wrong with the file or server underneath it.
+// A Checker is a Store that can say what is wrong with the file or server underneath it. That it complains of nothing means, too, that
+// every row is found by its record id and its digest, and no record id stands in two.
 type Checker interface {
 	Check(ctx context.Context) (complaints []string, err error)
+}
+
+// A Prober is a Store that can find out whether anything could be appended to it now, without appending.
+type Prober interface {
+	// Probe returns ErrDiskFull, ErrReadOnly, or why else the store takes nothing. It may write, and changes nothing.
+	Probe(ctx context.Context) error
+}
+
+// A Reclaimer is a Store that keeps the room of what was shed until it is told to give it back.
+type Reclaimer interface {
+	Reclaim(ctx context.Context, progress func(done, total int64)) error
 }
 
 // A Plan decides on what to append to a log that is locked against all other writers. It must not call the Store.
@@ -75,11 +105,27 @@ type Plan func(head Head, log Committed) (Batch, error)
 // Committed is what a Plan may ask of the log that it appends to.
 type Committed interface {
 	tlog.HashReader
-	// Index returns the place of the record with this id, or ErrNotFound.
-	Index(recordID string) (int64, error)
-	// ChainCount returns how many records a chain has, CaseCount how many submissions a case has.
-	ChainCount(chainID string) (int64, error)
-	CaseCount(digest evidence.Digest) (int64, error)
+	// Find answers all that is asked at once, so that a store on another machine needs one message for a batch of any size.
+	Find(Query) (Found, error)
+}
+
+// A Query names records, chains and cases.
+type Query struct {
+	RecordIDs []string
+	Chains    []string
+	Cases     []evidence.Digest
+}
+
+// Found is what a log has of what a Query names. What it has nothing of is missing. It belongs to whoever has asked.
+type Found struct {
+	Places map[string]int64          // of records, by their ids
+	Chains map[string]int64          // how many records there are of a chain
+	Cases  map[evidence.Digest]int64 // how many submissions of a case
+}
+
+// NewFound returns one that has nothing.
+func NewFound() Found {
+	return Found{Places: map[string]int64{}, Chains: map[string]int64{}, Cases: map[evidence.Digest]int64{}}
 }
 
 // A Row is a record as a store keeps it.
@@ -93,6 +139,39 @@ type Row struct {
 	Payload    []byte // canonical
 	Signatures [][]byte
 	Timestamps []evidence.Timestamp // in the order in which they came; alone of all this they may become more
+
+	// A row that has shed has neither payload nor signatures in the store: an archive has them. Of one that has expired the archive
+	// has nothing but these.
+	Entry     []byte // what the log hashed
+	ExpiredBy string // record id of the act that says so
+}
+
+// HasShed reports whether what makes the row a record is in an archive.
+func (r *Row) HasShed() bool { return len(r.Payload) == 0 }
+
+// An Archived is a file that holds a range of the log.
+type Archived struct {
+	From, To int64 // indexes: the first, and the one after the last; multiples of TileWidth
+	File     string
+	Digest   evidence.Digest // of its table of contents, and thereby of all that is in it
+	Shed     bool            // the rows have shed
+}
+
+// TileWidth is how many hashes a C2SP tile has side by side. Archives begin and end where tiles do.
+const TileWidth = 256
+
+// Check says whether a store can note this file.
+func (a *Archived) Check(head Head) error {
+	if a.From < 0 || a.To <= a.From || a.From%TileWidth != 0 || a.To%TileWidth != 0 || a.To > head.Size || a.File == "" || a.Digest.IsZero() {
+		return fmt.Errorf("no archive can hold %d to %d of a log of %d records in the file %q", a.From, a.To, head.Size, a.File)
+	}
+	return nil
+}
+
+// A Shedding says how much of a row an archive holds.
+type Shedding struct {
+	Index      int64
+	Timestamps int
 }
 
 // A Head is the size of a log and the RFC 6962 hash over all of it.
@@ -185,6 +264,10 @@ var (
 	ErrDiskFull = errors.New("no space left for the ledger")
 	// ErrReadOnly says that the ledger or its database was opened, or can be opened, only for reading.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
+	// ErrArchive says that an archive file cannot be read: it is missing, or not what it was.
+	ErrArchive = errors.New("the archive cannot be read")
+	// ErrExpired says that a record was deleted after its retention time. The log keeps its hashes.
+	ErrExpired = errors.New("the record has expired")
 	// ErrDamaged says that what is stored contradicts itself. Fsck names what and where.
 	ErrDamaged = errors.New("the ledger is damaged")
 )

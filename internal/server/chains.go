@@ -145,9 +145,9 @@ func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, 
 		if chain != "" && record.Payload.ChainID != chain {
 			continue
 		}
-		switch err := s.mayRead(ctx, c, record); {
+		switch err := s.mayRead(ctx, c, record.Record); {
 		case err == nil:
-			listing.Records = append(listing.Records, entryOf(record, at-1))
+			listing.Records = append(listing.Records, entryOf(record.Record, at-1))
 		case !errors.Is(err, api.ErrForbidden):
 			return listing, err
 		}

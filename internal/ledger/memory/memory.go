@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,10 @@ type Store struct {
 	byID       map[string]int64
 	byDigest   map[evidence.Digest]int64
 	byChain    map[string][]int64
+	inTrials   []int64
 	cases      map[evidence.Digest]int64 // how many submissions
 	waiting    map[debt]time.Time
+	archives   []ledger.Archived
 	checkpoint string
 	closed     bool
 }
@@ -111,31 +114,27 @@ type committed struct {
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) { return c.Hashes(c.ctx, indexes) }
 
-func (c committed) Index(recordID string) (index int64, err error) {
-	err = c.read(c.ctx, func() error {
-		var there bool
-		if index, there = c.byID[recordID]; !there {
-			return ledger.ErrNotFound
+func (c committed) Find(q ledger.Query) (ledger.Found, error) {
+	found := ledger.NewFound()
+	err := c.read(c.ctx, func() error {
+		for _, id := range q.RecordIDs {
+			if index, there := c.byID[id]; there {
+				found.Places[id] = index
+			}
+		}
+		for _, chain := range q.Chains {
+			if n := len(c.byChain[chain]); n > 0 {
+				found.Chains[chain] = int64(n)
+			}
+		}
+		for _, digest := range q.Cases {
+			if n := c.cases[digest]; n > 0 {
+				found.Cases[digest] = n
+			}
 		}
 		return nil
 	})
-	return index, err
-}
-
-func (c committed) ChainCount(chainID string) (n int64, err error) {
-	err = c.read(c.ctx, func() error {
-		n = int64(len(c.byChain[chainID]))
-		return nil
-	})
-	return n, err
-}
-
-func (c committed) CaseCount(digest evidence.Digest) (n int64, err error) {
-	err = c.read(c.ctx, func() error {
-		n = c.cases[digest]
-		return nil
-	})
-	return n, err
+	return found, err
 }
 
 func (s *Store) commit(batch *ledger.Batch) error {
@@ -154,6 +153,9 @@ func (s *Store) commit(batch *ledger.Batch) error {
 		s.byDigest[row.Digest] = row.Index
 		if row.ChainID != "" {
 			s.byChain[row.ChainID] = append(s.byChain[row.ChainID], row.Index)
+		}
+		if strings.HasPrefix(row.ChainID, evidence.TrialPrefix) {
+			s.inTrials = append(s.inTrials, row.Index)
 		}
 	}
 	for _, row := range batch.Rows {
@@ -247,6 +249,23 @@ func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (row
 			if i >= from && int64(len(rows)) < n {
 				rows = append(rows, clone(s.rows[i]))
 			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// InTrials implements ledger.Store.
+func (s *Store) InTrials(ctx context.Context, from, n int64) (rows []ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		first, _ := slices.BinarySearch(s.inTrials, from)
+		for _, i := range s.inTrials[first:] {
+			if int64(len(rows)) >= n {
+				break
+			}
+			row := clone(s.rows[i])
+			row.Signatures, row.Timestamps = nil, nil
+			rows = append(rows, row)
 		}
 		return nil
 	})

@@ -41,17 +41,35 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return readHashes(c.ctx, c.writer, indexes)
 }
 
-func (c committed) Index(recordID string) (int64, error) { return c.number(c.place, recordID) }
-
-func (c committed) ChainCount(chainID string) (int64, error) { return c.number(c.inChain, chainID) }
-
-func (c committed) CaseCount(digest evidence.Digest) (int64, error) {
-	return c.number(c.ofCase, digest[:])
+func (c committed) Find(q ledger.Query) (ledger.Found, error) {
+	found := ledger.NewFound()
+	for _, id := range q.RecordIDs {
+		if err := look(c, c.place, id, found.Places, id); err != nil {
+			return found, err
+		}
+	}
+	for _, chain := range q.Chains {
+		if err := look(c, c.inChain, chain, found.Chains, chain); err != nil {
+			return found, err
+		}
+	}
+	for _, digest := range q.Cases {
+		if err := look(c, c.ofCase, digest[:], found.Cases, digest); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
-func (c committed) number(query *sql.Stmt, key any) (n int64, err error) {
-	err = query.QueryRowContext(c.ctx, key).Scan(&n)
-	return n, translate(err)
+// look adds the number that a statement finds, if it does.
+func look[K comparable](c committed, query *sql.Stmt, argument any, found map[K]int64, key K) error {
+	var n int64
+	err := query.QueryRowContext(c.ctx, argument).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	found[key] = n
+	return translate(err)
 }
 
 func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batch) error {
@@ -61,15 +79,20 @@ func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batc
 		}
 	}
 	first := tlog.StoredHashCount(head.Size)
+	joined := make([]byte, 0, len(batch.Hashes)*tlog.HashSize)
 	for i := range batch.Hashes {
-		if _, err := s.hash.ExecContext(ctx, first+int64(i), batch.Hashes[i][:]); err != nil {
-			return fmt.Errorf("storing hash %d: %w", first+int64(i), translate(err))
+		joined = append(joined, batch.Hashes[i][:]...)
+	}
+	if len(batch.Hashes) > 0 { // in one statement: each costs more than what it inserts
+		if _, err := s.hashes.ExecContext(ctx, first, joined, len(batch.Hashes)); err != nil {
+			return fmt.Errorf("storing hashes %d to %d: %w", first, first+int64(len(batch.Hashes))-1, translate(err))
 		}
 	}
 	if err := s.insertOutbox(ctx, batch); err != nil {
 		return err
 	}
 	_, err := s.head.ExecContext(ctx, batch.Next.Size, batch.Next.Root[:])
+	s.mover.add(volume(batch))
 	return translate(err)
 }
 
@@ -79,7 +102,7 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 		return fmt.Errorf("encoding signatures: %w", err)
 	}
 	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
-		optional(row.Case), row.Counts.CaseSeq, row.Payload, string(signatures))
+		optional(row.Case), row.Counts.CaseSeq, notNull(row.Payload), string(signatures))
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
 	}
@@ -94,6 +117,14 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 	return nil
 }
 
+// notNull is what a row has shed that is copied.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 // optional is NULL for "none".
 func optional(d evidence.Digest) any {
 	if d.IsZero() {
@@ -104,17 +135,9 @@ func optional(d evidence.Digest) any {
 
 // duplicate names the row that is in the way.
 func (s *Store) duplicate(ctx context.Context, row *ledger.Row) error {
-	d := &ledger.DuplicateError{Field: "record_id"}
-	find := func(where string, key any) error {
-		return translate(s.writer.QueryRowContext(ctx, `SELECT record_id, idx FROM records WHERE `+where, key).Scan(&d.RecordID, &d.Index))
-	}
-	err := find(`record_id = ?`, row.RecordID)
-	if errors.Is(err, ledger.ErrNotFound) {
-		d.Field = "digest"
-		err = find(`digest = ?`, row.Digest[:])
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, err)
+	d := &ledger.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
+	if err := s.place.QueryRowContext(ctx, row.RecordID).Scan(&d.Index); err != nil {
+		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, translate(err))
 	}
 	return d
 }

@@ -59,9 +59,11 @@ func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
 	return first(s.rows(ctx, `r.record_id = ?`, id))
 }
 
-// ByDigest implements ledger.Store.
+// ByDigest implements ledger.Store: see digests.sql.
 func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (ledger.Row, error) {
-	return first(s.rows(ctx, `r.digest = ?`, digest[:]))
+	return first(s.rows(ctx, `r.idx = (
+		WITH RECURSIVE stretch(n) AS (SELECT max(idx) >> 11 FROM records UNION ALL SELECT n - 1 FROM stretch WHERE n > 0)
+		SELECT idx FROM stretch CROSS JOIN records WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(?1, 1, 8) AND digest = ?1 LIMIT 1)`, digest[:]))
 }
 
 // ByChain implements ledger.Store.
@@ -76,6 +78,27 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, erro
 // InChain implements ledger.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
+}
+
+// InTrials implements ledger.Store.
+func (s *Store) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	return reading(ctx, s, func() (rows []ledger.Row, err error) {
+		found, err := s.readers.QueryContext(ctx, `SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload FROM records
+			INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT ?`, from, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		err = scan(found, func() error {
+			var row ledger.Row
+			var digest, submitted []byte
+			err := found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload)
+			copy(row.Digest[:], digest)
+			copy(row.Case[:], submitted)
+			rows = append(rows, row)
+			return err
+		})
+		return rows, err
+	})
 }
 
 // LastOfChain implements ledger.Store.
@@ -161,7 +184,7 @@ func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	if submitted != nil && fixed(row.Case[:], submitted) != nil {
 		row.Case = evidence.Digest{}
 	}
-	if json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
+	if signatures != "" && json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
 		row.Signatures = nil
 	}
 	if !kind.Valid {
@@ -170,7 +193,8 @@ func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(kind.String), Token: token}, nil
 }
 
-// Check implements ledger.Checker: it has SQLite read every page and every index.
+// Check implements ledger.Checker: it has SQLite read every page, and hold every index against its table. An index that is not there
+// says nothing, so it looks for those by which rows are found.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return reading(ctx, s, func() (complaints []string, err error) {
 		rows, err := s.readers.QueryContext(ctx, `PRAGMA integrity_check`)
@@ -187,6 +211,15 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 			}
 			return nil
 		})
+		if err != nil {
+			return complaints, err
+		}
+		var unique, digests int
+		err = s.readers.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pragma_index_list('records') l, pragma_index_info(l.name) i WHERE l."unique" AND i.name = 'record_id'),
+			(SELECT count(*) FROM pragma_index_list('records') WHERE name = 'records_by_digest')`).Scan(&unique, &digests)
+		if err == nil && unique*digests != 1 {
+			complaints = append(complaints, "the table of records has lost an index by which its rows are found")
+		}
 		return complaints, err
 	})
 }

@@ -29,9 +29,20 @@ var schema string
 //go:embed waiting.sql
 var waitingTable string
 
+//go:embed trials.sql
+var trialsIndex string
+
+//go:embed digests.sql
+var digestsByPlace string
+
+//go:embed archives.sql
+var archivesTable string
+
 // versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been
 // given out is never changed: an older file is brought up to date by those that it lacks.
-var versions = []string{schema, waitingTable}
+var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable}
+
+const pageSize = 8192
 
 // Store is a ledger.Store in a file. It is safe for concurrent use.
 type Store struct {
@@ -39,12 +50,14 @@ type Store struct {
 	readers *sql.DB
 	queries sync.Map // string to *sql.Stmt of readers, which go when those are closed
 	writers *sql.DB  // of one connection
+	mover   *mover
 	closed  atomic.Bool
+	trouble atomic.Pointer[trouble] // nil: the last transaction succeeded
 
 	writing   chan struct{} // holds one element while a transaction of this process is at work
 	writer    *sql.Conn     // guarded by writing, like the statements on it
 	record    *sql.Stmt
-	hash      *sql.Stmt
+	hashes    *sql.Stmt
 	timestamp *sql.Stmt
 	wait      *sql.Stmt
 	settled   *sql.Stmt
@@ -56,12 +69,19 @@ type Store struct {
 	ofCase    *sql.Stmt
 }
 
-var _ ledger.Store = (*Store)(nil)
+var (
+	_ ledger.Store  = (*Store)(nil)
+	_ ledger.Prober = (*Store)(nil)
+)
 
 // Create makes the file with the tables in it, and opens it. It opens a file that has them already, so that it can be
 // repeated after a crash; that a log is not begun twice is for ledger.Create to see to.
 func Create(ctx context.Context, path string) (*Store, error) {
-	if err := createFile(path); err != nil {
+	made, err := createFile(path)
+	if err == nil && made {
+		err = beginFile(ctx, path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("creating database: %w", err)
 	}
 	s, err := open(ctx, path)
@@ -81,30 +101,47 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	s, err := open(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("opening database %s: %w", path, err)
+		return nil, fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err))
 	}
 	if err := s.prepare(ctx, s.update); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err)), s.Close())
 	}
 	return s, nil
 }
 
 // createFile makes an empty file that only its owner can read; SQLite gives the same mode to the files beside it. An
 // existing one is not touched: closing a file that SQLite has open would drop the locks of this process on it.
-func createFile(path string) error {
+func createFile(path string) (made bool, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	// A crash here leaves an empty file, which SQLite takes for a database without tables.
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return errors.Join(err, file.Close())
+		return false, errors.Join(err, file.Close())
 	}
-	return errors.Join(file.Sync(), file.Close(), folder.Sync(), folder.Close())
+	return true, errors.Join(file.Sync(), file.Close(), folder.Sync(), folder.Close())
+}
+
+// beginFile settles what can only be settled before anything is in the file: that the room of what is archived can be given back,
+// see Reclaim, which settles it later where a crash comes first.
+func beginFile(ctx context.Context, path string) (err error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA user_version = 0`, pageSize))
+	return translate(err)
 }
 
 func open(ctx context.Context, path string) (*Store, error) {
@@ -112,11 +149,11 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pages of 8 KiB hold a usual record whole. Larger ones make a commit of one record write more than it must.
+	// Pages hold a usual record whole. Larger ones make a commit of one record write more than it must.
 	// Waiting for a lock is not left to SQLite, which does not hear of contexts: see begin.
-	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {"page_size(8192)"}, "_journal_mode": {"WAL"},
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit)}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := &Store{path: path, writing: make(chan struct{}, 1)}
+	s := &Store{path: absolute, writing: make(chan struct{}, 1)}
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
@@ -131,6 +168,9 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := retry(ctx, func() (err error) { s.writer, err = s.writers.Conn(ctx); return translate(err) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.mover, err = newMover(absolute); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -138,19 +178,28 @@ func dataSource(path string, settings url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
+// first runs the first transaction. Foreign keys are not enforced in it: a table that is made anew is the same under them.
+func (s *Store) first(ctx context.Context, do func(context.Context) error) error {
+	if err := s.exec(`PRAGMA foreign_keys = OFF`); err != nil {
+		return err
+	}
+	return errors.Join(s.transact(ctx, do), s.exec(`PRAGMA foreign_keys = ON`))
+}
+
 // prepare runs the first transaction and makes the statements of the later ones.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
-	if err := s.transact(ctx, first); err != nil {
+	if err := s.first(ctx, first); err != nil {
 		return err
 	}
 	for text, statement := range map[string]**sql.Stmt{
 		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
 			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?)`: &s.record,
-		`INSERT INTO hashes (idx, hash) VALUES (?, ?)`:                            &s.hash,
+		`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
+			INSERT INTO hashes (idx, hash) SELECT ?1 + i, substr(?2, 32 * i + 1, 32) FROM n`: &s.hashes,
 		`UPDATE head SET size = ?, root = ?`:                                      &s.head,
 		`INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`: &s.timestamp,
 		`INSERT INTO timestamps (idx, position, kind, token)
-			SELECT ?1, (SELECT count(*) FROM timestamps WHERE idx = ?1), ?2, ?3
+			SELECT ?1, (SELECT coalesce(max(position) + 1, 0) FROM timestamps WHERE idx = ?1), ?2, ?3
 			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
@@ -158,8 +207,8 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		selectHead: &s.headNow,
 		`SELECT idx FROM records WHERE record_id = ?`: &s.place,
 		// The last count is the number: the log counts without gaps.
-		`SELECT coalesce(max(chain_seq), 0) FROM records WHERE chain_id = ?`:   &s.inChain,
-		`SELECT coalesce(max(case_seq), 0) FROM records WHERE case_digest = ?`: &s.ofCase,
+		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
+		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
 	} {
 		prepared, err := s.writer.PrepareContext(ctx, text)
 		if err != nil {
@@ -237,13 +286,16 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer func() { <-s.writing }()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hash, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.place, s.inChain, s.ofCase} {
+	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.place, s.inChain, s.ofCase} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())
+	}
+	if s.mover != nil {
+		errs = append(errs, s.mover.close())
 	}
 	return errors.Join(append(errs, s.readers.Close(), s.writers.Close())...)
 }

@@ -26,7 +26,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	}
 	defer func() { <-s.writing }()
 	if err := retry(ctx, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
-		return err
+		return s.judge(err)
 	}
 	// A crash from here to COMMIT leaves at most frames in the write-ahead log that no commit follows: they are
 	// ignored by whoever opens the file next.
@@ -42,7 +42,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 		// SQLite has ended some failed transactions itself; then there is nothing to roll back, and it says so.
 		_ = s.exec("ROLLBACK")
 	}
-	return err
+	return s.judge(err)
 	// A crash from here on finds the transaction in the write-ahead log. Moving it into the database file is SQLite's
 	// business, which can be interrupted and repeated at any point.
 }

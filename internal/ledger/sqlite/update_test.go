@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -74,9 +75,19 @@ func TestUpdate(t *testing.T) {
 			if _, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps); err != nil || len(row.Timestamps) != 1 {
 				t.Errorf("row %d: %v", row.Index, err)
 			}
+			if found, err := s.ByDigest(t.Context(), row.Digest); err != nil || found.Index != row.Index {
+				t.Errorf("row %d is found by its digest at %d, %v", row.Index, found.Index, err)
+			}
 		}
 		if diff := cmp.Diff(tables(t, create(t, filepath.Join(t.TempDir(), "new.db"))), tables(t, s)); diff != "" {
 			t.Errorf("new -, updated +:\n%s", diff)
+		}
+		if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
+			t.Errorf("complaints: %v, %v", complaints, err)
+		}
+		var orphan string
+		if err := s.writer.QueryRowContext(t.Context(), `PRAGMA foreign_key_check`).Scan(&orphan); !errors.Is(err, sql.ErrNoRows) {
+			t.Errorf("foreign keys: %q, %v", orphan, err)
 		}
 		if owing, err := s.Owing(t.Context()); err != nil || len(owing) != 0 {
 			t.Errorf("Owing = %v, %v", owing, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,6 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 	for name, test := range map[string]func(*testing.T, ledger.Store){
 		"empty":               empty,
 		"append and read":     appendAndRead,
+		"trials":              trials,
 		"large batch":         largeBatch,
 		"places":              places,
 		"counts":              counts,
@@ -40,6 +42,9 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		"outbox":              outbox,
 		"outbox: all or none": outboxAllOrNone,
 		"outbox: claims":      outboxClaims,
+		"archives":            archives,
+		"sheds":               sheds,
+		"keeps what waits":    keepsWaiting,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
@@ -232,6 +237,34 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 	wantError(t, err, ledger.ErrNotFound)
 }
 
+// trials checks what is found of trials among everything else.
+func trials(t *testing.T, s ledger.Store) {
+	chains := []string{"", "trial-1", "odd", "trial-2", "trial-1", "trial", "trials-3", "Trial-4", "trial-", "trial.", "operator-trials", "trial-2"}
+	var rows, in []ledger.Row
+	for i, chain := range chains {
+		r := row(i)
+		r.Index, r.ChainID, r.Counts.ChainSeq = int64(i), chain, 0
+		if chain != "" {
+			r.Counts.ChainSeq = 1
+		}
+		rows = append(rows, r)
+		if strings.HasPrefix(chain, evidence.TrialPrefix) {
+			r.Signatures, r.Timestamps = nil, nil
+			in = append(in, r)
+		}
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows[:7]...)), nil)
+	wantError(t, s.Append(t.Context(), planOf(rows[7:]...)), nil)
+	for _, c := range []struct {
+		from, n int64
+		want    []ledger.Row
+	}{{0, 100, in}, {-1, 100, in}, {1, 2, in[:2]}, {2, 2, in[1:3]}, {4, 1, in[2:3]}, {9, 9, in[4:]}, {12, 9, nil}, {0, 0, nil}} {
+		got, err := s.InTrials(t.Context(), c.from, c.n)
+		wantError(t, err, nil)
+		want(t, append([]ledger.Row(nil), got...), c.want)
+	}
+}
+
 func largeBatch(t *testing.T, s ledger.Store) {
 	var rows []ledger.Row
 	for i := range 300 {
@@ -242,22 +275,23 @@ func largeBatch(t *testing.T, s ledger.Store) {
 	wantHead(t, s, 300)
 }
 
+// found asks for everything inside a plan, which then gives up.
+func found(t *testing.T, s ledger.Store, q ledger.Query) (found ledger.Found) {
+	t.Helper()
+	stop := errors.New("stop")
+	wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (_ ledger.Batch, err error) {
+		found, err = log.Find(q)
+		return ledger.Batch{}, errors.Join(err, stop)
+	}), stop)
+	return found
+}
+
 // places checks what a plan learns of records that are in the log.
 func places(t *testing.T, s ledger.Store) {
+	want(t, found(t, s, ledger.Query{}), ledger.NewFound())
 	fill(t, s, 3)
-	stop := errors.New("stop")
-	wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
-		for i := range int64(3) {
-			if index, err := log.Index(row(int(i)).RecordID); index != i || err != nil {
-				t.Errorf("record %d has the place %d, %v", i, index, err)
-			}
-		}
-		for _, id := range []string{"record-3", "", "RECORD-1"} {
-			_, err := log.Index(id)
-			wantError(t, err, ledger.ErrNotFound)
-		}
-		return ledger.Batch{}, stop
-	}), stop)
+	got := found(t, s, ledger.Query{RecordIDs: []string{"record-3", "record-2", "", "record-0", "RECORD-1", "record-1", "record-2"}})
+	want(t, got.Places, map[string]int64{"record-0": 0, "record-1": 1, "record-2": 2})
 }
 
 // counts checks what a plan learns of chains and cases that are in the log.
@@ -266,25 +300,12 @@ func counts(t *testing.T, s ledger.Store) {
 	for i := range 9 {
 		rows = append(rows, row(i))
 	}
+	of := rows[2].Case
+	q := ledger.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)}}
 	wantError(t, s.Append(t.Context(), planOf(rows[:4]...)), nil)
-	stop := errors.New("stop")
-	look := func(chain string, digest evidence.Digest, wantChain, wantCase int64) {
-		t.Helper()
-		wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
-			inChain, err := log.ChainCount(chain)
-			wantError(t, err, nil)
-			ofCase, err := log.CaseCount(digest)
-			wantError(t, err, nil)
-			if inChain != wantChain || ofCase != wantCase {
-				t.Errorf("chain %q has %d records, case %v %d submissions; want %d and %d", chain, inChain, digest, ofCase, wantChain, wantCase)
-			}
-			return ledger.Batch{}, stop
-		}), stop)
-	}
-	look("odd", rows[2].Case, 2, 1)
-	look("even", evidence.DigestOf(nil), 0, 0)
+	want(t, found(t, s, q), ledger.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1}})
 	wantError(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
-	look("odd", rows[2].Case, 4, 3)
+	want(t, found(t, s, q), ledger.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3}})
 }
 
 func planRefuses(t *testing.T, s ledger.Store) {
@@ -363,9 +384,6 @@ func duplicate(t *testing.T, s ledger.Store) {
 	sameID := row(7)
 	sameID.RecordID = "record-1"
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), ledger.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
-	sameDigest := row(2)
-	sameDigest.RecordID = "record-7"
-	wantDuplicate(t, s.Append(t.Context(), planOf(sameDigest)), ledger.DuplicateError{RecordID: "record-2", Index: 2, Field: "digest"})
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), ledger.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
 	wantHead(t, s, 3)
 	_, err := s.ByRecordID(t.Context(), "record-8") // it stood before the duplicate in its batch
@@ -478,6 +496,7 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
 	}
 	_, errs["InChain"] = s.InChain(ctx, "odd", 0, 1)
+	_, errs["InTrials"] = s.InTrials(ctx, 0, 1)
 	_, errs["LastOfChain"] = s.LastOfChain(ctx, "odd")
 	_, errs["Waiting"] = s.Waiting(ctx, "one", 0, 1)
 	_, errs["Owing"] = s.Owing(ctx)

@@ -1,0 +1,159 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// What an entry in a block is. docs/format.md has the layout.
+const (
+	whole   = 1 // all that makes a record
+	expired = 2 // what the log hashed, and which act says why there is no more
+)
+
+// maxEntry is the most that one record can have: a payload, its signatures, and time stamps that were given to it until it was archived.
+const maxEntry = evidence.MaxDocument + 8<<20
+
+// A record has at most so many signatures and time stamps, and none is empty. What a reader makes of each has more bytes than the least
+// that a block needs to count it.
+const (
+	maxSignatures = 16 // as evidence reads them
+	maxTimestamps = 1024
+)
+
+// appendRow writes what makes a row a record.
+func appendRow(b []byte, r *ledger.Row) []byte {
+	if r.Entry != nil {
+		b = append(b, expired)
+		b = appendBytes(b, r.Entry)
+		return appendBytes(b, []byte(r.ExpiredBy))
+	}
+	b = append(b, whole)
+	b = binary.AppendUvarint(b, uint64(r.Counts.ChainSeq))
+	b = binary.AppendUvarint(b, uint64(r.Counts.CaseSeq))
+	b = appendBytes(b, r.Payload)
+	b = binary.AppendUvarint(b, uint64(len(r.Signatures)))
+	for _, s := range r.Signatures {
+		b = appendBytes(b, s)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Timestamps)))
+	for _, t := range r.Timestamps {
+		b = appendBytes(b, []byte(t.Kind))
+		b = appendBytes(b, t.Token)
+	}
+	return b
+}
+
+func appendBytes(b, text []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	return append(b, text...)
+}
+
+// parseBlock reads the entries of a block, which must be this many, in the one form that appendRow gives them. What it returns
+// shares the block's memory.
+func parseBlock(block []byte, n int) ([]ledger.Row, error) {
+	p := parser{rest: block}
+	rows := make([]ledger.Row, n)
+	for i := range rows {
+		rows[i] = p.row()
+		if p.err != nil {
+			return nil, fmt.Errorf("record %d of the block: %w", i, p.err)
+		}
+	}
+	if len(p.rest) > 0 {
+		return nil, fmt.Errorf("%d bytes after the last record of the block", len(p.rest))
+	}
+	return rows, nil
+}
+
+// parser reads on until something is wrong.
+type parser struct {
+	rest []byte
+	err  error
+}
+
+var errCutOff = errors.New("it is cut off")
+
+func (p *parser) row() (r ledger.Row) {
+	if p.err == nil && len(p.rest) == 0 {
+		p.err = errCutOff
+	}
+	if p.err != nil {
+		return r
+	}
+	kind := p.rest[0]
+	p.rest = p.rest[1:]
+	switch kind {
+	case whole:
+		p.whole(&r)
+	case expired:
+		r.Entry, r.ExpiredBy = p.bytes(), string(p.bytes())
+		if p.err == nil && (len(r.Entry) == 0 || r.ExpiredBy == "") {
+			p.err = errors.New("it has expired, and says not by which act or what the log hashed")
+		}
+	default:
+		p.err = fmt.Errorf("its kind is %d, want %d or %d", kind, whole, expired)
+	}
+	return r
+}
+
+func (p *parser) whole(r *ledger.Row) {
+	r.Counts = evidence.LogCounts{ChainSeq: p.count(1 << 62), CaseSeq: p.count(1 << 62)}
+	if r.Payload = p.bytes(); p.err == nil && len(r.Payload) == 0 {
+		p.err = errors.New("it has no payload")
+	}
+	for n := p.count(maxSignatures); n > 0 && p.err == nil; n-- {
+		r.Signatures = append(r.Signatures, p.some("signature"))
+	}
+	for n := p.count(maxTimestamps); n > 0 && p.err == nil; n-- {
+		r.Timestamps = append(r.Timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(p.some("kind of time stamp")), Token: p.some("time stamp")})
+	}
+}
+
+// some reads bytes, of which there must be some.
+func (p *parser) some(what string) []byte {
+	b := p.bytes()
+	if p.err == nil && len(b) == 0 {
+		p.err = fmt.Errorf("it has an empty %s", what)
+	}
+	return b
+}
+
+// bytes reads a length and as many bytes.
+func (p *parser) bytes() []byte {
+	n := p.count(len(p.rest))
+	if p.err == nil && n > int64(len(p.rest)) {
+		p.err = errCutOff
+	}
+	if p.err != nil {
+		return nil
+	}
+	text := p.rest[:n:n]
+	p.rest = p.rest[n:]
+	return text
+}
+
+// count reads a number in its one form, which is at most most.
+func (p *parser) count(most int) int64 {
+	if p.err != nil {
+		return 0
+	}
+	n, size := binary.Uvarint(p.rest)
+	switch {
+	case size <= 0:
+		p.err = errCutOff
+	case n > uint64(most):
+		p.err = fmt.Errorf("it counts %d, want at most %d", n, most)
+	case !bytes.Equal(binary.AppendUvarint(nil, n), p.rest[:size]):
+		p.err = fmt.Errorf("the number %d is not in its shortest form", n)
+	default:
+		p.rest = p.rest[size:]
+		return int64(n)
+	}
+	return 0
+}

@@ -1,0 +1,354 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// maxOpen is how many files a Folder has open at a time: with each goes its dictionary.
+const maxOpen = 16
+
+// A Folder is where a log's archives lie. It is a ledger.Archive, and safe for concurrent use.
+type Folder struct {
+	dir string
+
+	mu   sync.Mutex // while it is held, nobody else opens or closes
+	open []*shared  // those that were used last come last
+}
+
+var _ ledger.Archive = (*Folder)(nil)
+
+// NewFolder returns the archives in a folder, which need not exist.
+func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
+
+// Path is where a file lies.
+func (d *Folder) Path(file string) string { return filepath.Join(d.dir, file) }
+
+// Name is what a file is called: a name that says what is in it, and that no other content has.
+func Name(from, to int64, digest evidence.Digest) string {
+	return fmt.Sprintf("%012d-%012d-%x%s", from, to, digest[:6], Extension)
+}
+
+var named = regexp.MustCompile(`^[0-9]{12,19}-[0-9]{12,19}-[0-9a-f]{12}\` + Extension + `$`)
+
+// List returns the names of all files that are called as archives are, in the order of the log.
+func (d *Folder) List() ([]string, error) {
+	entries, err := os.ReadDir(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if named.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// shared is an open file that several may be reading.
+type shared struct {
+	*File
+	name  string
+	disk  *os.File
+	users int  // guarded by Folder.mu
+	gone  bool // guarded by Folder.mu: it is not in the list any more, and closed by who uses it last
+}
+
+func (s *shared) close() {
+	s.Close()
+	s.disk.Close() // was only read
+}
+
+// use calls f with a file that is what the log's database says it is.
+func (d *Folder) use(in ledger.Archived, f func(*File) error) error {
+	s, err := d.acquire(in)
+	if err != nil {
+		return fmt.Errorf("archive %s: %w", d.Path(in.File), err)
+	}
+	defer d.release(s)
+	if err := f(s.File); err != nil {
+		return fmt.Errorf("archive %s: %w", d.Path(in.File), err)
+	}
+	return nil
+}
+
+func (d *Folder) acquire(in ledger.Archived) (*shared, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.open, func(s *shared) bool { return s.name == in.File && s.digest == in.Digest })
+	if i >= 0 {
+		s := d.open[i]
+		d.open = append(slices.Delete(d.open, i, i+1), s)
+		s.users++
+		return s, nil
+	}
+	disk, file, err := openFile(d.Path(in.File))
+	if err == nil {
+		err = file.is(in)
+		if err != nil {
+			file.Close()
+			disk.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w (it holds the records %d to %d; put it back from where archives are copied to)", err, in.From, in.To-1)
+	}
+	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.table.From == in.From }); i >= 0 { // whose place it has taken
+		d.drop(i)
+	}
+	s := &shared{File: file, name: in.File, disk: disk, users: 1}
+	if d.open = append(d.open, s); len(d.open) > maxOpen {
+		d.drop(0)
+	}
+	return s, nil
+}
+
+// drop takes a file out of the list. It is called with the lock held.
+func (d *Folder) drop(i int) {
+	s := d.open[i]
+	d.open = slices.Delete(d.open, i, i+1)
+	if s.gone = true; s.users == 0 {
+		s.close()
+	}
+}
+
+func (d *Folder) release(s *shared) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.users--; s.gone && s.users == 0 {
+		s.close()
+	}
+}
+
+// Close closes what is open. Who reads afterwards opens it again.
+func (d *Folder) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.open) > 0 {
+		d.drop(0)
+	}
+}
+
+// openFile opens a file by its path. The caller closes both.
+func openFile(path string) (*os.File, *File, error) {
+	disk, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fs.ErrNotExist // its path is in the error that this becomes part of
+		}
+		return nil, nil, fmt.Errorf("%w: %w", ledger.ErrArchive, err)
+	}
+	info, err := disk.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = damage(errors.New("it is no regular file"), "file")
+	}
+	var file *File
+	if err == nil {
+		file, err = Open(disk, info.Size())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, disk.Close())
+	}
+	return disk, file, nil
+}
+
+// is says whether a file is the one that the log's database names.
+func (f *File) is(in ledger.Archived) error {
+	if f.digest != in.Digest {
+		return damage(fmt.Errorf("its digest is %v, the log's database says %v: it is another file", f.digest, in.Digest), "file")
+	}
+	if f.table.From != in.From || f.table.To != in.To {
+		return damage(fmt.Errorf("it holds the records %d to %d, the log's database says %d to %d", f.table.From, f.table.To-1, in.From, in.To-1), "file")
+	}
+	return nil
+}
+
+// Fill implements ledger.Archive.
+func (d *Folder) Fill(ctx context.Context, in ledger.Archived, rows []*ledger.Row) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return d.use(in, func(f *File) error {
+		for _, row := range rows {
+			if err := f.fill(row); err != nil {
+				return fmt.Errorf("record %s: %w", row.RecordID, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (f *File) fill(row *ledger.Row) error {
+	had, _, err := f.Row(row.Index)
+	if err != nil {
+		return err
+	}
+	if had.Entry != nil {
+		row.Entry, row.ExpiredBy = slices.Clone(had.Entry), had.ExpiredBy
+		return nil
+	}
+	row.Payload = slices.Clone(had.Payload)
+	for _, s := range had.Signatures {
+		row.Signatures = append(row.Signatures, slices.Clone(s))
+	}
+	row.Timestamps = ledger.MergeTimestamps(had.Timestamps, row.Timestamps)
+	for i := range row.Timestamps {
+		row.Timestamps[i].Token = slices.Clone(row.Timestamps[i].Token)
+	}
+	return nil
+}
+
+// With opens the file that the log's database names, and calls f with it.
+func (d *Folder) With(in ledger.Archived, f func(*File) error) error { return d.use(in, f) }
+
+// OpenPath opens a file, wherever it lies, and calls f with it.
+func OpenPath(path string, f func(*File) error) (err error) {
+	disk, file, err := openFile(path)
+	if err != nil {
+		return fmt.Errorf("archive %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	defer file.Close()
+	return f(file)
+}
+
+// Create writes a file into the folder, durably, and reads all of it again: what it returns is there, whole, and holds what the log
+// holds. A file of the same content that a crash left is written over with itself.
+func (d *Folder) Create(ctx context.Context, s Source) (ledger.Archived, error) {
+	none := ledger.Archived{}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return none, err
+	}
+	draft, err := os.CreateTemp(d.dir, ".new-*") // mode 0600
+	if err != nil {
+		return none, err
+	}
+	defer os.Remove(draft.Name()) // nothing, once it has been renamed
+	w := bufio.NewWriterSize(draft, 1<<20)
+	digest, err := Write(ctx, w, s)
+	// A crash up to here leaves a hidden leftover.
+	if err = errors.Join(err, w.Flush(), draft.Sync(), draft.Close()); err != nil {
+		return none, err
+	}
+	in := ledger.Archived{From: s.From, To: s.To, File: Name(s.From, s.To, digest), Digest: digest}
+	if err := s.compare(ctx, draft.Name(), in); err != nil {
+		return none, fmt.Errorf("reading back what was written: %w", err)
+	}
+	// A crash after this leaves a file that no database names, and that the next run makes again, byte for byte.
+	if err := os.Rename(draft.Name(), d.Path(in.File)); err != nil {
+		return none, err
+	}
+	return in, syncFolders(d.dir)
+}
+
+// compare reads a file as anybody would, and holds every record against the log's row.
+func (s *Source) compare(ctx context.Context, path string, in ledger.Archived) error {
+	return OpenPath(path, func(f *File) error {
+		if err := f.is(in); err != nil {
+			return err
+		}
+		indexes, roots := f.Roots()
+		stored, err := s.Hashes.ReadHashes(indexes)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(stored, roots) {
+			return damage(errors.New("its roots are not the log's"), "table of contents")
+		}
+		var first error
+		_, err = f.Check(ctx, Examination{
+			Each: func(row *ledger.Row, _ *evidence.Record) error {
+				logged, err := s.Rows(ctx, row.Index, 1)
+				if err == nil && len(logged) != 1 {
+					err = ledger.ErrNotFound
+				}
+				if err == nil && !sameRow(row, &logged[0]) {
+					err = errors.New("it is not the log's row, byte for byte")
+				}
+				return err
+			},
+			Found: func(d *Damage) {
+				if first == nil {
+					first = d
+				}
+			},
+		})
+		return errors.Join(err, first)
+	})
+}
+
+// sameRow reports whether a row of a file is the log's, which may have got more time stamps since.
+func sameRow(file, log *ledger.Row) bool {
+	then := *log
+	then.Timestamps = then.Timestamps[:min(len(file.Timestamps), len(then.Timestamps))]
+	return bytes.Equal(appendRow(nil, file), appendRow(nil, &then))
+}
+
+// syncFolders makes a new name durable, and the folder's own.
+func syncFolders(dir string) error {
+	for _, folder := range []string{dir, filepath.Dir(dir)} {
+		f, err := os.Open(folder)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Adopt finds a file that holds exactly this range and is what Create would vouch for: a run that was broken off has left it.
+func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, error) {
+	names, err := d.List()
+	if err != nil {
+		return ledger.Archived{}, false, err
+	}
+	prefix := fmt.Sprintf("%012d-%012d-", s.From, s.To)
+	for _, name := range names {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		var in ledger.Archived
+		err := OpenPath(d.Path(name), func(f *File) error {
+			in = ledger.Archived{From: f.table.From, To: f.table.To, File: name, Digest: f.digest}
+			return nil
+		})
+		if err == nil && in.From == s.From && in.To == s.To {
+			if err = s.compare(ctx, d.Path(name), in); err == nil {
+				return in, true, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return in, false, ctx.Err()
+		}
+	}
+	return ledger.Archived{}, false, nil
+}
+
+// Remove removes a file, durably. One that is not there any more is no error.
+func (d *Folder) Remove(in ledger.Archived) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.name == in.File }); i >= 0 {
+		d.drop(i)
+	}
+	if err := os.Remove(d.Path(in.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncFolders(d.dir)
+}

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// copyPage is how many records are copied in one transaction.
+const copyPage = 512
+
+// ErrOtherLog says that a copy was to go on with a log that is not the beginning of what is copied.
+var ErrOtherLog = errors.New("there is another log")
+
+// Copy copies a log, which must not change meanwhile, into a store that is empty, or has the beginning of it from a copy that was
+// broken off. It copies what is there, and judges nothing: Fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
+func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
+	head, err := copyLog(ctx, from, to, progress)
+	if err != nil {
+		return head, fmt.Errorf("copying log: %w", err)
+	}
+	return head, nil
+}
+
+// FinishCopy gives a copy the last checkpoint of the log that it is a copy of.
+func FinishCopy(ctx context.Context, from, to Store) error {
+	signed, err := from.Checkpoint(ctx)
+	if err != nil {
+		return fmt.Errorf("copying checkpoint: %w", err)
+	}
+	if err := copyArchives(ctx, from, to); err != nil {
+		return fmt.Errorf("copying which archives there are: %w", err)
+	}
+	if err := to.SetCheckpoint(ctx, "", signed); err != nil {
+		return fmt.Errorf("copying checkpoint: %w", err)
+	}
+	return nil
+}
+
+// copyArchives notes the files that a log has, unless a copy that was broken off has noted them.
+func copyArchives(ctx context.Context, from, to Store) error {
+	files, err := from.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := to.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range files[min(len(there), len(files)):] {
+		if err := to.PutArchive(ctx, evidence.Digest{}, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyLog(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
+	head, err := from.Head(ctx)
+	if err != nil {
+		return head, err
+	}
+	done, err := to.Head(ctx)
+	if err != nil {
+		return head, err
+	}
+	source := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return from.Hashes(ctx, indexes) })
+	if err := contains(head, done, source); err != nil {
+		return head, fmt.Errorf("%w: %w", ErrOtherLog, err)
+	}
+	owing, err := from.Owing(ctx)
+	if err != nil {
+		return head, err
+	}
+	for done.Size < head.Size {
+		batch, err := copyBatch(ctx, from, source, done.Size, min(done.Size+copyPage, head.Size), owing)
+		if err != nil {
+			return head, err
+		}
+		if err := to.Append(ctx, func(now Head, _ Committed) (Batch, error) {
+			if now != done {
+				return Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
+			}
+			return batch, nil
+		}); err != nil {
+			return head, err
+		}
+		done = batch.Next
+		if progress != nil {
+			progress(done.Size, head.Size)
+		}
+	}
+	if done != head {
+		return head, fmt.Errorf("%w: its head is %v, and what its records make is %v", ErrDamaged, head, done)
+	}
+	return head, nil
+}
+
+// copyBatch reads all that a log has at the indexes from begin on and before end.
+func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
+	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
+		return batch, err
+	}
+	if int64(len(batch.Rows)) != end-begin {
+		return batch, fmt.Errorf("%w: of the records %d to %d only %d are there", ErrDamaged, begin, end-1, len(batch.Rows))
+	}
+	var indexes []int64
+	for i := tlog.StoredHashCount(begin); i < tlog.StoredHashCount(end); i++ {
+		indexes = append(indexes, i)
+	}
+	if batch.Hashes, err = from.Hashes(ctx, indexes); err != nil {
+		return batch, err
+	}
+	for _, o := range owing {
+		waits, err := from.Waiting(ctx, o.Authority, begin, end-begin)
+		if err != nil {
+			return batch, err
+		}
+		for _, w := range waits {
+			if w.Index < end {
+				batch.Waits = append(batch.Waits, w)
+			}
+		}
+	}
+	batch.Next.Size = end
+	batch.Next.Root, err = tlog.TreeHash(end, source)
+	return batch, err
+}

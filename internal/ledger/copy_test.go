@@ -1,0 +1,112 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/sqlite"
+)
+
+// copied is a log with several pages of records, of which some wait for time stamps, and some have got late ones.
+func copied(t *testing.T) (*ledger.Ledger, ledger.Config) {
+	t.Helper()
+	store := memory.New()
+	c := config(store)
+	c.Stamper, c.Settler = halfSilent{silent("one", "other")}, clock{}
+	l := must(ledger.Create(t.Context(), c))
+	t.Cleanup(func() { l.Close() })
+	sealMany(t, l, 1100)
+	pending := must(l.Waiting(t.Context(), "one", 0, 3))
+	must(l.Settle(t.Context(), lateStamps(pending), actor))
+	must(l.Checkpoint(t.Context()))
+	sealMany(t, l, 3)
+	return l, c
+}
+
+func wantSameLog(t *testing.T, from, to ledger.Store) {
+	t.Helper()
+	ctx := t.Context()
+	head := must(from.Head(ctx))
+	if got := must(to.Head(ctx)); got != head {
+		t.Errorf("the copy has %v, want %v", got, head)
+	}
+	if diff := cmp.Diff(must(from.Rows(ctx, 0, head.Size)), must(to.Rows(ctx, 0, head.Size))); diff != "" {
+		t.Errorf("(-log +copy):\n%s", diff)
+	}
+	owing := must(from.Owing(ctx))
+	if diff := cmp.Diff(owing, must(to.Owing(ctx))); diff != "" || len(owing) == 0 {
+		t.Errorf("(-log +copy):\n%s", diff)
+	}
+	for _, o := range owing {
+		if diff := cmp.Diff(must(from.Waiting(ctx, o.Authority, 0, head.Size)), must(to.Waiting(ctx, o.Authority, 0, head.Size))); diff != "" {
+			t.Errorf("(-log +copy):\n%s", diff)
+		}
+	}
+	if signed := must(from.Checkpoint(ctx)); must(to.Checkpoint(ctx)) != signed || signed == "" {
+		t.Error("the copy has another checkpoint")
+	}
+}
+
+// TestCopy: from one kind of store to another and back, everything is as it was.
+func TestCopy(t *testing.T) {
+	_, c := copied(t)
+	file := must(sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "copy.db")))
+	defer file.Close()
+	back := memory.New()
+	told := int64(0)
+	head, err := ledger.Copy(t.Context(), c.Store, file, func(done, total int64) { told = done })
+	if err != nil || told != head.Size {
+		t.Fatal(told, err)
+	}
+	if signed := must(file.Checkpoint(t.Context())); signed != "" {
+		t.Error("it is a log before it is finished")
+	}
+	if err := ledger.FinishCopy(t.Context(), c.Store, file); err != nil {
+		t.Fatal(err)
+	}
+	wantSameLog(t, c.Store, file)
+	must(ledger.Copy(t.Context(), file, back, nil))
+	if err := ledger.FinishCopy(t.Context(), file, back); err != nil {
+		t.Fatal(err)
+	}
+	wantSameLog(t, c.Store, back)
+	copied := c
+	copied.Store = back
+	damages, err := ledger.Fsck(t.Context(), copied, ledger.FsckOptions{Check: genuine})
+	if err != nil || len(damages) > 0 {
+		t.Error(damages, err)
+	}
+	if err := ledger.FinishCopy(t.Context(), file, back); !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("finished twice: %v", err)
+	}
+}
+
+// TestCopyGoesOn: a copy that was broken off goes on where it was, and not with another log.
+func TestCopyGoesOn(t *testing.T) {
+	_, c := copied(t)
+	to := memory.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := ledger.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if head := must(to.Head(t.Context())); head.Size == 0 || head.Size == must(c.Store.Head(t.Context())).Size {
+		t.Fatalf("it was broken off at %v", head)
+	}
+	must(ledger.Copy(t.Context(), c.Store, to, nil))
+	must(ledger.Copy(t.Context(), c.Store, to, nil)) // there is nothing left to do
+	if err := ledger.FinishCopy(t.Context(), c.Store, to); err != nil {
+		t.Fatal(err)
+	}
+	wantSameLog(t, c.Store, to)
+
+	_, other := copied(t)
+	if _, err := ledger.Copy(t.Context(), other.Store, to, nil); !errors.Is(err, ledger.ErrOtherLog) {
+		t.Errorf("over another log: %v", err)
+	}
+}

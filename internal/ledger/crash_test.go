@@ -1,0 +1,229 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+)
+
+var errCrashed = errors.New("the process is gone")
+
+// A crashing process writes to a folder until its n-th write. Then the folder is copied as it is at this moment, and nothing that
+// the process does afterwards gets there.
+type crashing struct {
+	ledger.Store
+	t      *testing.T
+	folder folder
+	copied folder
+	n      int
+	when   string // "before" the write, "in" the middle of it, "after" it
+	dead   bool
+}
+
+func (c *crashing) crash() error {
+	c.t.Helper()
+	if err := os.CopyFS(string(c.copied), os.DirFS(string(c.folder))); err != nil {
+		c.t.Fatal(err)
+	}
+	c.dead = true
+	return errCrashed
+}
+
+// write does what is written unless the process is dead, or dies.
+func (c *crashing) write(do func(middle func() error) error) error {
+	if c.dead {
+		return errCrashed
+	}
+	c.n--
+	if c.n != 0 {
+		return do(func() error { return nil })
+	}
+	switch c.when {
+	case "before":
+		return c.crash()
+	case "in":
+		err := do(c.crash)
+		if !c.dead { // it has no middle
+			return c.crash()
+		}
+		return errors.Join(err, errCrashed)
+	default:
+		return errors.Join(do(func() error { return nil }), c.crash())
+	}
+}
+
+func (c *crashing) Append(ctx context.Context, plan ledger.Plan) error {
+	return c.write(func(middle func() error) error {
+		return c.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+			batch, err := plan(head, log)
+			return batch, errors.Join(err, middle())
+		})
+	})
+}
+
+func (c *crashing) SetCheckpoint(ctx context.Context, old, next string) error {
+	return c.write(func(func() error) error { return c.Store.SetCheckpoint(ctx, old, next) })
+}
+
+// publishing is a Published of the same process.
+type publishing struct {
+	ledger.CheckpointFile
+	c *crashing
+}
+
+func (p publishing) Store(ctx context.Context, checkpoint string) error {
+	return p.c.write(func(middle func() error) error {
+		// A crash in the middle leaves the draft of the file beside it.
+		draft := filepath.Join(string(p.c.folder), ".checkpoint-draft")
+		if err := os.WriteFile(draft, []byte(checkpoint[:len(checkpoint)/2]), 0o600); err != nil {
+			return err
+		}
+		if err := errors.Join(middle(), os.Remove(draft)); err != nil {
+			return err
+		}
+		return p.CheckpointFile.Store(ctx, checkpoint)
+	})
+}
+
+// TestCrashes kills the process at every write of a log in a folder: before it, in the middle and after it. What was acknowledged by
+// then is there once, what is there is whole, and the log goes on.
+func TestCrashes(t *testing.T) {
+	runs := 0
+	for _, when := range []string{"before", "in", "after"} {
+		for n := 1; ; n++ {
+			dead := false
+			t.Run(fmt.Sprintf("%s write %d", when, n), func(t *testing.T) {
+				c := &crashing{t: t, folder: folder(t.TempDir()), copied: folder(t.TempDir() + "/copy"), n: n, when: when}
+				acknowledged := c.work(t)
+				if dead = c.dead; !dead {
+					return
+				}
+				c.copied.goesOn(t, acknowledged)
+			})
+			if !dead {
+				break
+			}
+			runs++
+		}
+	}
+	if runs < 3*13 {
+		t.Errorf("only %d crashes", runs)
+	}
+}
+
+// work creates a log and seals, as long as the process lives, and returns what was acknowledged.
+func (c *crashing) work(t *testing.T) (acknowledged []string) {
+	store, err := sqlite.Create(t.Context(), c.folder.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	c.Store = store
+	cfg := config(c)
+	cfg.Published = publishing{c.folder.published(), c}
+	l, err := ledger.Create(t.Context(), cfg)
+	if err != nil {
+		wantError(t, err, errCrashed)
+		return nil
+	}
+	for i := range 6 {
+		draft := act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i))
+		if _, err := l.Seal(t.Context(), draft, actor, nil); err == nil {
+			acknowledged = append(acknowledged, draft.RecordID)
+		} else {
+			wantError(t, err, errCrashed)
+		}
+		if i%2 == 1 {
+			if _, err := l.Checkpoint(t.Context()); err != nil {
+				wantError(t, err, errCrashed)
+			}
+		}
+	}
+	return acknowledged
+}
+
+// goesOn opens what a crash has left, or creates the log where it had not come to be, examines all of it, and appends.
+func (f folder) goesOn(t *testing.T, acknowledged []string) {
+	t.Helper()
+	l, err := f.open(t)
+	if errors.Is(err, ledger.ErrNoLog) && len(acknowledged) == 0 {
+		l, err = f.create(t), nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOnce(t, l, acknowledged)
+	if err := l.CanAppend(t.Context()); err != nil {
+		t.Error(err)
+	}
+	seal(t, l, "")
+	must(l.Checkpoint(t.Context()))
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	wantClean(t, f.fsck(t))
+}
+
+// TestPowerCut cuts the write-ahead log off at every few bytes of its last transaction, and puts garbage there: what was acknowledged
+// before is whole, and of the last record there is all or nothing.
+func TestPowerCut(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	var acknowledged []string
+	for range 3 {
+		acknowledged = append(acknowledged, seal(t, l, "").Payload.RecordID)
+	}
+	wal := f.database() + "-wal"
+	before := must(os.ReadFile(wal))
+	last := seal(t, l, "").Payload.RecordID
+	after := must(os.ReadFile(wal))
+	database, checkpoint := must(os.ReadFile(f.database())), must(os.ReadFile(filepath.Join(string(f), "checkpoint")))
+	if len(after) <= len(before) {
+		t.Fatalf("the write-ahead log had %d bytes and has %d", len(before), len(after))
+	}
+	l.Close()
+	lost, kept := 0, 0
+	for cut := len(before); cut <= len(after); cut += 1021 {
+		for _, rest := range [][]byte{nil, make([]byte, len(after)-cut), before[:min(len(before), len(after)-cut)]} {
+			again := folder(t.TempDir())
+			for name, content := range map[string][]byte{again.database(): database, again.database() + "-wal": append(after[:cut:cut], rest...),
+				filepath.Join(string(again), "checkpoint"): checkpoint} {
+				if err := os.WriteFile(name, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			there := acknowledged
+			if has(t, again, last) {
+				there = append(there[:len(there):len(there)], last)
+				kept++
+			} else {
+				lost++
+			}
+			again.goesOn(t, there)
+		}
+	}
+	if lost < 10 {
+		t.Errorf("the last record was lost %d times, kept %d times", lost, kept)
+	}
+}
+
+// has opens a folder as a process would, and closes it again.
+func has(t *testing.T, f folder, id string) bool {
+	t.Helper()
+	l, err := f.open(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = l.Record(t.Context(), id)
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		t.Error(err)
+	}
+	return err == nil
+}

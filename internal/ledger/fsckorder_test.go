@@ -1,0 +1,163 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// TestFsckInOrder: on however many cores, and however long each record takes, the same damages are named in the order of the log.
+func TestFsckInOrder(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 500)
+	must(l.Checkpoint(t.Context()))
+	l.Close()
+	f.rewrite(t, `UPDATE records SET payload = x'7b7d' WHERE idx % 7 = 3;
+		UPDATE hashes SET hash = zeroblob(32) WHERE idx % 40 = 9;
+		DELETE FROM records WHERE idx IN (64, 65, 66, 499)`)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first []ledger.Damage
+	for _, cores := range []int{1, 2, 8, 8, 8} {
+		runtime.GOMAXPROCS(cores)
+		store := must(f.store(t))
+		found, err := ledger.Fsck(t.Context(), f.config(store), ledger.FsckOptions{Check: func(r *evidence.Record, waits bool) error {
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+			return genuine(r, waits)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = found
+		}
+		if !slices.Equal(found, first) {
+			t.Errorf("%d cores: %d damages, and others than the %d that one core finds", cores, len(found), len(first))
+		}
+	}
+	if len(first) < 71+4 {
+		t.Errorf("only %d damages", len(first))
+	}
+	last := int64(-1)
+	for _, d := range first {
+		if d.Kind != ledger.DamageDigest && d.Kind != ledger.DamageMissingRow {
+			continue
+		}
+		if d.Index <= last {
+			t.Errorf("%v is named after one at %d", d, last)
+		}
+		last = d.Index
+	}
+}
+
+// watched counts rows that were read and not yet taken in.
+type watched struct {
+	ledger.Store
+	read, most atomic.Int64
+	taken      atomic.Int64
+	fail       int64 // reading this row fails
+	returned   atomic.Bool
+	late       atomic.Bool // it was read after Fsck had returned
+}
+
+func (w *watched) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	if w.returned.Load() {
+		w.late.Store(true)
+	}
+	if w.fail > 0 && from <= w.fail && w.fail < from+n {
+		return nil, errFault
+	}
+	ahead := w.read.Add(n) - w.taken.Load()
+	for most := w.most.Load(); ahead > most && !w.most.CompareAndSwap(most, ahead); most = w.most.Load() {
+	}
+	return w.Store.Rows(ctx, from, n)
+}
+
+// TestFsckReadsNotFarAhead: one slow record does not make everything behind it be kept.
+func TestFsckReadsNotFarAhead(t *testing.T) {
+	l, c := inMemory(t)
+	sealMany(t, l, 2000)
+	w := &watched{Store: c.Store}
+	c.Store = w
+	var firstID string
+	for r := range l.Records(t.Context(), 0) {
+		firstID = r.Payload.RecordID
+		break
+	}
+	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{
+		Progress: func(done, _ int64) { w.taken.Store(done) },
+		Check: func(r *evidence.Record, _ bool) error {
+			if r.Payload.RecordID == firstID {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		}})
+	if err != nil || len(found) > 0 {
+		t.Fatal(found, err)
+	}
+	// As many pages as there are cores are looked at, as many wait, and one is being handed over on each side.
+	if bound := int64(32 * (2*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
+		t.Errorf("%d rows were read ahead, want at most %d", w.most.Load(), bound)
+	}
+}
+
+// TestFsckBrokenOff: when Fsck has returned, nobody reads the store any more, whatever made it return.
+func TestFsckBrokenOff(t *testing.T) {
+	l, c := inMemory(t)
+	sealMany(t, l, 1000)
+	for name, want := range map[string]error{"cancelled": context.Canceled, "cannot be read": errFault} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w := &watched{Store: c.Store}
+			if want == errFault {
+				w.fail = 500
+			}
+			broken := c
+			broken.Store = w
+			_, err := ledger.Fsck(ctx, broken, ledger.FsckOptions{Progress: func(done, _ int64) {
+				if done >= 300 && want == context.Canceled {
+					cancel()
+				}
+			}})
+			w.returned.Store(true)
+			if !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+			time.Sleep(20 * time.Millisecond)
+			if w.late.Load() {
+				t.Error("the store was read after that")
+			}
+		})
+	}
+}
+
+// TestFsckManyDamages: as many damages as records are named in a time that grows with them, and not with their square.
+func TestFsckManyDamages(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 300)
+	l.Close()
+	// Every record stands where its neighbour stood.
+	f.rewrite(t, `UPDATE records SET idx = idx + 1000000; UPDATE timestamps SET idx = idx + 1000000;
+		UPDATE records SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
+		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)
+	moved := 0
+	for _, d := range f.fsck(t) {
+		if d.Kind == ledger.DamageMoved && d.Detail == fmt.Sprintf("it was logged at %d", d.Index^1) {
+			moved++
+		}
+	}
+	if moved != 300 {
+		t.Errorf("%d of 300 records are said to stand in their neighbour's place", moved)
+	}
+}

@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// A page is what was found in some rows of the log by looking at each of them and at its hashes. What depends on the rows
+// before them is found when the pages are put together.
+type page struct {
+	places []place
+	stored map[int64]tlog.Hash
+	err    error // the store could not be read
+}
+
+// A place is one place of the log.
+type place struct {
+	findings
+	odd    bool       // the row cannot be found by what its record says
+	hash   tlog.Hash  // what the leaf hash should be, as far as can be said
+	counts *placed    // of a record that was logged here; nil: none is here
+	stray  *tlog.Hash // the leaf hash of a record that was not logged here; nil: none is here
+}
+
+// placed is what the log has counted when a record was appended.
+type placed struct {
+	id     string
+	chain  string
+	of     evidence.Digest // the case that it submits
+	counts evidence.LogCounts
+}
+
+// pages examines the log's pages on all cores, and takes them in in their order. At most so many are under way or wait to be
+// taken in as there are cores, twice.
+func (f *fsck) pages(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait() // whoever closes the store must not close it under them
+	defer cancel()
+	cores := runtime.GOMAXPROCS(0)
+	working := make(chan struct{}, cores)
+	inOrder := make(chan chan *page, cores)
+	all.Go(func() {
+		defer close(inOrder)
+		for from := int64(0); from < f.head.Size; from += pageSize {
+			done := make(chan *page, 1)
+			select {
+			case inOrder <- done:
+			case <-ctx.Done():
+				return
+			}
+			working <- struct{}{}
+			all.Go(func() {
+				done <- f.examine(ctx, from, min(pageSize, f.head.Size-from))
+				<-working
+			})
+		}
+	})
+	done := int64(0)
+	for waits := range inOrder {
+		p := <-waits
+		if p.err != nil {
+			return p.err
+		}
+		for i := range p.places {
+			if err := f.take(ctx, done, &p.places[i], p.stored); err != nil {
+				return err
+			}
+			done++
+			f.takeRoots(done)
+		}
+		if f.options.Progress != nil {
+			f.options.Progress(done, f.head.Size)
+		}
+	}
+	return ctx.Err()
+}
+
+// examine looks at n rows and at the hashes that came with them.
+func (f *fsck) examine(ctx context.Context, from, n int64) *page {
+	p := &page{places: make([]place, n)}
+	var rows []Row
+	if rows, p.err = f.rows(ctx, from, n); p.err != nil {
+		return p
+	}
+	if p.stored, p.err = f.storedHashes(ctx, from, n); p.err != nil {
+		return p
+	}
+	for i := range p.places {
+		index, row := from+int64(i), (*Row)(nil)
+		if len(rows) > 0 && rows[0].Index == index {
+			row, rows = &rows[0], rows[1:]
+		}
+		at := looking{place: &p.places[i], fsck: f}
+		if p.err = at.look(ctx, index, row, p.stored); p.err != nil {
+			return p
+		}
+	}
+	return p
+}
+
+// take takes in the next place of the log: what was found there, and the hashes that it completes.
+func (f *fsck) take(ctx context.Context, index int64, p *place, stored map[int64]tlog.Hash) (err error) {
+	f.found = append(f.found, p.found...)
+	if p.counts != nil {
+		f.counted(index, p.counts)
+	}
+	if p.stray != nil {
+		f.strays[index], f.logged[p.hash] = *p.stray, index
+	}
+	hash, at := p.hash, node{0, index}
+	for ; at.n&1 == 1; at = (node{at.level + 1, at.n >> 1}) {
+		made := tlog.NodeHash(f.edge[at.level], hash)
+		if hash, err = f.inner(ctx, node{at.level + 1, at.n >> 1}, made, stored); err != nil {
+			return err
+		}
+	}
+	if len(f.edge) == at.level {
+		f.edge = append(f.edge, tlog.Hash{})
+	}
+	f.edge[at.level] = hash
+	return nil
+}
+
+// counted holds what the log counted against what is in it. A hole is a record that was counted and taken out.
+func (f *fsck) counted(index int64, p *placed) {
+	if p.chain != "" {
+		if n := f.count("chain", []byte(p.chain)); n != p.counts.ChainSeq {
+			f.report(DamageCount, index, p.id, "logged as %d of chain %q; it is %d", p.counts.ChainSeq, p.chain, n)
+		}
+	}
+	if !p.of.IsZero() {
+		if n := f.count("case", p.of[:]); n != p.counts.CaseSeq {
+			f.report(DamageCount, index, p.id, "logged as submission %d of case %v; it is %d", p.counts.CaseSeq, p.of, n)
+		}
+	}
+}
+
+// count counts one more of a chain or a case, and returns how many there were.
+func (f *fsck) count(kind string, of []byte) int64 {
+	sum := sha256.Sum256(append([]byte(kind+" "), of...))
+	key := countKey(sum[:])
+	f.counts[key]++
+	return f.counts[key]
+}
+
+// nameMoved finds, among records that are not what was logged in their places, those that were logged in another.
+func (f *fsck) nameMoved() {
+	for i := range f.found {
+		d := &f.found[i]
+		if leaf, stray := f.strays[d.Index]; d.Kind == DamageRow && stray {
+			if from, ok := f.logged[leaf]; ok {
+				d.Kind, d.Detail = DamageMoved, fmt.Sprintf("it was logged at %d", from)
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// pollInterval is how often a store is asked for its head, for those who wait for it to grow, where it does not tell by itself.
+const pollInterval = 500 * time.Millisecond
+
+// A Notifier is a Store that tells, without being asked, when any process has appended.
+type Notifier interface {
+	// Listen calls grown as soon as it hears of every transaction from then on, and whenever one was committed; of several it may
+	// tell at once. It returns when the context is done, or with the reason why it hears of nothing any more.
+	Listen(ctx context.Context, grown func()) error
+}
+
+// Grown returns a channel that has a value in it when the log may have become longer, by whatever process, since the last value was
+// taken from it: whoever has taken one reads what is new, and takes the next. Whoever reads the log after having called Grown, and
+// then waits, misses nothing. The channel is closed when the context is done.
+//
+// It costs every process one connection, or one row read twice a second, however many wait.
+func (l *Ledger) Grown(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	l.growth.join(l, c)
+	context.AfterFunc(ctx, func() { l.growth.leave(c) })
+	return c
+}
+
+// growth tells those who wait that the log has grown.
+type growth struct {
+	mu      sync.Mutex // while it is held, nobody else looks at what follows, or sends
+	waiting map[chan struct{}]bool
+	stop    context.CancelFunc // ends looking; nil: nobody waits, and so nobody looks
+}
+
+func (g *growth) join(l *Ledger, c chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting == nil {
+		g.waiting = map[chan struct{}]bool{}
+	}
+	g.waiting[c] = true
+	if g.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		g.stop = stop
+		go l.watch(ctx)
+	}
+}
+
+func (g *growth) leave(c chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waiting, c)
+	close(c)
+	if len(g.waiting) == 0 {
+		g.stop()
+		g.stop = nil
+	}
+}
+
+// tell lets everybody know who has not got a value that is still to be taken.
+func (g *growth) tell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.waiting {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch tells of what any process appends, as long as somebody waits for it. A store that can listen is asked only while it cannot,
+// so that a connection that was lost delays what there is to hear, and loses none of it.
+func (l *Ledger) watch(ctx context.Context) {
+	again := time.NewTicker(l.cfg.Poll)
+	defer again.Stop()
+	for size := int64(-1); ctx.Err() == nil; {
+		if notifier, ok := l.kept().(Notifier); ok {
+			_ = notifier.Listen(ctx, l.growth.tell) // whatever the reason: the store is asked, and listens again when it can
+		}
+		// A store that cannot be asked now is asked again: what it has then is news all the same.
+		now, err := l.Size(ctx)
+		if errors.Is(err, ErrClosed) {
+			return
+		}
+		if err == nil && now != size {
+			size = now
+			l.growth.tell()
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package ledger_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+)
+
+// taken takes what is there, and says whether there was anything.
+func taken(c <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case _, open := <-c:
+		return open
+	default:
+		return false
+	}
+}
+
+// TestGrown: whoever waits learns of what this process appends at once, and of what another one appends when the store is asked.
+func TestGrown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		store := memory.New()
+		c := config(store)
+		c.Poll = time.Minute
+		here := must(ledger.Create(t.Context(), c))
+		elsewhere := must(ledger.Open(t.Context(), c)) // as another process would
+		one, two := here.Grown(ctx), here.Grown(t.Context())
+		taken(one)
+		taken(two)
+		if time.Sleep(time.Hour); taken(one) {
+			t.Error("nothing was appended")
+		}
+		sealMany(t, here, 3)
+		if !taken(one) || taken(one) || !taken(two) {
+			t.Error("of three records appended here, not everybody was told once")
+		}
+		time.Sleep(time.Minute)
+		taken(one)
+		seal(t, elsewhere, "")
+		if taken(one) {
+			t.Error("who has told?")
+		}
+		if time.Sleep(time.Minute); !taken(one) || !taken(two) {
+			t.Error("of a record appended elsewhere, not everybody was told")
+		}
+		cancel()
+		synctest.Wait()
+		if _, open := <-one; open {
+			t.Error("the channel of one who has gone is open")
+		}
+		seal(t, here, "")
+		if !taken(two) {
+			t.Error("who stays was not told")
+		}
+	})
+}
+
+// telling is a store that tells, until it is broken off.
+type telling struct {
+	ledger.Store
+	deaf   atomic.Bool // listening fails at once
+	listen chan func()
+	broken chan error
+}
+
+func (s *telling) Listen(ctx context.Context, grown func()) error {
+	if s.deaf.Load() {
+		return errFault
+	}
+	s.listen <- grown
+	grown()
+	select {
+	case err := <-s.broken:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestGrownIsTold: a store that tells is not asked; while it cannot tell, it is; and when it can again, nothing was missed.
+func TestGrownIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &telling{Store: memory.New(), listen: make(chan func(), 1), broken: make(chan error)}
+		c := config(store)
+		c.Poll = time.Minute
+		l := must(ledger.Create(t.Context(), c))
+		other := must(ledger.Open(t.Context(), config(store.Store)))
+		news := l.Grown(t.Context())
+		tell := <-store.listen
+		taken(news)
+		seal(t, other, "")
+		if time.Sleep(time.Hour); taken(news) {
+			t.Error("the store was asked, though it tells")
+		}
+		if tell(); !taken(news) {
+			t.Error("nobody was told")
+		}
+		store.deaf.Store(true)
+		store.broken <- errFault
+		time.Sleep(time.Minute)
+		taken(news)
+		seal(t, other, "")
+		if time.Sleep(2 * time.Minute); !taken(news) {
+			t.Error("the store was not asked, though it cannot tell")
+		}
+		seal(t, other, "") // unheard, as nobody listens and the store is not asked before it listens again
+		store.deaf.Store(false)
+		tell = <-store.listen
+		if !taken(news) {
+			t.Error("what happened before it listened again was missed")
+		}
+		seal(t, other, "")
+		if tell(); !taken(news) {
+			t.Error("nobody was told after that")
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGrownEnds: nobody looks any more when nobody waits, or the ledger is closed.
+func TestGrownEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which fails when anything still runs at its end
+		l, _ := inMemory(t)
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			news := l.Grown(ctx)
+			<-news
+			cancel()
+			for range news {
+			}
+		}
+		l.Grown(context.Background())
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+	})
+}

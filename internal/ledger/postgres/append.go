@@ -1,0 +1,302 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Append implements ledger.Store.
+func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
+	var rows []ledger.Row
+	err := s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		batch, err := plan(tx.head, committed{ctx, tx})
+		if err != nil {
+			return err
+		}
+		if err := batch.Check(tx.head); err != nil {
+			return err
+		}
+		rows = batch.Rows
+		if err := tx.stamp(ctx, batch.Stamps); err != nil {
+			return err
+		}
+		return tx.commit(ctx, inserts(&batch))
+	})
+	if breaksUnique(err) {
+		return s.duplicate(ctx, rows, err)
+	}
+	return translate(err)
+}
+
+// committed is what a plan sees, inside its transaction.
+type committed struct {
+	ctx context.Context
+	tx  *transaction
+}
+
+func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	hashes, err := readHashes(c.ctx, c.tx.conn, indexes)
+	return hashes, translate(err)
+}
+
+// Find implements ledger.Committed. Of chains and cases the last count is the number: the log counts without gaps.
+func (c committed) Find(q ledger.Query) (ledger.Found, error) {
+	found := ledger.NewFound()
+	batch := new(pgx.Batch)
+	if len(q.RecordIDs) > 0 {
+		batch.Queue(`SELECT record_id, idx FROM jurat.records WHERE record_id = ANY($1)`, q.RecordIDs).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(id string, n int64) { found.Places[id] = n })
+		})
+	}
+	if len(q.Chains) > 0 {
+		batch.Queue(`SELECT c.id, r.chain_seq FROM unnest($1::text[]) AS c(id), LATERAL
+			(SELECT chain_seq FROM jurat.records WHERE chain_id = c.id ORDER BY chain_seq DESC LIMIT 1) r`, q.Chains).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(id string, n int64) { found.Chains[id] = n })
+		})
+	}
+	if len(q.Cases) > 0 {
+		batch.Queue(`SELECT c.digest, r.case_seq FROM unnest($1::bytea[]) AS c(digest), LATERAL
+			(SELECT case_seq FROM jurat.records WHERE case_digest = c.digest ORDER BY case_seq DESC LIMIT 1) r`, digests(q.Cases)).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(digest []byte, n int64) { found.Cases[evidence.Digest(digest)] = n })
+		})
+	}
+	if batch.Len() == 0 {
+		return found, nil
+	}
+	return found, translate(c.tx.conn.SendBatch(c.ctx, batch).Close())
+}
+
+// collect reads rows of two columns.
+func collect[K, V any](rows pgx.Rows, add func(K, V)) error {
+	var key K
+	var value V
+	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		add(key, value)
+		return nil
+	})
+	return err
+}
+
+func digests(list []evidence.Digest) [][]byte {
+	raw := make([][]byte, len(list))
+	for i := range list {
+		raw[i] = list[i][:]
+	}
+	return raw
+}
+
+// columns of a record, in the order of values.
+const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, signatures, kinds, tokens, payload`
+
+// insertRecords are statements that insert so many records each. A statement costs as much as several records.
+var insertRecords = []struct {
+	rows int
+	text string
+}{{64, insertOf(64)}, {8, insertOf(8)}, {1, insertOf(1)}}
+
+func insertOf(rows int) string {
+	width := strings.Count(columns, ",") + 1
+	list := make([]string, rows)
+	for i := range list {
+		parameters := make([]string, width)
+		for j := range parameters {
+			parameters[j] = fmt.Sprintf("$%d", i*width+j+1)
+		}
+		list[i] = "(" + strings.Join(parameters, ", ") + ")"
+	}
+	return `INSERT INTO jurat.records (` + columns + `) VALUES ` + strings.Join(list, ", ")
+}
+
+// inserts are the statements that store a batch, and tell everybody who listens.
+func inserts(batch *ledger.Batch) *pgx.Batch {
+	statements := new(pgx.Batch)
+	all := values(batch)
+	width := len(all) / max(1, len(batch.Rows))
+	for _, insert := range insertRecords {
+		for n := insert.rows * width; n > 0 && len(all) >= n; all = all[n:] {
+			statements.Queue(insert.text, all[:n]...)
+		}
+	}
+	for _, w := range batch.Waits {
+		statements.Queue(`INSERT INTO jurat.waiting (authority, idx, since) VALUES ($1, $2, $3)`, w.Authority, w.Index, w.Since.UnixMilli())
+	}
+	statements.Queue(`SELECT pg_notify('` + channel + `', '')`)
+	return statements
+}
+
+// values are the columns of all records, one after the other.
+func values(batch *ledger.Batch) []any {
+	all := make([]any, 0, len(batch.Rows)*(strings.Count(columns, ",")+1))
+	rest := batch.Hashes
+	for i := range batch.Rows {
+		row := &batch.Rows[i]
+		hashes := make([]byte, 0, completes(row.Index)*tlog.HashSize)
+		for range completes(row.Index) {
+			hashes = append(hashes, rest[0][:]...)
+			rest = rest[1:]
+		}
+		var root []byte
+		if i == len(batch.Rows)-1 {
+			root = batch.Next.Root[:]
+		}
+		kinds, tokens := parts(row.Timestamps)
+		all = append(all, row.Index, row.Counts.ChainSeq, row.Counts.CaseSeq, row.RecordID, row.Digest[:], pgtype.Text{String: row.ChainID, Valid: row.ChainID != ""},
+			optional(row.Case), root, hashes, signatures(row), kinds, tokens, payload(row))
+	}
+	return all
+}
+
+// completes is how many hashes of the tree are made when this record comes to it: its own, and one for each subtree that it is the
+// last of. They are stored one after the other, and so stand with the record, by level.
+func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
+
+// signatures are never NULL, and neither are parts, so that there is one way to say that there are none.
+func signatures(row *ledger.Row) [][]byte {
+	if row.Signatures == nil {
+		return [][]byte{}
+	}
+	return row.Signatures
+}
+
+// payload of a row that is copied may have been shed.
+func payload(row *ledger.Row) []byte {
+	if row.Payload == nil {
+		return []byte{}
+	}
+	return row.Payload
+}
+
+func parts(timestamps []evidence.Timestamp) (kinds []string, tokens [][]byte) {
+	kinds, tokens = make([]string, len(timestamps)), make([][]byte, len(timestamps))
+	for i, t := range timestamps {
+		kinds[i], tokens[i] = string(t.Kind), t.Token
+	}
+	return kinds, tokens
+}
+
+// optional is NULL for "none".
+func optional(d evidence.Digest) []byte {
+	if d.IsZero() {
+		return nil
+	}
+	return d[:]
+}
+
+// duplicate names the row that is in the way: in the log, or earlier in the batch.
+func (s *Store) duplicate(ctx context.Context, rows []ledger.Row, cause error) error {
+	ids, payloads := make([]string, len(rows)), make([]evidence.Digest, len(rows))
+	for i := range rows {
+		ids[i], payloads[i] = rows[i].RecordID, rows[i].Digest
+	}
+	byID, byDigest := map[string]ledger.Row{}, map[evidence.Digest]ledger.Row{}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	known, err := s.pool.Query(ctx, `SELECT record_id, digest, idx FROM jurat.records WHERE record_id = ANY($1) OR digest = ANY($2)`, ids, digests(payloads))
+	if err != nil {
+		return fmt.Errorf("looking for the record in the way: %w", translate(err))
+	}
+	var row ledger.Row
+	var digest []byte
+	if _, err := pgx.ForEachRow(known, []any{&row.RecordID, &digest, &row.Index}, func() error {
+		row.Digest = evidence.Digest(digest)
+		byID[row.RecordID], byDigest[row.Digest] = row, row
+		return nil
+	}); err != nil {
+		return fmt.Errorf("looking for the record in the way: %w", translate(err))
+	}
+	for _, row := range rows {
+		if first, there := byID[row.RecordID]; there {
+			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
+		}
+		if first, there := byDigest[row.Digest]; there {
+			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
+		}
+		byID[row.RecordID], byDigest[row.Digest] = row, row
+	}
+	return fmt.Errorf("%w: the database has a place in the log, or its index, twice: %w", ledger.ErrDamaged, cause)
+}
+
+// SetCheckpoint implements ledger.Store.
+func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
+	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		tag, err := tx.conn.Exec(ctx, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() != 1 {
+			return ledger.ErrConflict
+		}
+		return tx.commit(ctx, new(pgx.Batch))
+	}))
+}
+
+func scanHead(row pgx.Row) (ledger.Head, error) {
+	head := ledger.EmptyHead
+	var root []byte
+	err := row.Scan(&head.Size, &root)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ledger.EmptyHead, nil
+	}
+	if err != nil {
+		return head, err
+	}
+	if root == nil {
+		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: what came after it is missing", ledger.ErrDamaged, head.Size-1)
+	}
+	return head, fixed(head.Root[:], root)
+}
+
+// readHashes returns the hashes in the order of their indexes. Each stands with the record that completes it.
+func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
+	if len(indexes) == 0 {
+		return nil, nil
+	}
+	records, levels := make([]int64, len(indexes)), make([]int, len(indexes))
+	for i, index := range indexes {
+		if index < 0 {
+			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+		}
+		level, n := tlog.SplitStoredHashIndex(index)
+		records[i], levels[i] = (n+1)<<level-1, level
+	}
+	rows, err := q.Query(ctx, `SELECT idx, hashes FROM jurat.records WHERE idx = ANY($1)`, records)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64][]byte, len(indexes))
+	if err := collect(rows, func(record int64, hashes []byte) { found[record] = hashes }); err != nil {
+		return nil, err
+	}
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		stored, there := found[records[i]]
+		if !there {
+			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+		}
+		if at := levels[i] * tlog.HashSize; at+tlog.HashSize <= len(stored) {
+			copy(hashes[i][:], stored[at:])
+			continue
+		}
+		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", ledger.ErrDamaged, records[i], len(stored))
+	}
+	return hashes, nil
+}
+
+// fixed copies bytes whose length the tables promise.
+func fixed(to, from []byte) error {
+	if len(from) != len(to) {
+		return fmt.Errorf("%w: a hash of %d bytes", ledger.ErrDamaged, len(from))
+	}
+	copy(to, from)
+	return nil
+}

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+var _ ledger.Reclaimer = (*Store)(nil)
+
+// Archives implements ledger.Store.
+func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
+	return reading(ctx, s, func() ([]ledger.Archived, error) {
+		rows, err := s.reads.Query(ctx, `SELECT first, past, file, digest, shed FROM jurat.archives ORDER BY first`)
+		if err != nil {
+			return nil, err
+		}
+		var list []ledger.Archived
+		var a ledger.Archived
+		var digest []byte
+		_, err = pgx.ForEachRow(rows, []any{&a.From, &a.To, &a.File, &digest, &a.Shed}, func() error {
+			err := fixed(a.Digest[:], digest)
+			list = append(list, a)
+			return err
+		})
+		return list, err
+	})
+}
+
+// PutArchive implements ledger.Store.
+func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger.Archived) error {
+	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		if err := next.Check(tx.head); err != nil {
+			return err
+		}
+		text, args := `UPDATE jurat.archives SET file = $1, digest = $2, shed = $3 WHERE first = $4 AND past = $5 AND digest = $6`,
+			[]any{next.File, next.Digest[:], next.Shed, next.From, next.To, old[:]}
+		if old.IsZero() {
+			text = `INSERT INTO jurat.archives (file, digest, shed, first, past) SELECT $1, $2, $3, $4, $5
+				WHERE $4::bigint = (SELECT coalesce(max(past), 0) FROM jurat.archives)`
+			args = args[:5]
+		}
+		tag, err := tx.conn.Exec(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() != 1 {
+			return ledger.ErrConflict
+		}
+		return tx.commit(ctx, new(pgx.Batch))
+	}))
+}
+
+// Shed implements ledger.Store. The time stamps that a record was sealed with stand with it, those that came later stand apart.
+func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
+	indexes, stamps := make([]int64, len(rows)), make([]int32, len(rows))
+	for i, r := range rows {
+		indexes[i], stamps[i] = r.Index, int32(r.Timestamps)
+	}
+	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		var may int
+		err := tx.conn.QueryRow(ctx, `SELECT count(*) FROM unnest($1::bigint[]) AS i(idx) JOIN jurat.records USING (idx)
+			WHERE EXISTS (SELECT 1 FROM jurat.archives a WHERE a.first <= i.idx AND i.idx < a.past)
+			AND NOT EXISTS (SELECT 1 FROM jurat.waiting w WHERE w.idx = i.idx)`, indexes).Scan(&may)
+		if err == nil && may != len(rows) {
+			err = fmt.Errorf("%d of %d rows: %w", len(rows)-may, len(rows), ledger.ErrConflict)
+		}
+		if err != nil {
+			return err
+		}
+		batch := new(pgx.Batch)
+		batch.Queue(`DELETE FROM jurat.timestamps t USING unnest($1::bigint[], $2::integer[]) AS i(idx, stamps), jurat.records r
+			WHERE t.idx = i.idx AND r.idx = i.idx AND octet_length(r.payload) > 0 AND t.position < i.stamps - cardinality(r.kinds)`, indexes, stamps)
+		batch.Queue(`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'
+			WHERE idx = ANY($1) AND octet_length(payload) > 0`, indexes)
+		return tx.commit(ctx, batch)
+	}))
+}
+
+// Reclaim implements ledger.Reclaimer: the room is free for new records from then on. The files get smaller only as far as their
+// ends are empty; for more than that PostgreSQL has VACUUM FULL, which keeps everybody out meanwhile, and is not done here.
+func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
+	if s.closed.Load() {
+		return ledger.ErrClosed
+	}
+	tables := []string{"jurat.records", "jurat.timestamps"}
+	for n, table := range tables {
+		if _, err := s.pool.Exec(ctx, `VACUUM `+table); err != nil {
+			return errors.Join(ctx.Err(), translate(err))
+		}
+		if progress != nil {
+			progress(int64(n+1), int64(len(tables)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/internal/ledger"
+	"jurat/internal/pgtest"
+)
+
+// A wire is what the store and the server are connected by. It can be cut where a transaction ends.
+type wire struct {
+	t      *testing.T
+	server string
+	cut    atomic.Pointer[func(message []byte, client, server net.Conn)] // what is done with the next message that has a COMMIT in it
+	down   atomic.Bool                                                   // nobody gets through
+
+	mu    sync.Mutex // while it is held, nobody else looks at all
+	all   []net.Conn
+	ended bool
+}
+
+// wired returns the URL of a database that is reached over a wire. Statements travel as text, so that the wire can read them.
+func wired(t *testing.T, url string) (*wire, string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := must(t, url)
+	w := &wire{t: t, server: u.Host}
+	go w.accept(listener)
+	t.Cleanup(func() {
+		listener.Close()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ended = true
+		for _, c := range w.all {
+			c.Close()
+		}
+	})
+	u.Host = listener.Addr().String()
+	return w, u.String() + "?default_query_exec_mode=exec"
+}
+
+func (w *wire) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		if w.down.Load() {
+			client.Close()
+			continue
+		}
+		server, err := net.Dial("tcp", w.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.all = append(w.all, client, server)
+		if w.ended {
+			client.Close()
+		}
+		w.mu.Unlock()
+		go w.carry(client, server)
+		go func() { // what the server says
+			io.Copy(client, server)
+			client.Close()
+		}()
+	}
+}
+
+// cancelRequest begins a connection by which a client asks the server to leave off what it does for another one. The driver makes one
+// when its connection is cut. Where a wire is cut, that does not get through either; if it did, the COMMIT could be undone by it.
+const cancelRequest = 80877102
+
+func (w *wire) carry(client, server net.Conn) {
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buffer)
+		if err != nil {
+			server.Close()
+			return
+		}
+		if n == 16 && binary.BigEndian.Uint32(buffer[4:]) == cancelRequest {
+			client.Close()
+			server.Close()
+			return
+		}
+		if bytes.Contains(buffer[:n], []byte("COMMIT")) && bytes.Contains(buffer[:n], []byte("INSERT INTO jurat.records")) {
+			if cut := w.cut.Swap(nil); cut != nil {
+				(*cut)(buffer[:n], client, server)
+				return
+			}
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			client.Close()
+			return
+		}
+	}
+}
+
+// committed waits until the server has ended the transaction, and then the connection.
+func (w *wire) committed(server net.Conn, watch *Store, size int64) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if head, err := watch.Head(context.Background()); err == nil && head.Size == size || time.Now().After(end) {
+			server.Close()
+			return
+		}
+	}
+}
+
+// TestAnswerLost cuts the wire around a COMMIT. Whatever Append says, ByRecordID says what became of the record, and what it says
+// stays: also where the COMMIT is still on its way to the server when Append has returned.
+func TestAnswerLost(t *testing.T) {
+	const later = 300 * time.Millisecond
+	for name, test := range map[string]struct {
+		stored bool
+		cut    func(w *wire, watch *Store) func([]byte, net.Conn, net.Conn)
+	}{
+		"before it arrives": {false, func(*wire, *Store) func([]byte, net.Conn, net.Conn) {
+			return func(_ []byte, client, server net.Conn) { client.Close(); server.Close() }
+		}},
+		"in the middle of it": {false, func(*wire, *Store) func([]byte, net.Conn, net.Conn) {
+			return func(message []byte, client, server net.Conn) {
+				server.Write(message[:len(message)/2])
+				client.Close()
+				server.Close()
+			}
+		}},
+		"before it, and the server does not notice": {false, func(*wire, *Store) func([]byte, net.Conn, net.Conn) {
+			return func(message []byte, client, server net.Conn) {
+				server.Write(message[:bytes.LastIndex(message, []byte("COMMIT"))-10])
+				client.Close()
+				time.Sleep(later)
+				server.Close()
+			}
+		}},
+		"after it": {true, func(w *wire, watch *Store) func([]byte, net.Conn, net.Conn) {
+			return func(message []byte, client, server net.Conn) {
+				client.Close()
+				server.Write(message)
+				w.committed(server, watch, 2)
+			}
+		}},
+		"and it arrives late": {true, func(w *wire, watch *Store) func([]byte, net.Conn, net.Conn) {
+			return func(message []byte, client, server net.Conn) {
+				client.Close()
+				time.Sleep(later)
+				server.Write(message)
+				w.committed(server, watch, 2)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := pgtest.Database(t)
+			watch := create(t, url)
+			w, through := wired(t, url)
+			s := create(t, through)
+			mustAdd(t, s, "one")
+			cut := test.cut(w, watch)
+			w.cut.Store(&cut)
+			if err := add(t, s, "two"); err == nil {
+				t.Fatal("appended")
+			}
+			_, err := s.ByRecordID(t.Context(), "two")
+			if (err == nil) != test.stored || err != nil && !errors.Is(err, ledger.ErrNotFound) {
+				t.Errorf("ByRecordID says %v; want that it is stored: %v", err, test.stored)
+			}
+			time.Sleep(2 * later)
+			_, again := watch.ByRecordID(t.Context(), "two")
+			if !errors.Is(again, err) {
+				t.Errorf("it said %v, and later %v", err, again)
+			}
+			mustAdd(t, s, "three")
+		})
+	}
+}
+
+// TestNobodyKnows: while the server cannot be reached, of a record whose COMMIT got no answer nobody is told that it is missing.
+func TestNobodyKnows(t *testing.T) {
+	url := pgtest.Database(t)
+	watch := create(t, url)
+	w, through := wired(t, url)
+	s := create(t, through)
+	sent := make(chan struct{})
+	cut := func(message []byte, client, server net.Conn) {
+		w.down.Store(true)
+		client.Close()
+		<-sent
+		server.Write(message)
+		w.committed(server, watch, 1)
+	}
+	w.cut.Store(&cut)
+	if err := add(t, s, "one"); err == nil {
+		t.Fatal("appended")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := s.ByRecordID(ctx, "one"); err == nil || errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("ByRecordID says %v", err)
+	}
+	w.down.Store(false)
+	close(sent)
+	if _, err := s.ByRecordID(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServerKilled kills the server again and again while several append. What was acknowledged is there, and what was said to be
+// missing is not.
+func TestServerKilled(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	stores := []*Store{create(t, url), create(t, url)}
+	var mu sync.Mutex
+	there, missing := map[string]bool{}, map[string]bool{}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for i, s := range stores {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id := fmt.Sprintf("%d-%d", i, n)
+				err := add(t, s, id)
+				if err != nil {
+					_, err = s.ByRecordID(t.Context(), id)
+				}
+				mu.Lock()
+				there[id], missing[id] = err == nil, errors.Is(err, ledger.ErrNotFound)
+				mu.Unlock()
+			}
+		})
+	}
+	rounds := 2
+	for round := range 2 * rounds {
+		time.Sleep(300 * time.Millisecond)
+		if round%2 == 0 {
+			server.Kill(t)
+		} else {
+			server.Halt(t)
+		}
+		server.Restart(t)
+	}
+	time.Sleep(300 * time.Millisecond)
+	close(stop)
+	all.Wait()
+	rows, err := stores[0].Rows(t.Context(), 0, 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for i, row := range rows {
+		if row.Index != int64(i) || found[row.RecordID] {
+			t.Errorf("row %d has the index %d, or its record %s is there twice", i, row.Index, row.RecordID)
+		}
+		found[row.RecordID] = true
+	}
+	acknowledged := 0
+	for id := range there {
+		if there[id] {
+			acknowledged++
+		}
+		if there[id] && !found[id] || missing[id] && found[id] {
+			t.Errorf("record %s was said to be there: %v, to be missing: %v, and is there: %v", id, there[id], missing[id], found[id])
+		}
+	}
+	if acknowledged < 50 {
+		t.Errorf("only %d were acknowledged", acknowledged)
+	}
+	wantSize(t, stores[1], int64(len(rows)))
+}
+
+// TestListen: of what another process appends, whoever listens is told; after the server was away, once in any case.
+func TestListen(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	one, two := create(t, url), create(t, url)
+	news := make(chan struct{}, 100)
+	tell := func() { news <- struct{}{} }
+	ended := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- one.Listen(ctx, tell) }()
+	<-news // it listens
+	for i := range 3 {
+		mustAdd(t, two, fmt.Sprint(i))
+		<-news
+	}
+	server.Halt(t)
+	if err := <-ended; err == nil || errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := one.Listen(ctx, tell); err == nil {
+		t.Error("it listens to nobody")
+	}
+	server.Restart(t)
+	mustAdd(t, two, "while nobody listened")
+	go func() { ended <- one.Listen(ctx, tell) }()
+	<-news
+	cancel()
+	wantError(t, <-ended, context.Canceled)
+	go func() { ended <- two.Listen(t.Context(), tell) }()
+	<-news
+	two.Close()
+	wantError(t, <-ended, ledger.ErrClosed)
+}
+
+// TestStandbyMissing: as long as the standby that the server waits for does not have a record, nobody is told that it is stored; and when
+// it does, it is.
+func TestStandbyMissing(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	s := create(t, url)
+	s.answer = 500 * time.Millisecond
+	exec(t, url, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`)
+	n, id, failed := 0, "", error(nil)
+	for end := time.Now().Add(20 * time.Second); failed == nil && time.Now().Before(end); n++ { // the server notices the setting by and by
+		id = fmt.Sprint(n)
+		failed = add(t, s, id)
+	}
+	if failed == nil {
+		t.Fatal("the server waits for no standby, or was told not to")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.ByRecordID(ctx, id); err == nil || errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("of a record that no standby has ByRecordID says %v", err)
+	}
+	exec(t, url, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
+	s.answer = answerTime
+	if _, err := s.ByRecordID(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	mustAdd(t, s, "after")
+	wantSize(t, s, int64(n+1))
+}
+
+// TestListenToNobody: of a connection over which nothing comes any more, and which nobody ends, whoever listens finds out.
+func TestListenToNobody(t *testing.T) {
+	url := pgtest.Database(t)
+	create(t, url)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	u := must(t, url)
+	server := u.Host
+	u.Host = listener.Addr().String()
+	var mute atomic.Bool
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			backend, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				return
+			}
+			t.Cleanup(func() { client.Close(); backend.Close() })
+			go io.Copy(unlessMute{client, &mute}, backend)
+			go io.Copy(unlessMute{backend, &mute}, client)
+		}
+	}()
+	s := create(t, u.String())
+	s.silence = 300 * time.Millisecond
+	listens, ended := make(chan struct{}, 100), make(chan error, 1)
+	go func() { ended <- s.Listen(t.Context(), func() { listens <- struct{}{} }) }()
+	<-listens
+	mute.Store(true)
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it ended without a reason")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it listens to nobody, and does not notice")
+	}
+}
+
+// unlessMute lets nothing through while it is mute, and says nothing of that.
+type unlessMute struct {
+	net.Conn
+	mute *atomic.Bool
+}
+
+func (c unlessMute) Write(message []byte) (int, error) {
+	if c.mute.Load() {
+		return len(message), nil
+	}
+	return c.Conn.Write(message)
+}

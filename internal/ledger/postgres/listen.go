@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"jurat/internal/ledger"
+)
+
+// channel is that on which every transaction that appends tells so, when it is committed.
+const channel = "jurat_grown"
+
+// silence is after how much of it the server is asked whether it is still there, and whether it has told everything: a proxy can let
+// LISTEN pass and keep what is told to itself.
+const silence = 10 * time.Second
+
+// Listen implements ledger.Notifier, over a connection of its own.
+func (s *Store) Listen(ctx context.Context, grown func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.done, cancel)()
+	err := s.listen(ctx, grown)
+	if s.closed.Load() {
+		return ledger.ErrClosed
+	}
+	return translate(err)
+}
+
+func (s *Store) listen(ctx context.Context, grown func()) (err error) {
+	config := s.pool.Config().ConnConfig
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // that silence is over is not the server's business
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		err = errors.Join(err, conn.Close(ctx))
+	}()
+	if _, err := conn.Exec(ctx, `LISTEN `+channel); err != nil {
+		return err
+	}
+	grown() // of what came before nobody has told
+	size := int64(-1)
+	for {
+		told, err := waitFor(ctx, conn, s.silence)
+		if err != nil {
+			return err
+		}
+		if told {
+			grown()
+			continue
+		}
+		head, err := askHead(ctx, conn, s.silence)
+		if err != nil {
+			return err
+		}
+		if head.Size != size {
+			size = head.Size
+			grown()
+		}
+	}
+}
+
+// askHead does not wait for long: of a connection that has died without a word one hears nothing for a quarter of an hour, and meanwhile others
+// that are made anew work.
+func askHead(ctx context.Context, conn *pgx.Conn, patience time.Duration) (ledger.Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return scanHead(conn.QueryRow(ctx, selectHead))
+}
+
+// waitFor waits for a notification, or for silence.
+func waitFor(ctx context.Context, conn *pgx.Conn, silence time.Duration) (told bool, err error) {
+	short, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	_, err = conn.WaitForNotification(short)
+	if err == nil {
+		return true, nil
+	}
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if short.Err() != nil && !conn.IsClosed() {
+		return false, nil
+	}
+	return false, err
+}

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"jurat/internal/ledger"
+)
+
+// insertLate adds a time stamp after those that have come, unless the record has it already.
+const insertLate = `INSERT INTO jurat.timestamps (idx, position, kind, token)
+	SELECT $1, (SELECT coalesce(max(position) + 1, 0) FROM jurat.timestamps WHERE idx = $1), $2, $3
+	WHERE NOT EXISTS (SELECT 1 FROM jurat.timestamps WHERE idx = $1 AND kind = $2 AND token = $3)
+	AND NOT EXISTS (SELECT 1 FROM jurat.records r, unnest(r.kinds, r.tokens) AS had(kind, token) WHERE r.idx = $1 AND had.kind = $2 AND had.token = $3)`
+
+// stamp takes out what is settled and adds the time stamps. It is not left to commit, since it can turn out that another was first.
+func (tx *transaction) stamp(ctx context.Context, stamps []ledger.Stamp) error {
+	if len(stamps) == 0 {
+		return nil
+	}
+	batch := new(pgx.Batch)
+	for _, s := range stamps {
+		if s.Authority != "" {
+			batch.Queue(`DELETE FROM jurat.waiting WHERE authority = $1 AND idx = $2`, s.Authority, s.Index).Exec(func(tag pgconn.CommandTag) error {
+				if tag.RowsAffected() != 1 {
+					return fmt.Errorf("record %d does not wait for %s: %w", s.Index, s.Authority, ledger.ErrConflict)
+				}
+				return nil
+			})
+		}
+		batch.Queue(insertLate, s.Index, string(s.Timestamp.Kind), s.Timestamp.Token)
+	}
+	return tx.conn.SendBatch(ctx, batch).Close()
+}
+
+// Waiting implements ledger.Store.
+func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]ledger.Wait, error) {
+	return reading(ctx, s, func() ([]ledger.Wait, error) {
+		rows, err := s.reads.Query(ctx, `SELECT idx, since FROM jurat.waiting WHERE authority = $1 AND idx >= $2 ORDER BY idx LIMIT $3`, authority, from, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		var waits []ledger.Wait
+		err = collect(rows, func(index, since int64) {
+			waits = append(waits, ledger.Wait{Index: index, Authority: authority, Since: time.UnixMilli(since).UTC()})
+		})
+		return waits, err
+	})
+}
+
+// Owing implements ledger.Store.
+func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
+	return reading(ctx, s, func() ([]ledger.Owed, error) {
+		rows, err := s.reads.Query(ctx, `SELECT authority, count(*), min(since) FROM jurat.waiting GROUP BY authority ORDER BY authority`)
+		if err != nil {
+			return nil, err
+		}
+		var owing []ledger.Owed
+		var owed ledger.Owed
+		var since int64
+		_, err = pgx.ForEachRow(rows, []any{&owed.Authority, &owed.Records, &since}, func() error {
+			owed.Since = time.UnixMilli(since).UTC()
+			owing = append(owing, owed)
+			return nil
+		})
+		return owing, err
+	})
+}
+
+// Forget implements ledger.Store.
+func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
+	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		tag, err := tx.conn.Exec(ctx, `DELETE FROM jurat.waiting w USING jurat.records r WHERE w.authority = $1 AND r.idx = w.idx
+			AND (cardinality(r.tokens) > 0 OR EXISTS (SELECT 1 FROM jurat.timestamps t WHERE t.idx = w.idx))`, authority)
+		if err != nil {
+			return err
+		}
+		n = tag.RowsAffected()
+		return tx.commit(ctx, new(pgx.Batch))
+	})
+	return n, translate(err)
+}

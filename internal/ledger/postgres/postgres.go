@@ -1,0 +1,272 @@
+// Package postgres keeps a log in a PostgreSQL database, which any number of processes on any machines may share. None of them is a
+// special one: each appends, and the database puts them in one order.
+//
+// A transaction locks the one row of jurat.head before it looks at the log, and only after that takes the snapshot in which it reads
+// (READ COMMITTED), so that it sees all that was committed before, and nobody commits anything in between. The lock is PostgreSQL's
+// own, and ends with the transaction or with the connection. So a process that dies, or is cut off, or stands still, in the middle of
+// one leaves nothing behind: the server ends the connection of whoever does not go on with a transaction, and undoes it.
+//
+// An isolation level above that would serve nothing, as writers exclude each other; it would have every writer that waited for the
+// lock fail with a conflict. A lock of the row rather than an advisory one, because nobody else can hold it by choosing the same
+// number. There is no row that every transaction changes: while a backup holds an old snapshot, all its versions would stay, and
+// everybody would step over them. The head of the log is its last record, which has the root hash beside it.
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"jurat/internal/ledger"
+)
+
+//go:embed schema.sql
+var schema string
+
+//go:embed trials.sql
+var trialsIndex string
+
+//go:embed archives.sql
+var archivesTable string
+
+// versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been given out is
+// never changed: older tables are brought up to date by those that they lack.
+var versions = []string{schema, trialsIndex, archivesTable}
+
+// oldest is the first version of PostgreSQL that has all that is used here.
+const oldest = 140000
+
+// Schema is the name of the schema that the tables are in, so that others can be in the same database.
+const Schema = "jurat"
+
+// Store is a ledger.Store in a database. It is safe for concurrent use.
+type Store struct {
+	pool   *pgxpool.Pool
+	reads  querier // the pool, or the transaction of a snapshot
+	closed atomic.Bool
+	done   context.Context // ends with Close
+	finish context.CancelFunc
+
+	standstill time.Duration // how long others wait for a process that does not go on
+	answer     time.Duration // how long this process waits for the server's answer in a transaction that has begun to matter to others
+	silence    time.Duration // after how much of it whoever listens asks whether the server is still there
+
+	writing chan struct{} // holds one element while a transaction of this process is at work, or waits for another process's
+
+	// unsettled says that the answer to a COMMIT was lost, and that nobody knows yet that the transaction is over. As long as it is
+	// not, no record can be said to be missing.
+	unsettled atomic.Bool
+}
+
+var (
+	_ ledger.Store    = (*Store)(nil)
+	_ ledger.Checker  = (*Store)(nil)
+	_ ledger.Notifier = (*Store)(nil)
+)
+
+// IsURL reports whether a name of a database is one that Connect understands.
+func IsURL(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// Connect returns a pool of connections for Create and Open, which others may use as well. It has reached the server once. No error
+// of it, or of anything that uses it, says the password.
+//
+// The URL is libpq's, and may say how many connections there may be at most (pool_max_conns, 16). Behind a proxy that keeps no
+// prepared statements it has to say default_query_exec_mode=exec.
+func Connect(ctx context.Context, name string) (*pgxpool.Pool, error) {
+	config, err := parse(name)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
+	}
+	return pool, nil
+}
+
+func parse(name string) (*pgxpool.Config, error) {
+	if !IsURL(name) {
+		return nil, errors.New("the database's name is no URL of the form postgres://USER@HOST:PORT/DATABASE")
+	}
+	u, err := url.Parse(name)
+	if err != nil { // which can quote a part of the password
+		return nil, errors.New("the database's URL cannot be read: in a user's name and password, every character but letters, digits and -._~ " +
+			"is to be written as % and two hexadecimal digits")
+	}
+	config, err := pgxpool.ParseConfig(name)
+	if err != nil {
+		var unreadable *pgconn.ParseConfigError // which quotes the whole
+		if errors.As(err, &unreadable) {
+			err = errors.Unwrap(unreadable)
+		}
+		u.User, u.RawQuery = nil, "" // a password may be in either
+		return nil, fmt.Errorf("the database's URL %s: %w", u, err)
+	}
+	if !u.Query().Has("pool_max_conns") {
+		config.MaxConns = 16
+	}
+	conn := config.ConnConfig
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = 10 * time.Second
+	}
+	if conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = "jurat"
+	}
+	// Whoever does not want to wait any more for another writer says so to the server. The default is to hang up, which the server
+	// would notice only once it had the lock.
+	conn.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+	}
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, settings, pgx.QueryExecModeExec, false)
+		return err
+	}
+	return config, nil
+}
+
+// Create makes the tables in a database, and opens it. It opens one that has them already, so that it can be repeated after a crash;
+// that a log is not begun twice is for ledger.Create to see to. The pool stays the caller's, and is to be closed after the Store.
+func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
+	s := newStore(pool)
+	if err := s.createTables(ctx); err != nil {
+		return nil, fmt.Errorf("creating tables: %w", translate(err))
+	}
+	return s, nil
+}
+
+// ErrNoTables says that nobody has called Create on a database.
+var ErrNoTables = errors.New("there is no ledger in this database")
+
+// Open opens a database in which Create has made the tables, or returns ErrNoTables. The pool stays the caller's, and is to be closed
+// after the Store.
+func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
+	s := newStore(pool)
+	version, err := s.version(ctx, pool)
+	if err == nil && version < len(versions) {
+		err = s.createTables(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening ledger: %w", translate(err))
+	}
+	return s, nil
+}
+
+func newStore(pool *pgxpool.Pool) *Store {
+	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: answerTime, silence: silence, writing: make(chan struct{}, 1)}
+	s.done, s.finish = context.WithCancel(context.Background())
+	return s
+}
+
+// createTables makes the tables, or brings those of an older version up to date, in one transaction. Of several processes that do so
+// at once, all but one find it done.
+func (s *Store) createTables(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := suits(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('jurat: tables'))`); err != nil {
+			return err
+		}
+		version, err := s.version(ctx, tx)
+		if errors.Is(err, ErrNoTables) {
+			return s.makeTables(ctx, tx)
+		}
+		if err != nil {
+			return err
+		}
+		return update(ctx, tx, version)
+	})
+}
+
+func (s *Store) makeTables(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
+		return err
+	}
+	if err := update(ctx, tx, 0); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO jurat.head VALUES (true, '')`)
+	return err
+}
+
+func update(ctx context.Context, tx pgx.Tx, version int) error {
+	if version == len(versions) {
+		return nil
+	}
+	for _, statements := range versions[version:] {
+		if _, err := tx.Conn().PgConn().Exec(ctx, statements).ReadAll(); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO jurat.meta VALUES ('schema', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, strconv.Itoa(len(versions)))
+	return err
+}
+
+// suits refuses a server on which the log could not be kept as it is.
+func suits(ctx context.Context, tx pgx.Tx) error {
+	var version, encoding string
+	if err := tx.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('server_encoding')`).Scan(&version, &encoding); err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(version); err != nil || n < oldest {
+		return fmt.Errorf("the server's version is %s, and PostgreSQL %d or later is needed", version, oldest/10000)
+	}
+	if encoding != "UTF8" {
+		return fmt.Errorf("the database's encoding is %s, and UTF8 is needed: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
+	}
+	return nil
+}
+
+// version is that of the tables, which must be one that this program knows.
+func (s *Store) version(ctx context.Context, q querier) (int, error) {
+	var there bool
+	if err := q.QueryRow(ctx, `SELECT to_regclass('jurat.meta') IS NOT NULL`).Scan(&there); err != nil {
+		return 0, err
+	}
+	if !there {
+		return 0, ErrNoTables
+	}
+	var text string
+	if err := q.QueryRow(ctx, `SELECT value FROM jurat.meta WHERE name = 'schema'`).Scan(&text); err != nil {
+		return 0, err
+	}
+	version, err := strconv.Atoi(text)
+	if err != nil || version < 1 || version > len(versions) {
+		return 0, fmt.Errorf("the tables have the version %q, this program knows 1 to %d", text, len(versions))
+	}
+	return version, nil
+}
+
+// A querier is a connection, a transaction, or a pool.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// Close implements ledger.Store. It waits for the transaction that is at work, and leaves the pool to whoever has made it.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.finish()
+	s.writing <- struct{}{}
+	<-s.writing
+	return nil
+}

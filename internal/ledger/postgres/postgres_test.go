@@ -1,0 +1,628 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	neturl "net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/storetest"
+	"jurat/internal/pgtest"
+)
+
+func connect(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func create(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := Create(t.Context(), connect(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// planOf appends one record with this payload.
+func planOf(id string, payload []byte, waits ...string) ledger.Plan {
+	return func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
+		batch := ledger.Batch{
+			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
+				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}},
+			Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}
+		for _, authority := range waits {
+			batch.Waits = append(batch.Waits, ledger.Wait{Index: head.Size, Authority: authority})
+		}
+		return batch, err
+	}
+}
+
+func add(t testing.TB, s *Store, id string) error {
+	return s.Append(t.Context(), planOf(id, []byte("payload of "+id)))
+}
+
+func mustAdd(t testing.TB, s *Store, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if err := add(t, s, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantError(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+func wantSize(t testing.TB, s *Store, size int64) {
+	t.Helper()
+	if head, err := s.Head(t.Context()); err != nil || head.Size != size {
+		t.Errorf("Head = %v, %v; want size %d", head, err, size)
+	}
+}
+
+// exec executes statements as the superuser, one by one.
+func exec(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// TestStore runs the suite in the ways in which statements can be sent, and over a proxy that puts transactions on connections whose
+// settings are others'.
+func TestStore(t *testing.T) {
+	for name, parameters := range map[string]string{"prepared": "", "not prepared": "?default_query_exec_mode=exec"} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) ledger.Store { return create(t, pgtest.Database(t)+parameters) })
+		})
+	}
+	t.Run("settings of others", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) ledger.Store {
+			s, err := Create(t.Context(), unset(t, pgtest.Database(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
+	})
+}
+
+// unset is a pool whose connections keep the server's settings.
+func unset(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AfterConnect = nil
+	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// TestDurable: no default makes a transaction that counts before it is on disk, or that lasts as long as it likes.
+func TestDurable(t *testing.T) {
+	for name, test := range map[string]struct{ set, want string }{
+		"off":          {"off", "on"},
+		"on":           {"on", "on"},
+		"remote_apply": {"remote_apply", "remote_apply"},
+	} {
+		url := pgtest.Database(t)
+		u := must(t, url)
+		exec(t, url, `ALTER DATABASE `+strings.TrimPrefix(u.Path, "/")+` SET synchronous_commit = `+test.set)
+		pools := map[string]*pgxpool.Pool{"own": connect(t, url)}
+		if test.set == "off" {
+			pools["proxy"] = unset(t, url)
+		}
+		for whose, pool := range pools {
+			s, err := Create(t.Context(), pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := errors.New("stop")
+			wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+				var commit, idle string
+				err := log.(committed).tx.conn.QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
+					current_setting('idle_in_transaction_session_timeout')`).Scan(&commit, &idle)
+				if err != nil || commit != test.want || idle != "10s" {
+					t.Errorf("%s, %s: a transaction runs with %s and %s, %v", name, whose, commit, idle, err)
+				}
+				return ledger.Batch{}, stop
+			}), stop)
+		}
+	}
+}
+
+func must(t *testing.T, name string) *neturl.URL {
+	t.Helper()
+	u, err := neturl.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestNotRead: a table that was small when a statement was first carried out is not read from end to end when it is large.
+func TestNotRead(t *testing.T) {
+	s := create(t, pgtest.Database(t))
+	mustAdd(t, s, "one", "two")
+	for range 10 {
+		if _, err := s.ByRecordID(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		mustAdd(t, s, "r"+time.Now().String())
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		var scans, rows int64 // the scans without those that have made the indexes
+		err := s.pool.QueryRow(t.Context(), `SELECT pg_stat_get_numscans('jurat.records'::regclass) - count(*), pg_stat_get_tuples_inserted('jurat.records'::regclass)
+			FROM pg_index WHERE indrelid = 'jurat.records'::regclass`).Scan(&scans, &rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows >= 12 && scans != 0 {
+			t.Fatalf("the records were read from end to end %d times", scans)
+		}
+		if rows >= 12 { // what the server counts, it knows a little later
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of 12 rows %d are counted", rows)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// TestOtherProcesses writes through two stores with a pool each, as two processes would, one of them over the socket.
+func TestOtherProcesses(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	one, two := create(t, url), create(t, server.Socket(t, url))
+	done := make(chan error)
+	for i, s := range []*Store{one, two} {
+		go func() {
+			var err error
+			for n := range 30 {
+				err = errors.Join(err, add(t, s, string(rune('a'+i))+string(rune('A'+n))))
+			}
+			done <- err
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	wantSize(t, two, 60)
+}
+
+// TestWaitsForAnother has a writer wait for one in another process, and give up: nothing of it is left that could do harm later.
+func TestWaitsForAnother(t *testing.T) {
+	url := pgtest.Database(t)
+	one, two := create(t, url), create(t, url)
+	begun, finish := make(chan struct{}), make(chan struct{})
+	first := make(chan error)
+	go func() {
+		first <- one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+			close(begun)
+			<-finish
+			return planOf("one", []byte("one"))(head, log)
+		})
+	}()
+	<-begun
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		wantError(t, two.Append(ctx, planOf("two", []byte("two"))), context.DeadlineExceeded)
+		cancel()
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		var waiting int
+		err := two.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting)
+		if err == nil && waiting == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d still wait, %v", waiting, err)
+		}
+	}
+	close(finish)
+	wantError(t, <-first, nil)
+	mustAdd(t, two, "two")
+	wantSize(t, one, 2)
+}
+
+// TestStandsStill: a process that does not go on with its transaction loses it, and keeps nobody waiting for ever.
+func TestStandsStill(t *testing.T) {
+	url := pgtest.Database(t)
+	one, two := create(t, url), create(t, url)
+	err := one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
+			t.Error(err)
+		}
+		mustAdd(t, two, "in between") // which waits for the server to have lost its patience
+		return planOf("one", []byte("one"))(head, log)
+	})
+	if err == nil {
+		t.Error("a transaction was committed that others have not waited for")
+	}
+	wantSize(t, two, 1)
+	mustAdd(t, one, "one") // over another connection
+	wantSize(t, two, 2)
+}
+
+// TestStandsStillInAMessage: neither does one that has sent one message of several and half of the next, for the rest of which the server
+// alone would wait for ever.
+func TestStandsStillInAMessage(t *testing.T) {
+	url := pgtest.Database(t)
+	one, two := create(t, url), create(t, url)
+	two.standstill = 100 * time.Millisecond
+	err := one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		conn := log.(committed).tx.conn.Conn().PgConn().Conn()
+		if _, err := conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := two.Append(ctx, planOf("in between", []byte("in between"))); err != nil {
+			t.Error(err)
+		}
+		return planOf("one", []byte("one"))(head, log)
+	})
+	if err == nil {
+		t.Error("a transaction was committed that others have not waited for")
+	}
+	wantSize(t, two, 1)
+	mustAdd(t, one, "one")
+	wantSize(t, two, 2)
+}
+
+func TestReopen(t *testing.T) {
+	url := pgtest.Database(t)
+	_, err := Open(t.Context(), connect(t, url))
+	wantError(t, err, ErrNoTables)
+	s := create(t, url)
+	mustAdd(t, s, "one")
+	s.Close()
+	for name, open := range map[string]func(context.Context, *pgxpool.Pool) (*Store, error){"Open": Open, "Create": Create} {
+		again, err := open(t.Context(), connect(t, url))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		again.Close()
+	}
+	exec(t, url, `UPDATE jurat.meta SET value = '999'`)
+	for _, open := range []func(context.Context, *pgxpool.Pool) (*Store, error){Open, Create} {
+		if _, err := open(t.Context(), connect(t, url)); err == nil || !strings.Contains(err.Error(), `version "999"`) {
+			t.Errorf("tables of a later version: %v", err)
+		}
+	}
+}
+
+// TestCreateAtOnce has many make the same tables.
+func TestCreateAtOnce(t *testing.T) {
+	url := pgtest.Database(t)
+	pool := connect(t, url)
+	done := make(chan error)
+	for range 6 {
+		go func() {
+			_, err := Create(t.Context(), pool)
+			done <- err
+		}()
+	}
+	for range 6 {
+		wantError(t, <-done, nil)
+	}
+	s, err := Open(t.Context(), pool)
+	wantError(t, err, nil)
+	wantSize(t, s, 0)
+}
+
+func TestEncoding(t *testing.T) {
+	url := pgtest.Database(t)
+	exec(t, url, `CREATE DATABASE latin OWNER jurat TEMPLATE template0 ENCODING 'LATIN1'`)
+	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
+	u := must(t, url)
+	u.Path = "/latin"
+	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "UTF8 is needed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestErrorsKeepTheSecret: whatever is wrong with a URL or with a server, the password is not said.
+func TestErrorsKeepTheSecret(t *testing.T) {
+	good := must(t, pgtest.Database(t))
+	secret := "s3cr%25et/%7Bx"
+	on := func(host, query string) string { return "postgres://jurat:" + secret + "@" + host + "/test?" + query }
+	for name, url := range map[string]string{
+		"wrong password":     on(good.Host, ""),
+		"nobody there":       on("127.0.0.1:1", ""),
+		"no such host":       on("host.invalid", ""),
+		"not read":           "postgres://jurat:s3cr%et@127.0.0.1/test",
+		"bad port":           on("127.0.0.1:port", ""),
+		"bad setting":        on(good.Host, "sslmode=s3cret"),
+		"bad pool":           on(good.Host, "pool_max_conns=many"),
+		"bad mode":           on(good.Host, "default_query_exec_mode=other"),
+		"bad time":           on(good.Host, "connect_timeout=long"),
+		"another scheme":     "mysql://jurat:" + secret + "@127.0.0.1/test",
+		"keyword and value":  "host=127.0.0.1 password=s3cr%et{x",
+		"a space within":     "postgres://jurat:s3cr et@127.0.0.1/test",
+		"unknown parameter":  on(good.Host, "whatever=1"),
+		"wrong certificates": on(good.Host, "sslmode=verify-full&sslrootcert=/nowhere"),
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		pool, err := Connect(ctx, url)
+		cancel()
+		if err == nil {
+			pool.Close()
+			t.Errorf("%s: connected", name)
+			continue
+		}
+		for _, part := range []string{"s3cr%", "s3cr e", "et/{x", "et{x", "%et", secret} {
+			if strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error says the password: %v", name, err)
+			}
+		}
+		if !strings.HasPrefix(err.Error(), "connecting to PostgreSQL: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAppendOnly(t *testing.T) {
+	url := pgtest.Database(t)
+	s := create(t, url)
+	mustAdd(t, s, "one")
+	if _, err := s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'`, // no archive has it
+		`INSERT INTO jurat.archives VALUES (256, 512, 'f', decode(repeat('01', 32), 'hex'), false)`,
+		`DELETE FROM jurat.records`, `UPDATE jurat.records SET payload = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
+		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
+		`DELETE FROM jurat.head`, `TRUNCATE jurat.head`,
+	} {
+		if _, err := s.pool.Exec(t.Context(), statement); err == nil {
+			t.Errorf("%s: done", statement)
+		}
+	}
+	wantSize(t, s, 1)
+}
+
+// TestReadOnly: who can only read reads, and is told so when it writes.
+func TestReadOnly(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	mustAdd(t, create(t, url), "one")
+	reads := func(whose, url string, want error) {
+		t.Helper()
+		s, err := Open(t.Context(), connect(t, url))
+		if err != nil {
+			t.Fatalf("%s: %v", whose, err)
+		}
+		wantSize(t, s, 1)
+		wantError(t, add(t, s, "two"), want)
+		wantError(t, s.SetCheckpoint(t.Context(), "", "one"), want)
+		wantSize(t, s, 1)
+	}
+	exec(t, url, `CREATE ROLE reader LOGIN PASSWORD 'known'`, `GRANT USAGE ON SCHEMA jurat TO reader`, `GRANT SELECT ON ALL TABLES IN SCHEMA jurat TO reader`)
+	u := must(t, url)
+	u.User = neturl.UserPassword("reader", "known")
+	reads("a role that may not write", u.String(), fs.ErrPermission)
+	reads("a role that is not to write", url+"?options=-cdefault_transaction_read_only%3Don", ledger.ErrReadOnly)
+	server.Halt(t)
+	server.Standby(t)
+	server.Restart(t)
+	reads("a standby", url, ledger.ErrReadOnly)
+}
+
+// TestDuplicateOfAnother: a record that another process has appended is named.
+func TestDuplicateOfAnother(t *testing.T) {
+	url := pgtest.Database(t)
+	one, two := create(t, url), create(t, url)
+	mustAdd(t, one, "first", "same")
+	var duplicate *ledger.DuplicateError
+	if err := add(t, two, "same"); !errors.As(err, &duplicate) || *duplicate != (ledger.DuplicateError{RecordID: "same", Index: 1, Field: "record_id"}) {
+		t.Errorf("error %v", err)
+	}
+	wantSize(t, two, 2)
+}
+
+// TestDiskFull has the server say that its disk is full where it says so: on insertion.
+func TestDiskFull(t *testing.T) {
+	url := pgtest.Database(t)
+	s := create(t, url)
+	mustAdd(t, s, "one")
+	exec(t, url, `CREATE FUNCTION jurat.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'
+		USING ERRCODE = 'disk_full'; END $$`, `CREATE TRIGGER fills AFTER INSERT ON jurat.records EXECUTE FUNCTION jurat.full()`)
+	wantError(t, add(t, s, "two"), ledger.ErrDiskFull)
+	wantSize(t, s, 1)
+	_, err := s.ByRecordID(t.Context(), "two")
+	wantError(t, err, ledger.ErrNotFound)
+	exec(t, url, `DROP TRIGGER fills ON jurat.records`)
+	mustAdd(t, s, "two")
+}
+
+// TestEndMissing: a last record that is not the end of a batch shows that something was cut off.
+func TestEndMissing(t *testing.T) {
+	url := pgtest.Database(t)
+	s := create(t, url)
+	mustAdd(t, s, "one")
+	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
+	_, err := s.Head(t.Context())
+	wantError(t, err, ledger.ErrDamaged)
+	wantError(t, add(t, s, "two"), ledger.ErrDamaged)
+}
+
+func TestCloseWhileReading(t *testing.T) {
+	s := create(t, pgtest.Database(t))
+	stop := make(chan error)
+	go func() {
+		for {
+			if _, err := s.Rows(t.Context(), 0, 10); err != nil {
+				stop <- err
+				return
+			}
+		}
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	wantError(t, <-stop, ledger.ErrClosed)
+}
+
+func check(t *testing.T, s *Store, want ...string) {
+	t.Helper()
+	complaints, err := s.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }) {
+			t.Errorf("of %q the complaints %q say nothing", w, complaints)
+		}
+	}
+	if len(complaints) != len(want) {
+		t.Errorf("complaints %q", complaints)
+	}
+}
+
+// TestCheck damages an index, so that it misses a record, and turns off what a crash needs.
+func TestCheck(t *testing.T) {
+	for _, with := range []string{"queries", "amcheck"} {
+		t.Run(with, func(t *testing.T) {
+			url := pgtest.Database(t)
+			s := create(t, url)
+			mustAdd(t, s, "one", "two", "three")
+			wantError(t, s.Append(t.Context(), planOf("four", []byte("four"), "authority")), nil)
+			if with == "amcheck" {
+				exec(t, url, `CREATE EXTENSION amcheck`, `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO jurat`)
+			}
+			check(t, s)
+			hide(t, url, "records_record_id_key")
+			check(t, s, "records_record_id_key")
+			exec(t, url, `REINDEX INDEX jurat.records_record_id_key`)
+			check(t, s)
+		})
+	}
+}
+
+// hide has an index miss the next record, as an index does that was not written when the power failed.
+func hide(t *testing.T, url, index string) {
+	t.Helper()
+	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, signatures, kinds, tokens, payload)
+		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), '{}', '{}', '{}', 'hidden' FROM jurat.records`
+	exec(t, url, `UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'jurat.`+index+`'::regclass`, insert,
+		`UPDATE pg_index SET indisready = true, indisvalid = true WHERE indexrelid = 'jurat.`+index+`'::regclass`)
+}
+
+func TestCheckSettings(t *testing.T) {
+	server := pgtest.Start(t, "fsync=off", "full_page_writes=off")
+	check(t, create(t, server.Database(t)), "fsync=off", "full_page_writes=off")
+}
+
+// TestOperatorsOfOthers: where others may make functions and operators, none of theirs is used, with the rights of whoever uses the ledger,
+// because it fits better than one of the server's own.
+func TestOperatorsOfOthers(t *testing.T) {
+	url := pgtest.Database(t)
+	create(t, url)
+	exec(t, url, `GRANT CREATE ON SCHEMA public TO public`,
+		`CREATE FUNCTION public.taken(text[], text[]) RETURNS text[] LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken'; END $$`,
+		`CREATE OPERATOR public.|| (LEFTARG = text[], RIGHTARG = text[], FUNCTION = public.taken)`,
+		`CREATE FUNCTION public.unnest(text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken'; END $$`)
+	s := create(t, url)
+	mustAdd(t, s, "one")
+	if _, err := s.Rows(t.Context(), 0, 10); err != nil {
+		t.Error(err)
+	}
+	if err := s.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		if _, err := log.Find(ledger.Query{Chains: []string{"a"}}); err != nil {
+			return ledger.Batch{}, err
+		}
+		return planOf("two", []byte("two"))(head, log)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSnapshot: everything that is read of one moment is of that moment.
+func TestSnapshot(t *testing.T) {
+	s := create(t, pgtest.Database(t))
+	trial := func(id string) {
+		t.Helper()
+		if err := s.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+			batch, err := planOf(id, []byte(id))(head, log)
+			if err == nil {
+				batch.Rows[0].ChainID, batch.Rows[0].Counts.ChainSeq = "trial-1", head.Size+1
+			}
+			return batch, err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trial("one")
+	if err := s.Snapshot(t.Context(), func(then ledger.Store) error {
+		if _, err := then.Head(t.Context()); err != nil {
+			return err
+		}
+		trial("two")
+		for what, read := range map[string]func() ([]ledger.Row, error){
+			"all":    func() ([]ledger.Row, error) { return then.Rows(t.Context(), 0, 9) },
+			"chain":  func() ([]ledger.Row, error) { return then.InChain(t.Context(), "trial-1", 0, 9) },
+			"trials": func() ([]ledger.Row, error) { return then.InTrials(t.Context(), 0, 9) },
+		} {
+			if rows, err := read(); len(rows) != 1 || err != nil {
+				t.Errorf("%s: %d rows, %v", what, len(rows), err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTurnComesAsPatienceEnds: whoever gets his turn at the very moment at which he begins to look for who stands still is not in his own way.
+func TestTurnComesAsPatienceEnds(t *testing.T) {
+	s := create(t, pgtest.Database(t))
+	stop := errors.New("stop")
+	for n := range 2000 {
+		s.standstill = time.Duration(n%200) * 5 * time.Microsecond
+		wantError(t, s.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) { return ledger.Batch{}, stop }), stop)
+	}
+}

@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// reading reads, again where a connection had died, and says ErrClosed of whatever goes wrong once the store is closed.
+func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (result T, err error) {
+	for range 3 {
+		if s.closed.Load() {
+			return result, ledger.ErrClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		if result, err = read(); err == nil || !isBroken(err) {
+			break
+		}
+		s.pool.Reset()
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return result, translate(err)
+}
+
+// Head implements ledger.Store.
+func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
+	return reading(ctx, s, func() (ledger.Head, error) { return scanHead(s.reads.QueryRow(ctx, selectHead)) })
+}
+
+// Checkpoint implements ledger.Store.
+func (s *Store) Checkpoint(ctx context.Context) (string, error) {
+	return reading(ctx, s, func() (checkpoint string, err error) {
+		err = s.reads.QueryRow(ctx, `SELECT checkpoint FROM jurat.head`).Scan(&checkpoint)
+		return checkpoint, err
+	})
+}
+
+// Hashes implements ledger.Store.
+func (s *Store) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	return reading(ctx, s, func() ([]tlog.Hash, error) { return readHashes(ctx, s.reads, indexes) })
+}
+
+// Rows implements ledger.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx >= $1 AND r.idx < $2`, from, from+n)
+}
+
+// ByRecordID implements ledger.Store. What it says of a record holds for good: it waits until all that this process has begun is over.
+func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+	if err := ctx.Err(); err != nil {
+		return ledger.Row{}, err
+	}
+	if err := s.settle(ctx); err != nil {
+		return ledger.Row{}, err
+	}
+	return first(s.rows(ctx, `r.record_id = $1`, id))
+}
+
+// ByDigest implements ledger.Store.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (ledger.Row, error) {
+	return first(s.rows(ctx, `r.digest = $1`, digest[:]))
+}
+
+// ByChain implements ledger.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, error) {
+	rows, err := s.rows(ctx, `r.chain_id = $1`, chainID)
+	if err == nil && len(rows) == 0 {
+		err = ledger.ErrNotFound
+	}
+	return rows, err
+}
+
+// InChain implements ledger.Store.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id = $1 AND idx >= $2 ORDER BY chain_seq LIMIT $3)`, chainID, from, max(0, n))
+}
+
+// InTrials implements ledger.Store. The condition on chains is that of an index.
+func (s *Store) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	return reading(ctx, s, func() ([]ledger.Row, error) {
+		found, err := s.reads.Query(ctx, `SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, NULL::bytea[], '{}'::text[], '{}'::bytea[]
+			FROM jurat.records WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= $1 ORDER BY idx LIMIT $2`, from, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(found, scanRow)
+	})
+}
+
+// LastOfChain implements ledger.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (ledger.Row, error) {
+	return first(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
+}
+
+func first(rows []ledger.Row, err error) (ledger.Row, error) {
+	if err != nil {
+		return ledger.Row{}, err
+	}
+	if len(rows) == 0 {
+		return ledger.Row{}, ledger.ErrNotFound
+	}
+	return rows[0], nil
+}
+
+// selectRows reads records with all their time stamps in one statement, and so from one state of the database.
+const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures,
+		r.kinds || coalesce(late.kinds, '{}'), r.tokens || coalesce(late.tokens, '{}')
+	FROM jurat.records r LEFT JOIN LATERAL
+		(SELECT array_agg(kind ORDER BY position) AS kinds, array_agg(token ORDER BY position) AS tokens FROM jurat.timestamps WHERE idx = r.idx) late ON true
+	WHERE `
+
+func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.Row, error) {
+	return reading(ctx, s, func() ([]ledger.Row, error) {
+		found, err := s.reads.Query(ctx, selectRows+where+` ORDER BY r.idx`, args...)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(found, scanRow)
+	})
+}
+
+// scanRow reads a record. A digest of another length than this package writes is left out: such a row does not open as a record, and
+// the rows beside it are not held up by it.
+func scanRow(found pgx.CollectableRow) (row ledger.Row, err error) {
+	var digest, submitted []byte
+	var kinds []string
+	var tokens [][]byte
+	err = found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload,
+		&row.Signatures, &kinds, &tokens)
+	if err != nil {
+		return row, err
+	}
+	if fixed(row.Digest[:], digest) != nil {
+		row.Digest = evidence.Digest{}
+	}
+	if submitted != nil && fixed(row.Case[:], submitted) != nil {
+		row.Case = evidence.Digest{}
+	}
+	for i := range min(len(kinds), len(tokens)) {
+		row.Timestamps = append(row.Timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(kinds[i]), Token: tokens[i]})
+	}
+	return row, nil
+}

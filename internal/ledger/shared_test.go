@@ -1,0 +1,275 @@
+package ledger_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/pgtest"
+)
+
+// loadFolder, when it is set, makes this test binary a process that seals into that folder under load until it is killed. It says of
+// each record that it is about to send it, and that it is acknowledged, by its id.
+const loadFolder = "JURAT_TEST_LOAD"
+
+const sending, acknowledging = "sends ", "has "
+
+// loadKey signs what such processes seal, so that it can be checked when they are gone.
+var loadKey = ed25519.NewKeyFromSeed(func() []byte { s := sha256.Sum256([]byte("load")); return s[:] }())
+
+func (f folder) load() error {
+	ctx := context.Background()
+	l, err := f.openPatiently(ctx)
+	if err != nil {
+		return err
+	}
+	by := []evidence.Signer{must(evidence.NewSigner(loadKey, rand.Reader))}
+	var saying sync.Mutex
+	say := func(what, id string) { // the kernel has it when this returns, whatever becomes of this process
+		saying.Lock()
+		defer saying.Unlock()
+		fmt.Println(what + id)
+	}
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			for {
+				id := must(evidence.NewRecordID(time.Now(), rand.Reader))
+				say(sending, id)
+				_, err := l.Seal(ctx, act(fmt.Sprintf(`,"record_id":%q,"chain_id":"load-%d"`, id, caller)), by, nil)
+				if err != nil { // of the server that was killed, and of nothing else
+					fmt.Fprintln(os.Stderr, err)
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				say(acknowledging, id)
+			}
+		})
+	}
+	callers.Wait()
+	return nil
+}
+
+// openPatiently waits for a server that has been killed and has not come back yet.
+func (f folder) openPatiently(ctx context.Context) (*ledger.Ledger, error) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		store, err := f.openStore(ctx)
+		var l *ledger.Ledger
+		if err == nil {
+			l, err = ledger.Open(ctx, f.config(store))
+		}
+		if err == nil || time.Now().After(end) {
+			return l, err
+		}
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// A loaded log is one into which several processes seal while they are killed at random.
+type loaded struct {
+	t *testing.T
+	f folder
+
+	mu           sync.Mutex // while it is held, nobody else adds
+	sent         map[string]bool
+	acknowledged []string
+	killed       int
+}
+
+// process runs one after the other, and kills each after a while, until the time is over.
+func (p *loaded) process(end time.Time) {
+	for time.Now().Before(end) {
+		child := exec.CommandContext(p.t.Context(), must(os.Executable()))
+		child.Env = append(os.Environ(), loadFolder+"="+string(p.f))
+		var complaints strings.Builder
+		child.Stderr = &complaints
+		out := must(child.StdoutPipe())
+		if err := child.Start(); err != nil {
+			p.t.Error(err)
+			return
+		}
+		random := must(rand.Int(rand.Reader, big.NewInt(int64(time.Second))))
+		kill := time.AfterFunc(300*time.Millisecond+time.Duration(random.Int64()), func() { child.Process.Kill() })
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			p.hear(lines.Text())
+		}
+		err := child.Wait()
+		var exit *exec.ExitError
+		if kill.Stop() || !errors.As(err, &exit) || exit.Exited() {
+			p.t.Errorf("a process ended by itself: %v\n%s", err, complaints.String())
+			return
+		}
+		p.mu.Lock()
+		p.killed++
+		p.mu.Unlock()
+	}
+}
+
+func (p *loaded) hear(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id, is := strings.CutPrefix(line, sending); is {
+		p.sent[id] = true
+	} else if id, is := strings.CutPrefix(line, acknowledging); is {
+		p.acknowledged = append(p.acknowledged, id)
+	} // and nothing else that a process said when it was killed counts: a part of a line is no acknowledgement
+}
+
+// TestSharedUnderLoad has processes seal into one log, kills them at random, and then asks whether the log is what it has to be: every
+// acknowledged record once, in one order, proved; and nothing else but what was sent, whole, and at most once.
+func TestSharedUnderLoad(t *testing.T) {
+	lasts := 2 * time.Second
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		lasts = time.Minute
+	}
+	for database, processes := range map[string]int{"sqlite": 2, "postgres": 3} {
+		t.Run(database, func(t *testing.T) {
+			f := folder(t.TempDir())
+			if database == "postgres" {
+				f = onPostgres(t, pgtest.Database(t))
+			}
+			underLoad(t, f, processes, lasts, nil)
+		})
+	}
+	t.Run("postgres, killed as well", func(t *testing.T) {
+		server := pgtest.Start(t)
+		underLoad(t, onPostgres(t, server.Database(t)), 3, lasts, func() {
+			server.Kill(t)
+			server.Restart(t)
+		})
+	})
+}
+
+func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, disturb func()) {
+	l := f.create(t)
+	p := &loaded{t: t, f: f, sent: map[string]bool{}}
+	end := time.Now().Add(lasts)
+	var all sync.WaitGroup
+	for range processes {
+		all.Go(func() { p.process(end) })
+	}
+	checkpoints := []ledger.Head{ledger.EmptyHead}
+	for n := 1; time.Now().Before(end); n++ {
+		time.Sleep(lasts / 20)
+		if disturb != nil && n%5 == 0 {
+			disturb()
+		}
+		c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
+		checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
+	}
+	all.Wait()
+	c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
+	checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
+	t.Logf("%d records acknowledged of %d sent, %d in the log, by processes of which %d were killed; %d checkpoints",
+		len(p.acknowledged), len(p.sent), c.Size, p.killed, len(checkpoints))
+	if p.killed < processes || len(p.acknowledged) < 100 {
+		t.Errorf("%d killed, %d acknowledged: nothing was tried", p.killed, len(p.acknowledged))
+	}
+	p.wantInLog(l, checkpoints[len(checkpoints)-1])
+	wantConsistent(t, l, checkpoints)
+	found, err := ledger.Fsck(t.Context(), f.config(must(f.store(t))), ledger.FsckOptions{
+		Check: func(r *evidence.Record, _ bool) error { return r.CheckSignature(0, loadKey.Public()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantClean(t, found)
+}
+
+// signed is a checkpoint, as soon as the database gives one.
+func signed(t *testing.T, l *ledger.Ledger) string {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		c, err := l.Checkpoint(t.Context())
+		if err == nil {
+			return c
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantInLog reads the whole log, and has it prove every record under a checkpoint.
+func (p *loaded) wantInLog(l *ledger.Ledger, head ledger.Head) {
+	t := p.t
+	t.Helper()
+	places, chains := map[string]int64{}, map[string]int64{}
+	var page []*evidence.Record
+	for r, err := range l.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, at := r.Payload.RecordID, int64(len(places))
+		if !p.sent[id] {
+			t.Errorf("record %s at %d was never sent", id, at)
+		}
+		if place, twice := places[id]; twice {
+			t.Fatalf("record %s is at %d and at %d", id, place, at)
+		}
+		places[id] = at
+		if page = append(page, r.Record); len(page) == 256 || at == head.Size-1 {
+			wantProved(t, l, page, at+1-int64(len(page)), chains)
+			page = nil
+		}
+	}
+	if n := int64(len(places)); n != head.Size || len(page) > 0 {
+		t.Errorf("%d records in the log, %d in its last checkpoint", n, head.Size)
+	}
+	for _, id := range p.acknowledged {
+		if _, there := places[id]; !there {
+			t.Errorf("record %s was acknowledged, and is not in the log", id)
+		}
+	}
+}
+
+// wantProved checks that records stand one after the other from a place on, each counted in its chain, and proved so.
+func wantProved(t *testing.T, l *ledger.Ledger, records []*evidence.Record, from int64, chains map[string]int64) {
+	t.Helper()
+	bundle, err := l.Prove(t.Context(), records...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range bundle.Records {
+		chains[r.Payload.ChainID]++
+		if r.Digest != records[i].Digest || r.Log.Index != from+int64(i) || r.Log.ChainSeq != chains[r.Payload.ChainID] {
+			t.Errorf("record %s is proved at %d as number %d of chain %s", r.Payload.RecordID, r.Log.Index, r.Log.ChainSeq, r.Payload.ChainID)
+		}
+		checkProof(t, r, bundle.Checkpoint)
+	}
+}
+
+// wantConsistent proves that each checkpoint is the beginning of the next one.
+func wantConsistent(t *testing.T, l *ledger.Ledger, checkpoints []ledger.Head) {
+	t.Helper()
+	for i, next := range checkpoints[1:] {
+		old := checkpoints[i]
+		if next.Size < old.Size {
+			t.Errorf("the log went from %v to %v", old, next)
+		}
+		if old.Size == 0 {
+			continue
+		}
+		proof, err := l.ProveConsistency(t.Context(), old.Size, next.Size)
+		if err == nil {
+			err = tlog.CheckTree(proof, next.Size, next.Root, old.Size, old.Root)
+		}
+		if err != nil {
+			t.Errorf("%v and %v: %v", old, next, err)
+		}
+	}
+}

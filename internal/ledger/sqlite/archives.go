@@ -1,0 +1,182 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Archives implements ledger.Store.
+func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
+	return reading(ctx, s, func() (list []ledger.Archived, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT first, past, file, digest, shed FROM archives ORDER BY first`)
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			var a ledger.Archived
+			var digest []byte
+			if err := rows.Scan(&a.From, &a.To, &a.File, &digest, &a.Shed); err != nil {
+				return err
+			}
+			err := fixed(a.Digest[:], digest)
+			list = append(list, a)
+			return err
+		})
+		return list, err
+	})
+}
+
+// PutArchive implements ledger.Store.
+func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger.Archived) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		head, err := scanHead(s.headNow.QueryRowContext(ctx))
+		if err != nil {
+			return err
+		}
+		if err := next.Check(head); err != nil {
+			return err
+		}
+		if old.IsZero() {
+			return s.changeOne(ctx, `INSERT INTO archives (first, past, file, digest, shed) SELECT ?1, ?2, ?3, ?4, ?5
+				WHERE ?1 = (SELECT coalesce(max(past), 0) FROM archives)`, next.From, next.To, next.File, next.Digest[:], next.Shed)
+		}
+		return s.changeOne(ctx, `UPDATE archives SET file = ?, digest = ?, shed = ? WHERE first = ? AND past = ? AND digest = ?`,
+			next.File, next.Digest[:], next.Shed, next.From, next.To, old[:])
+	})
+}
+
+// changeOne returns ErrConflict where a statement has changed nothing.
+func (s *Store) changeOne(ctx context.Context, statement string, args ...any) error {
+	result, err := s.writer.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return translate(err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(ledger.ErrConflict, err)
+	}
+	return nil
+}
+
+// Shed implements ledger.Store.
+func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		for _, r := range rows {
+			if err := s.mark(ctx, r); err != nil {
+				return fmt.Errorf("row %d: %w", r.Index, err)
+			}
+		}
+		for _, statement := range []string{
+			`PRAGMA defer_foreign_keys = 1`, // until the rows are there again
+			`DELETE FROM timestamps WHERE EXISTS (SELECT 1 FROM shedding s WHERE s.idx = timestamps.idx AND position < stamps)
+				AND idx IN (SELECT idx FROM shedding)`,
+			`DELETE FROM records WHERE idx IN (SELECT idx FROM shedding)`,
+			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
+				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, x'', '' FROM shedding`,
+			`DELETE FROM shedding`,
+		} {
+			if _, err := s.writer.ExecContext(ctx, statement); err != nil {
+				return translate(err)
+			}
+		}
+		return nil
+	})
+}
+
+// mark has a row shed what an archive holds of it, if it has not yet.
+func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
+	var full, archived, waits bool
+	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
+		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &archived, &waits)
+	if err != nil {
+		return translate(err)
+	}
+	if !archived || waits {
+		return ledger.ErrConflict
+	}
+	if !full { // its time stamps of now came after those that the archive has
+		return nil
+	}
+	_, err = s.writer.ExecContext(ctx, `INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?
+		FROM records WHERE idx = ?`, r.Timestamps, r.Index)
+	return translate(err)
+}
+
+// reclaimPages is how many pages are given back in one transaction, in which nobody can append.
+const reclaimPages = 512
+
+// Reclaim implements ledger.Reclaimer: free pages are taken from the file, a few at a time. A file that was made before files
+// could do that is written anew once, during which nobody can append.
+func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
+	mode, err := s.pragma(ctx, "auto_vacuum")
+	if err != nil {
+		return err
+	}
+	const incremental = 2
+	if mode != incremental {
+		return s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+	total := int64(-1)
+	for {
+		free, err := s.pragma(ctx, "freelist_count")
+		if err != nil {
+			return err
+		}
+		if total < 0 {
+			total = free
+		}
+		if progress != nil && total > 0 {
+			progress(total-free, max(total, total-free))
+		}
+		if free == 0 {
+			return s.outsideTransaction(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		}
+		if err := s.outsideTransaction(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages)); err != nil {
+			return err
+		}
+		if left, err := s.pragma(ctx, "freelist_count"); err != nil || left >= free {
+			return err // somebody else has freed as much meanwhile: the next time
+		}
+	}
+}
+
+func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
+	return reading(ctx, s, func() (n int64, err error) {
+		conn, err := s.readers.Conn(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer conn.Close()                                                         // goes back to the others
+		if _, err := scanHead(conn.QueryRowContext(ctx, selectHead)); err != nil { // a connection notices here what others have changed
+			return 0, err
+		}
+		err = conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n)
+		return n, err
+	})
+}
+
+// outsideTransaction runs statements that begin their own, in this process's turn.
+func (s *Store) outsideTransaction(ctx context.Context, statements ...string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.writing }()
+	for _, statement := range statements {
+		if err := retry(ctx, func() error { return s.drain(statement) }); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// drain runs a statement to its end: a pragma works while its rows are read.
+func (s *Store) drain(statement string) error {
+	rows, err := s.writer.QueryContext(context.Background(), statement)
+	if err != nil {
+		return translate(err)
+	}
+	return scan(rows, func() error { return nil })
+}

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// TestReclaim sheds rows, and finds the file smaller: one that was made by this version, and one of an older one.
+func TestReclaim(t *testing.T) {
+	for name, path := range map[string]string{"new": filepath.Join(t.TempDir(), "log.db"), "old": version1(t)} {
+		t.Run(name, func(t *testing.T) {
+			s := create(t, path)
+			head, err := s.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			const n = 2 * ledger.TileWidth
+			for i := head.Size; i < n; i++ {
+				if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 20_000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := ledger.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}
+			if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
+				t.Fatal(err)
+			}
+			var all []ledger.Shedding
+			for i := range int64(n) {
+				all = append(all, ledger.Shedding{Index: i, Timestamps: 1})
+			}
+			if err := s.Shed(t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+			told := 0
+			if err := s.Reclaim(t.Context(), func(done, total int64) { told++ }); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Size() > 1<<20 {
+				t.Errorf("the file has %d bytes, %v", info.Size(), err)
+			}
+			if mode, err := s.pragma(t.Context(), "auto_vacuum"); err != nil || mode != 2 {
+				t.Errorf("auto_vacuum is %d, %v", mode, err)
+			}
+			if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
+				t.Errorf("%v, %v", complaints, err)
+			}
+		})
+	}
+}
+
+// TestArchivesAreAppendOnly tries by hand what the triggers stop.
+func TestArchivesAreAppendOnly(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	for i := range ledger.TileWidth + 1 {
+		if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := ledger.Archived{From: 0, To: ledger.TileWidth, File: "f", Digest: evidence.DigestOf(nil)}
+	if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`DELETE FROM archives`,
+		`UPDATE archives SET past = past + 256`,
+		`INSERT INTO archives VALUES (512, 768, 'g', zeroblob(32), 0)`,
+		`UPDATE records SET payload = x'', signatures = '' WHERE idx = 1`,
+		`INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, 1 FROM records WHERE idx = 256`,
+		`DELETE FROM timestamps WHERE idx = 1`,
+		`DELETE FROM records WHERE idx = 1`,
+		`DELETE FROM timestamps WHERE idx = 256`,
+		`UPDATE timestamps SET token = x'' WHERE idx = 1`,
+	} {
+		if _, err := s.writer.ExecContext(t.Context(), statement); err == nil {
+			t.Errorf("%s: done", statement)
+		}
+	}
+}

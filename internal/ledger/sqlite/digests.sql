@@ -1,0 +1,24 @@
+-- Payload digests are random: an index over all of them has every record of a large log write a page of its own. So they are
+-- indexed by stretches of 2048 places: what is new goes to a few pages at the end, and a search asks one stretch after the other, the
+-- newest first. That no digest is there twice follows from the record ids: they are in what the digest is of. An old table
+-- is copied, since SQLite cannot take back that a column is unique.
+CREATE TABLE records_next (
+	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
+	record_id  TEXT    NOT NULL UNIQUE,
+	digest     BLOB    NOT NULL CHECK (length(digest) = 32),
+	chain_id   TEXT,                                          -- NULL: in no chain
+	chain_seq  INTEGER NOT NULL,                              -- which one of its chain; 0: in no chain
+	case_digest BLOB,                                         -- of a submission: what is submitted
+	case_seq   INTEGER NOT NULL,                              -- which one of its case; 0: not a submission
+	payload    BLOB    NOT NULL,                              -- canonical
+	signatures TEXT    NOT NULL                               -- JSON array of base64
+) STRICT;
+INSERT INTO records_next SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures FROM records;
+DROP TABLE records;
+ALTER TABLE records_next RENAME TO records;
+CREATE INDEX records_by_digest ON records (idx >> 11, substr(digest, 1, 8));
+CREATE INDEX records_by_chain ON records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
+CREATE INDEX records_by_case ON records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
+CREATE INDEX records_in_trials ON records (idx) WHERE chain_id >= 'trial-' AND chain_id < 'trial.';
+CREATE TRIGGER records_stay BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER records_keep BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;

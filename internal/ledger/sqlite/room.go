@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"jurat/internal/ledger"
+)
+
+// leastRoom is how much has to be free on the disk for a record to be sure to fit.
+const leastRoom = 1 << 20
+
+// trouble is why the last transaction failed, where that can be the disk's fault.
+type trouble struct{ err error }
+
+// Probe implements ledger.Prober. The room on the disk is asked for; where the last transaction failed, or the room is unknown, one
+// that changes nothing is tried.
+func (s *Store) Probe(ctx context.Context) error {
+	if s.closed.Load() {
+		return ledger.ErrClosed
+	}
+	if err := s.room(); err != nil {
+		return err
+	}
+	if s.trouble.Load() == nil {
+		return nil
+	}
+	return s.transact(ctx, func(ctx context.Context) error {
+		_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = size`)
+		return translate(err)
+	})
+}
+
+// room returns ErrDiskFull where there is hardly any, as far as the system says.
+func (s *Store) room() error {
+	free, known, err := freeBytes(filepath.Dir(s.path))
+	if err == nil && known && free < leastRoom {
+		err = fmt.Errorf("%w: %d bytes are free on the disk of %s", ledger.ErrDiskFull, free, s.path)
+	}
+	return err
+}
+
+// judge remembers how a transaction ended. An input or output error of a disk without room is for want of room: SQLite does not
+// always tell one from the other.
+func (s *Store) judge(err error) error {
+	var failure *sqlite.Error
+	if errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_IOERR {
+		if full := s.room(); errors.Is(full, ledger.ErrDiskFull) {
+			err = fmt.Errorf("%w: %w", full, err)
+		}
+		s.trouble.Store(&trouble{err})
+		return err
+	}
+	switch {
+	case err == nil:
+		s.trouble.Store(nil)
+	case errors.Is(err, ledger.ErrDiskFull), errors.Is(err, ledger.ErrReadOnly):
+		s.trouble.Store(&trouble{err})
+	}
+	return err
+}
+
+// whyNotOpened adds to an error of opening a file that it, or its folder, cannot be written: SQLite says only that it could not.
+func whyNotOpened(path string, err error) error {
+	for _, needed := range []string{filepath.Dir(path), path} {
+		if why := writable(needed); why != nil {
+			return fmt.Errorf("%w: %w: %w", ledger.ErrReadOnly, why, err)
+		}
+	}
+	return err
+}

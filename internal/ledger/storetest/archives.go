@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+func archivedFile(from, to int64, name string) ledger.Archived {
+	return ledger.Archived{From: from, To: to, File: name, Digest: evidence.DigestOf([]byte(name))}
+}
+
+func wantArchives(t *testing.T, s ledger.Store, files ...ledger.Archived) {
+	t.Helper()
+	got, err := s.Archives(t.Context())
+	wantError(t, err, nil)
+	if diff := cmp.Diff(files, got); diff != "" {
+		t.Errorf("archives (-want +got):\n%s", diff)
+	}
+}
+
+// archives notes files one after the other, and replaces one.
+func archives(t *testing.T, s ledger.Store) {
+	const tile = ledger.TileWidth
+	var rows []ledger.Row
+	for n := range 2*tile + 10 {
+		rows = append(rows, row(n))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
+	wantArchives(t, s)
+	none := evidence.Digest{}
+	first, second := archivedFile(0, tile, "first"), archivedFile(tile, 2*tile, "second")
+	for name, bad := range map[string]ledger.Archived{"a hole before it": second, "half a tile": archivedFile(0, 10, "x"), "nothing": archivedFile(0, 0, "x"),
+		"beyond the head": archivedFile(0, 3*tile, "x"), "nameless": archivedFile(0, tile, ""), "backwards": archivedFile(tile, 0, "x")} {
+		if err := s.PutArchive(t.Context(), none, bad); err == nil {
+			t.Errorf("%s: noted", name)
+		}
+	}
+	wantError(t, s.PutArchive(t.Context(), none, first), nil)
+	wantError(t, s.PutArchive(t.Context(), none, first), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), none, archivedFile(0, tile, "other")), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), none, second), nil)
+	wantArchives(t, s, first, second)
+
+	next := archivedFile(tile, 2*tile, "third")
+	next.Shed = true
+	wantError(t, s.PutArchive(t.Context(), first.Digest, next), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), second.Digest, next), nil)
+	wantError(t, s.PutArchive(t.Context(), second.Digest, next), ledger.ErrConflict)
+	wantArchives(t, s, first, next)
+}
+
+// sheds takes out of rows what an archive has, and nothing of others; what comes later stays.
+func sheds(t *testing.T, s ledger.Store) {
+	const tile = ledger.TileWidth
+	var rows []ledger.Row
+	for n := range tile + 2 {
+		rows = append(rows, row(n))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
+	wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}}), ledger.ErrConflict) // no archive has it
+	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, tile, "a")), nil)
+	wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}, {Index: tile, Timestamps: 1}}), ledger.ErrConflict)
+	whole, err := s.Rows(t.Context(), 1, 1)
+	wantError(t, err, nil)
+	if whole[0].HasShed() {
+		t.Error("it has shed together with what must not")
+	}
+
+	// A time stamp comes between the archive and the shedding, and one after it.
+	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), late(1, "x"))), ledger.ErrConflict) // it waits for none
+	before := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("before")}}
+	after := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("after")}}
+	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), before)), nil)
+	for range 2 { // the second time there is nothing to do
+		wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}, {Index: 2, Timestamps: 1}}), nil)
+	}
+	wantError(t, s.Append(t.Context(), planStamps(row(tile+3), after)), nil)
+
+	got, err := s.Rows(t.Context(), 0, tile+4)
+	wantError(t, err, nil)
+	for i, r := range got {
+		shed := i == 1 || i == 2
+		full := row(i)
+		if r.HasShed() != shed || r.RecordID != full.RecordID || r.Digest != full.Digest || r.ChainID != full.ChainID || r.Case != full.Case || r.Counts != full.Counts {
+			t.Errorf("row %d is %+v", i, r)
+		}
+		if shed && len(r.Signatures) != 0 {
+			t.Errorf("row %d has kept its signatures", i)
+		}
+	}
+	want(t, got[1].Timestamps, []evidence.Timestamp{before.Timestamp, after.Timestamp})
+	if len(got[2].Timestamps) != 0 {
+		t.Errorf("it has kept the time stamps %v", got[2].Timestamps)
+	}
+	byID, err := s.ByRecordID(t.Context(), row(1).RecordID)
+	if err != nil || !byID.HasShed() || byID.Index != 1 {
+		t.Errorf("by its id: %+v, %v", byID, err)
+	}
+	wantHead(t, s, tile+4)
+	if r, ok := s.(ledger.Reclaimer); ok {
+		wantError(t, r.Reclaim(t.Context(), nil), nil)
+		again, err := s.Rows(t.Context(), 0, tile+4)
+		wantError(t, err, nil)
+		want(t, again, got)
+	}
+}
+
+// keepsWaiting sheds nothing of a row that waits for a time stamp.
+func keepsWaiting(t *testing.T, s ledger.Store) {
+	var rows []ledger.Row
+	for n := range ledger.TileWidth - 1 {
+		rows = append(rows, row(n))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
+	wantError(t, s.Append(t.Context(), planWaiting(row(ledger.TileWidth-1), since, "one")), nil)
+	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, ledger.TileWidth, "a")), nil)
+	all := []ledger.Shedding{{Index: 0, Timestamps: 1}, {Index: ledger.TileWidth - 1, Timestamps: 1}}
+	wantError(t, s.Shed(t.Context(), all), ledger.ErrConflict)
+	if first, err := s.Rows(t.Context(), 0, 1); err != nil || first[0].HasShed() {
+		t.Errorf("half of it was done: %v", err)
+	}
+	wantError(t, s.Append(t.Context(), planStamps(row(ledger.TileWidth), late(ledger.TileWidth-1, "one"))), nil)
+	wantError(t, s.Shed(t.Context(), all), nil)
+	if err := s.Shed(t.Context(), []ledger.Shedding{{Index: 5000}}); !errors.Is(err, ledger.ErrNotFound) && !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("a row that is not there has shed: %v", err)
+	}
+}

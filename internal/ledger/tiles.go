@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// A tile shows 256 hashes, and those above it 256 tiles.
+const (
+	tileHeight = 8
+	tileWidth  = 1 << tileHeight
+)
+
+// Tile returns the hashes of a tile of the tree (C2SP tlog-tiles), or the first width of them, as bytes. Of what no signed
+// checkpoint covers there are no tiles: ErrNotFound.
+func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([]byte, error) {
+	if err := l.signedOver(ctx, level, index, width); err != nil {
+		return nil, fmt.Errorf("reading tile: %w", err)
+	}
+	indexes := make([]int64, width)
+	for i := range indexes {
+		indexes[i] = tlog.StoredHashIndex(level*tileHeight, index*tileWidth+int64(i))
+	}
+	hashes, err := l.cfg.Store.Hashes(ctx, indexes)
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: a hash under a signed checkpoint is missing", ErrDamaged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading tile: %w", err)
+	}
+	tile := make([]byte, 0, width*tlog.HashSize)
+	for _, hash := range hashes {
+		tile = append(tile, hash[:]...)
+	}
+	return tile, nil
+}
+
+// EntryBundle returns what the log hashed under a tile of level 0, or under the first width of its hashes.
+func (l *Ledger) EntryBundle(ctx context.Context, index int64, width int) ([][]byte, error) {
+	if err := l.signedOver(ctx, 0, index, width); err != nil {
+		return nil, fmt.Errorf("reading entries: %w", err)
+	}
+	var entries [][]byte
+	for len(entries) < width {
+		more, err := l.entries(ctx, index*tileWidth+int64(len(entries)), min(pageSize, int64(width-len(entries))))
+		if err != nil {
+			return nil, fmt.Errorf("reading entries: %w", err)
+		}
+		entries = slices.Concat(entries, more)
+	}
+	return entries, nil
+}
+
+// signedOver returns ErrNotFound unless a checkpoint that is signed and stored covers all of a tile.
+func (l *Ledger) signedOver(ctx context.Context, level int, index int64, width int) error {
+	if level < 0 || index < 0 || width < 1 || width > tileWidth {
+		return ErrNotFound
+	}
+	for _, look := range []func() (int64, error){
+		func() (int64, error) { return l.signedSize.Load(), nil }, // what was signed once is covered for ever
+		func() (int64, error) { return l.lookSigned(ctx) },
+	} {
+		size, err := look()
+		if err != nil {
+			return err
+		}
+		if level*tileHeight < 64 && index <= size/tileWidth && index*tileWidth+int64(width) <= size>>(level*tileHeight) {
+			return nil
+		}
+	}
+	return ErrNotFound
+}
+
+// lookSigned returns the size of the checkpoint in the store.
+func (l *Ledger) lookSigned(ctx context.Context) (int64, error) {
+	signed, err := l.cfg.Store.Checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	head, err := l.cfg.open(signed)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		size := l.signedSize.Load()
+		if size >= head.Size || l.signedSize.CompareAndSwap(size, head.Size) {
+			return head.Size, nil
+		}
+	}
+}
+
+// maxTiledEntry is the longest entry that a bundle can hold: before each stands its length, in two bytes.
+const maxTiledEntry = 1<<16 - 1
+
+// fitsInBundle refuses a record whose entry could not be served. It would need more signatures than anybody has keys for.
+func fitsInBundle(record *evidence.Record) error {
+	length := 1024 // more than what stands around the signatures, which are in base64
+	for _, signature := range record.Signatures {
+		length += (len(signature)+2)/3*4 + 3
+	}
+	if length > maxTiledEntry {
+		return fmt.Errorf("%w: its %d signatures make a log entry of more than %d bytes", ErrRefused, len(record.Signatures), maxTiledEntry)
+	}
+	return nil
+}

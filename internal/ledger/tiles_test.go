@@ -1,0 +1,84 @@
+package ledger_test
+
+import (
+	"bytes"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// TestTiles: a tile has the hashes of its level, of what is signed and of nothing else.
+func TestTiles(t *testing.T) {
+	l, _ := inMemory(t)
+	sealMany(t, l, 260)
+	wantError(t, second(l.Tile(t.Context(), 0, 0, 1)), ledger.ErrNotFound) // nothing is signed yet
+	wantError(t, second(l.EntryBundle(t.Context(), 0, 1)), ledger.ErrNotFound)
+	head := must(evidence.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier))
+	seal(t, l, "")
+
+	first, rest := must(l.Tile(t.Context(), 0, 0, 256)), must(l.Tile(t.Context(), 0, 1, 4))
+	entries := must(l.EntryBundle(t.Context(), 0, 256))
+	for i, entry := range entries {
+		if leaf := tlog.RecordHash(entry); !bytes.Equal(leaf[:], first[i*tlog.HashSize:(i+1)*tlog.HashSize]) {
+			t.Fatalf("entry %d is not under its leaf", i)
+		}
+	}
+	above := must(l.Tile(t.Context(), 1, 0, 1))
+	top := tlog.NodeHash(tlog.Hash(above), treeOf(rest))
+	if top != head.Root {
+		t.Errorf("the tiles make the root %v, signed is %v", top, head.Root)
+	}
+	for _, bad := range []struct {
+		level int
+		index int64
+		width int
+	}{{0, 1, 5}, {0, 1, 256}, {0, 2, 1}, {1, 0, 2}, {1, 1, 1}, {2, 0, 1}, {8, 0, 1}, {63, 0, 1}, {-1, 0, 1}, {0, -1, 1}, {0, 0, 0}, {0, 0, 257}, {0, 1 << 55, 1}, {0, 1<<63 - 1, 256}} {
+		wantError(t, second(l.Tile(t.Context(), bad.level, bad.index, bad.width)), ledger.ErrNotFound)
+		if bad.level == 0 {
+			wantError(t, second(l.EntryBundle(t.Context(), bad.index, bad.width)), ledger.ErrNotFound)
+		}
+	}
+	must(l.Checkpoint(t.Context()))
+	must(l.Tile(t.Context(), 0, 1, 5))
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// treeOf hashes four leaves.
+func treeOf(leaves []byte) tlog.Hash {
+	at := func(i int) tlog.Hash { return tlog.Hash(leaves[i*tlog.HashSize : (i+1)*tlog.HashSize]) }
+	return tlog.NodeHash(tlog.NodeHash(at(0), at(1)), tlog.NodeHash(at(2), at(3)))
+}
+
+// TestTileOfADamagedLog: a hash that is missing under a signed checkpoint is damage, and not something that is not there yet.
+func TestTileOfADamagedLog(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	sealMany(t, l, 20)
+	must(l.Checkpoint(t.Context()))
+	f.rewrite(t, `DELETE FROM hashes WHERE idx = `+itoa(tlog.StoredHashIndex(0, 4)))
+	wantError(t, second(l.Tile(t.Context(), 0, 0, 20)), ledger.ErrDamaged)
+	l.Close()
+}
+
+// TestEntryThatNoBundleHolds: a record whose entry could not be served is not taken in.
+func TestEntryThatNoBundleHolds(t *testing.T) {
+	l, _ := inMemory(t)
+	var signers []evidence.Signer
+	for i := range 15 {
+		seed := [32]byte{byte(i)}
+		signers = append(signers, must(evidence.NewSigner(evidence.NewMLDSA65(&seed), nil)))
+	}
+	_, err := l.Seal(t.Context(), act(""), signers, nil)
+	wantError(t, err, ledger.ErrRefused)
+	if _, err := l.Seal(t.Context(), act(""), signers[:14], nil); err != nil {
+		t.Errorf("one that can be served: %v", err)
+	}
+	must(l.Checkpoint(t.Context()))
+	if entries := must(l.EntryBundle(t.Context(), 0, 1)); len(entries[0]) > 65_535 || len(entries[0]) < 60_000 {
+		t.Errorf("an entry of %d bytes", len(entries[0]))
+	}
+}
