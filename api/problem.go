@@ -17,6 +17,7 @@ var (
 	ErrForm         = errors.New("the form was not made for this session")
 	ErrOwnWork      = errors.New("nobody decides on their own work")
 	ErrNotFound     = errors.New("there is no such thing here")
+	ErrGone         = errors.New("it was deleted after its retention time, and the log keeps its hashes")
 	ErrMethod       = errors.New("the method is not for this resource")
 	ErrConflict     = errors.New("it contradicts what is there")
 	ErrTooLarge     = errors.New("the request is too large")
@@ -48,6 +49,7 @@ var kinds = []kind{
 	{ErrForm, "form", http.StatusForbidden},
 	{ErrOwnWork, "own-work", http.StatusForbidden},
 	{ErrNotFound, "not-found", http.StatusNotFound},
+	{ErrGone, "gone", http.StatusGone},
 	{ErrMethod, "method", http.StatusMethodNotAllowed},
 	{ErrConflict, "conflict", http.StatusConflict},
 	{ErrOwnerKey, "owner-key", http.StatusConflict},

@@ -23,13 +23,20 @@ const (
 	UnderWay  State = "under_way"  // the jury is at it
 	Over      State = "over"       // there is a verdict
 	BrokenOff State = "broken_off" // it stopped without a verdict, and nobody is at work on it
+	Cancelled State = "cancelled"  // somebody has stopped it
 )
+
+// A Cancellation is asked for by who wants a trial stopped.
+type Cancellation struct {
+	Reason string `json:"reason"` // at most 1,000 bytes; it is recorded
+}
 
 // A Submission is an agent before the jury.
 type Submission struct {
 	ID        string `json:"id"`
 	State     State  `json:"state"`
-	Reason    string `json:"reason,omitzero"` // why it was broken off
+	Reason    string `json:"reason,omitzero"` // why it was broken off or cancelled
+	Next      string `json:"next,omitzero"`   // when it is tried again by itself, where it was broken off
 	Ahead     int    `json:"ahead,omitzero"`  // how many wait before it
 	Submitter string `json:"submitter"`
 	Agent     string `json:"agent"` // as its card names it; "": there is no card
@@ -39,6 +46,8 @@ type Submission struct {
 	Acts      int    `json:"acts"`
 	Offline   bool   `json:"offline"`  // the jurors are rules, not models
 	Degraded  bool   `json:"degraded"` // an answer is missing, or a stand-in is in its place
+
+	CancelledBy string `json:"cancelledBy,omitzero"` // who has cancelled it; while it is under way still, it is about to stop
 
 	Verdict   *Verdict `json:"verdict"`           // null: there is none yet
 	Reviews   int      `json:"reviews"`           // decisions by people

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"jurat/api"
@@ -61,6 +62,14 @@ func ExampleClient_Submission() {
 	// juror-a safe_pass
 	// juror-b unsafe_fail
 	// juror-c safe_pass
+}
+
+func ExampleClient_Cancel() {
+	c, id, stop := tried()
+	defer stop()
+	_, err := c.Cancel(context.Background(), id, "submitted by mistake")
+	fmt.Println(errors.Is(err, api.ErrConflict)) // it has its verdict
+	// Output: true
 }
 
 func ExampleClient_Submissions() {

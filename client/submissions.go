@@ -27,7 +27,16 @@ func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, er
 	return read[api.Submission](c.ask(ctx, http.MethodGet, submissionPath(id, ""), nil))
 }
 
-// Resume has a trial that was broken off gone on with.
+// Cancel stops a trial that has no verdict. It is recorded who did that and why; whoever was asked before still answers.
+func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission, error) {
+	body, err := json.Marshal(api.Cancellation{Reason: reason})
+	if err != nil {
+		return nil, err
+	}
+	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/cancel"), body))
+}
+
+// Resume has a trial that was broken off or cancelled gone on with.
 func (c *Client) Resume(ctx context.Context, id string) (*api.Submission, error) {
 	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/resume"), nil))
 }

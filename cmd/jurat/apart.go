@@ -144,7 +144,7 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
-		return installation.SetApart(i.Dir, installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
+		return i.SetApart(installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
 	})
 }
 
@@ -155,7 +155,7 @@ type apartListCmd struct {
 // Run lists settings.
 func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := installation.ApartSettings(i.Dir)
+		list, err := i.ApartSettings()
 		if err != nil {
 			return err
 		}
@@ -182,6 +182,6 @@ type apartUnsetCmd struct {
 // Run removes a setting.
 func (c *apartUnsetCmd) Run(ctx context.Context, a *app) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		return hint(installation.UnsetApart(i.Dir, c.Actor), "'jurat apart list' shows them")
+		return hint(i.UnsetApart(c.Actor), "'jurat apart list' shows them")
 	})
 }

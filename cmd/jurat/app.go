@@ -23,7 +23,10 @@ const (
 
 // app is the command line.
 type app struct {
-	Data string `help:"The data folder: keys, log, case files." default:"./jurat-data" env:"JURAT_DATA"`
+	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA"`
+	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
+	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE"`
 
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
@@ -38,12 +41,17 @@ type app struct {
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
+	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
 	Serve   serveCmd   `cmd:"" help:"Open the house: pages for people, an HTTP API for programs."`
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everybody may read."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
+	Archive archiveCmd `cmd:"" help:"Move old records into compressed files, where each can still be read and proved."`
+	Hold    holdCmd    `cmd:"" help:"Legal hold: what must not be deleted or erased."`
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
 	Restore restoreCmd `cmd:"" help:"Make a data folder of a backup, held against what the log has published since."`
+
+	Bench benchCmd `cmd:"" help:"Measure this machine: sealing, verifying, trials, each beside what it cannot do without."`
 
 	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
@@ -138,16 +146,31 @@ func report(io stdio, err error) int {
 	return exitCannot
 }
 
-// with does something on the installation in the data folder, which must be there already.
+// config names the installation.
+func (a *app) config() installation.Config {
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir}
+}
+
+// again is how the command is called on the same installation, without any password.
+func (a *app) again() string {
+	if a.DB != "" {
+		return "jurat" // with JURAT_DB and JURAT_WRAPPING_KEY
+	}
+	return "jurat --data " + quote(a.Data)
+}
+
+// with does something on the installation that the flags name, which must be there already.
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
 	return a.withStampers(ctx, nil, do)
 }
 
 // withStampers does what with does, and has those stamp who are named.
 func (a *app) withStampers(ctx context.Context, tsa []string, do func(*installation.Installation) error) error {
-	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, TSA: tsa})
+	config := a.config()
+	config.TSA = tsa
+	i, err := installation.Open(ctx, config)
 	if errors.Is(err, installation.ErrNone) {
-		return hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where")
+		return hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where, or --db or JURAT_DB in which database")
 	}
 	if err != nil {
 		return known(err)
@@ -168,15 +191,24 @@ func (a *app) withNew(ctx context.Context, io stdio, keys keyFlags, do func(*ins
 
 // withStamps does what withNew does, and has those stamp who are named.
 func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
-	i, created, err := installation.OpenOrCreate(ctx, installation.Config{Dir: a.Data, Algorithm: keys.Alg,
-		PostQuantum: keys.PostQuantum, TSA: stamps.TSA})
+	config := a.config()
+	config.Algorithm, config.PostQuantum, config.TSA, config.BatchTokens = keys.Alg, keys.PostQuantum, stamps.TSA, stamps.BatchTokens
+	i, created, err := installation.OpenOrCreate(ctx, config)
 	if err != nil {
 		return known(err)
 	}
 	if created {
-		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", a.Data)
+		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", inert(config.Where()))
 	}
+	joined(io, i, a.Data)
 	return closing(do(i), i.Close())
+}
+
+// joined says that the database was taken at its word, which happens once on each machine.
+func joined(io stdio, i *installation.Installation, data string) {
+	if i.Joined() {
+		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", inert(data))
+	}
 }
 
 // closing is how something ended that was closed after it. An exit code alone must not hide that closing failed.

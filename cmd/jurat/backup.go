@@ -28,7 +28,7 @@ tell, when the backup is restored, what it lacks.`
 
 // Run makes a backup.
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
-	m, err := installation.Backup(ctx, installation.Config{Dir: a.Data}, installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
+	m, err := installation.Backup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	if err != nil {
 		return known(err)
@@ -75,7 +75,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return fmt.Errorf("--consistency: %s: %w", c.Consistency, err)
 		}
 	}
-	r, err := installation.Restore(ctx, installation.Config{Dir: a.Data}, order)
+	r, err := installation.Restore(ctx, a.config(), order)
 	var damaged *installation.DamagedError
 	if errors.As(err, &damaged) {
 		for _, d := range damaged.Damages {
@@ -83,7 +83,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 	}
 	if err != nil {
-		return err
+		return known(err)
 	}
 	return c.tell(r, a, io)
 }
@@ -95,7 +95,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 			lost++
 		}
 	}
-	fmt.Fprintf(io.out, "%s: %d records of the log %s, made %s\n", inert(a.Data), r.Manifest.Size, r.Manifest.Log, r.Manifest.Made)
+	fmt.Fprintf(io.out, "%s: %d records of the log %s, made %s\n", inert(a.config().Where()), r.Manifest.Size, r.Manifest.Log, r.Manifest.Made)
 	if !r.Manifest.ApartKeys && lost > 0 {
 		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	}

@@ -18,13 +18,15 @@ import (
 )
 
 type keysCmd struct {
-	List     keysListCmd     `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
-	New      keysNewCmd      `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
-	Register keysRegisterCmd `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
-	Rotate   keysRotateCmd   `cmd:"" help:"Put a new key in the place of an actor's present one."`
-	Retire   keysRetireCmd   `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
-	Revoke   keysRevokeCmd   `cmd:"" help:"End a key that others may have signed with."`
-	History  keysHistoryCmd  `cmd:"" help:"Print what the log says was done to keys, by whom and why."`
+	List        keysListCmd        `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
+	New         keysNewCmd         `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
+	Register    keysRegisterCmd    `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
+	Rotate      keysRotateCmd      `cmd:"" help:"Put a new key in the place of an actor's present one."`
+	Retire      keysRetireCmd      `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
+	Revoke      keysRevokeCmd      `cmd:"" help:"End a key that others may have signed with."`
+	WrappingKey keysWrappingKeyCmd `cmd:"" name:"wrapping-key" help:"Make the key under which keys and settings are wrapped in a database that several machines share."`
+	Rewrap      keysRewrapCmd      `cmd:"" help:"Wrap every secret in the database under the first wrapping key of the file."`
+	History     keysHistoryCmd     `cmd:"" help:"Print what the log says was done to keys, by whom and why."`
 }
 
 type keysListCmd struct {

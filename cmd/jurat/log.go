@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 )
 
 type logCmd struct {
 	Checkpoint  logCheckpointCmd  `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
 	Consistency logConsistencyCmd `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
+	Monitor     logMonitorCmd     `cmd:"" help:"Watch a log that somebody else runs: has it only grown?"`
+	Witness     logWitnessCmd     `cmd:"" help:"Those who cosign this log's checkpoints."`
 	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
 	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
 	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
@@ -26,6 +29,7 @@ type logCheckpointCmd struct{}
 // Run prints the checkpoint.
 func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
+		cosign(ctx, i, io)
 		checkpoint, err := i.Ledger.Checkpoint(ctx)
 		if err != nil {
 			return err
@@ -35,18 +39,60 @@ func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
+// cosign has witnesses cosign what is about to be given out. Those who do not answer keep nobody from giving it out.
+func cosign(ctx context.Context, i *installation.Installation, io stdio) {
+	c, err := i.Cosign(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		fmt.Fprintf(io.err, "jurat: %v\n", err)
+	case c != nil && !c.Met():
+		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %d records\n", c.Cosigned(), c.Quorum, c.Size)
+	}
+}
+
 type logProveCmd struct {
-	Record string `arg:"" help:"The record's id."`
+	Record string `arg:"" help:"The record's id; with --log also a record file."`
 	withholdFlag
 	latestFlag
+	logFlags
 }
 
 // Help is shown by 'jurat log prove --help'.
-func (*logProveCmd) Help() string { return withholdHelp + latestHelp }
+func (*logProveCmd) Help() string {
+	return withholdHelp + latestHelp + `
+
+With --log nothing is asked of an installation here: the proof is computed from the tiles of a log that is elsewhere, under its
+newest checkpoint, whose key your trust file has. So whoever has a record can prove that it is still in the log:
+
+    jurat log prove record.json --log https://jurat.example/log --trust trust.json > proved.json`
+}
+
+// elsewhere proves a record by a log that somebody else runs.
+func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
+	if c.Latest || len(c.Withhold) > 0 {
+		return errors.New("--latest and --withhold are for the log of an installation here, and not for --log")
+	}
+	remote, err := c.open()
+	if err != nil {
+		return err
+	}
+	record, err := remote.record(ctx, c.Record)
+	if err != nil {
+		return err
+	}
+	if err := remote.prove(ctx, record); err != nil {
+		return err
+	}
+	return io.print(record)
+}
 
 // Run prints a record with its proof.
 func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Log != "" {
+		return c.elsewhere(ctx, io)
+	}
 	return a.with(ctx, func(i *installation.Installation) error {
+		cosign(ctx, i, io)
 		r, err := i.Ledger.Record(ctx, c.Record)
 		if err != nil {
 			return fmt.Errorf("record %q: %w", c.Record, err)
@@ -79,6 +125,7 @@ func (*logCaseCmd) Help() string { return withholdHelp + latestHelp }
 // Run prints a bundle.
 func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
+		cosign(ctx, i, io)
 		records, err := i.Ledger.Chain(ctx, c.Chain)
 		if err != nil {
 			return fmt.Errorf("chain %q: %w", c.Chain, err)
@@ -98,20 +145,59 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-type logFsckCmd struct{}
+type logFsckCmd struct {
+	JSON bool `name:"json" help:"Print {records, whole, damages} as JSON."`
+}
 
 // Help is shown by 'jurat log fsck --help'.
 func (*logFsckCmd) Help() string {
-	return `Recomputes everything that the log claims, and names each damage and what it means; so it does with the texts that are
-sealed apart: lost ones, changed ones, and what should have been erased. What is named and harmless counts for nothing.
+	return `Recomputes everything that the log claims, on all cores, and names each damage and what it means, in the order of the log; so it
+does with the texts that are sealed apart: lost ones, changed ones, and what should have been erased. What is named and harmless
+counts for nothing. It reads alone, and can be run while others write, and broken off. How far it is stands on stderr.
+
 Exit code 0: the log is whole. 1: it is damaged. 2: it could not be examined.`
 }
 
+// examined is what 'jurat log fsck --json' prints.
+type examined struct {
+	Records int64         `json:"records"`
+	Whole   bool          `json:"whole"` // what is harmless does not count
+	Damages []namedDamage `json:"damages"`
+}
+
+type namedDamage struct {
+	Kind     ledger.DamageKind `json:"kind"`
+	Meaning  string            `json:"meaning"`
+	Detail   string            `json:"detail"`
+	Harmless bool              `json:"harmless"`
+	Index    *int64            `json:"index,omitzero"` // not there: it is not about one record
+	RecordID string            `json:"record_id,omitzero"`
+}
+
+func nameDamages(damages []ledger.Damage, size int64) (e examined) {
+	e = examined{Records: size, Whole: true, Damages: []namedDamage{}}
+	for _, d := range damages {
+		n := namedDamage{Kind: d.Kind, Meaning: d.Kind.Meaning(), Detail: d.Detail, Harmless: d.Kind.Harmless(), RecordID: d.RecordID}
+		if d.Index >= 0 {
+			n.Index = &d.Index
+		}
+		e.Damages, e.Whole = append(e.Damages, n), e.Whole && n.Harmless
+	}
+	return e
+}
+
 // Run examines the log.
-func (*logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
-	damages, size, err := installation.Fsck(ctx, installation.Config{Dir: a.Data}, progress(io, "examined"))
+func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
+	damages, size, err := installation.Fsck(ctx, a.config(), progress(io, "examined"))
 	if err != nil {
-		return err
+		return known(err)
+	}
+	if c.JSON {
+		named := nameDamages(damages, size)
+		if err := io.printJSON(named); err != nil || named.Whole {
+			return err
+		}
+		return exitCode(exitBad)
 	}
 	harmful := 0
 	for _, d := range damages {
@@ -128,15 +214,4 @@ func (*logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	_, err = fmt.Fprintf(io.out, "the log is whole: %d records\n", size)
 	return err
-}
-
-// progress tells how far something is that takes longer than a second.
-func progress(io stdio, what string) func(done, total int64) {
-	last := time.Now()
-	return func(done, total int64) {
-		if time.Since(last) >= time.Second {
-			last = time.Now()
-			fmt.Fprintf(io.err, "jurat: %s: %d of %d\n", what, done, total)
-		}
-	}
 }

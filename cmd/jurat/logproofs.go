@@ -14,6 +14,7 @@ import (
 type logConsistencyCmd struct {
 	Old string  `arg:"" help:"The log as it was: a checkpoint file, or a number of entries."`
 	New *string `arg:"" optional:"" help:"The log as it was later, likewise. Default: its last checkpoint, made now if need be."`
+	logFlags
 }
 
 // Help is shown by 'jurat log consistency --help'.
@@ -25,11 +26,18 @@ against one of his own:
     jurat log consistency old.checkpoint > proof.json
     jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
 
-The proof is between two sizes: make it for the size that the case file was cut at, which 'jurat verify' shows.`
+The proof is between two sizes: make it for the size that the case file was cut at, which 'jurat verify' shows.
+
+With --log it is computed from the tiles of a log that somebody else runs, whose key your trust file has:
+
+    jurat log consistency old.checkpoint --log https://jurat.example/log --trust trust.json > proof.json`
 }
 
 // Run prints the proof.
 func (c *logConsistencyCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Log != "" {
+		return c.elsewhere(ctx, io)
+	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		from, err := sizeOf(ctx, i.Ledger, c.Old)
 		if err != nil {
@@ -47,6 +55,18 @@ func (c *logConsistencyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
+func (c *logConsistencyCmd) elsewhere(ctx context.Context, io stdio) error {
+	remote, err := c.open()
+	if err != nil {
+		return err
+	}
+	proof, err := remote.consistency(ctx, c.Old, c.New)
+	if err != nil {
+		return err
+	}
+	return io.print(proof)
+}
+
 func (c *logConsistencyCmd) newSize(ctx context.Context, l *ledger.Ledger) (int64, error) {
 	if c.New != nil {
 		return sizeOf(ctx, l, *c.New)
@@ -60,7 +80,7 @@ func (c *logConsistencyCmd) newSize(ctx context.Context, l *ledger.Ledger) (int6
 
 // sizeOf reads a number of entries, or the file of a checkpoint, which must be one that the log has not gone back on.
 func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
-	if size, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if size, ok := wholeNumber(text); ok {
 		return size, nil
 	}
 	signed, err := os.ReadFile(text)
@@ -72,6 +92,12 @@ func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
 		return 0, fmt.Errorf("%s: %w", text, err)
 	}
 	return size, nil
+}
+
+// wholeNumber reads a number of entries.
+func wholeNumber(text string) (int64, bool) {
+	size, err := strconv.ParseInt(text, 10, 64)
+	return size, err == nil
 }
 
 type logEntriesCmd struct {

@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("AEP", packages)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority, "fill": fill},
 	})
 }
 

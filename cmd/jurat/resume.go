@@ -146,8 +146,11 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		p := newPage(io.out)
 		for _, l := range lines {
 			state := "broken off"
-			if l.UnderWay {
+			switch {
+			case l.UnderWay:
 				state = "under way"
+			case l.Cancelled != "":
+				state = "cancelled"
 			}
 			p.line("%s  %-10s  %2d acts, from %s to %s, evidence %s", l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
 		}

@@ -20,15 +20,16 @@ import (
 )
 
 type serveCmd struct {
-	Addr     string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
-	Origin   []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
-	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
-	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Name     string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
-	MaxBody  int64    `help:"The largest body of a request in bytes." default:"8388608"`
-	LogJSON  bool     `name:"log-json" help:"Write the server's log as JSON lines."`
-	Parallel int      `help:"How many trials are held at a time; the others wait." default:"4"`
-	Waiting  int      `help:"How many trials may wait." default:"1000"`
+	Addr          string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
+	Origin        []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
+	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
+	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Name          string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
+	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
+	PublicEntries bool     `help:"Show everybody what the log hashed for each record: digests, signatures, counts, and no word of what was said."`
+	LogJSON       bool     `name:"log-json" help:"Write the server's log as JSON lines."`
+	Parallel      int      `help:"How many trials are held at a time; the others wait." default:"4"`
+	Waiting       int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
@@ -47,11 +48,16 @@ type oidcFlags struct {
 }
 
 // provider asks the provider that the flags name, if they name one.
-func (f *oidcFlags) provider(ctx context.Context) (*provider.Provider, error) {
+func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) (*provider.Provider, error) {
 	if f.Issuer == "" {
 		return nil, nil
 	}
-	c := provider.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim, Roles: map[string][]access.Role{}}
+	shared, err := i.ServerSecret("sign-in") // a browser comes back from the provider to whichever server it reaches
+	if err != nil {
+		return nil, err
+	}
+	c := provider.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim,
+		Roles: map[string][]access.Role{}, Shared: shared}
 	for _, rule := range f.RoleOf {
 		at := strings.LastIndex(rule, "=")
 		if at < 1 {
@@ -98,11 +104,12 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	ct.warn(io)
+	defer roomy()()
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		if err := c.mayListen(ctx, i); err != nil {
 			return err
 		}
-		asked, err := c.provider(ctx)
+		asked, err := c.provider(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -112,7 +119,12 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		defer c.stopTracing(ctx, traces, io)
 		log := c.logger(io)
-		trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
+		queue, err := i.Jobs(ctx)
+		if err != nil {
+			return err
+		}
+		defer queue.Close()
+		trials, err := docket.Open(ctx, docket.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
 			Vouch: i.Vouch, Parallel: c.Parallel, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
@@ -123,11 +135,15 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		at := c.address(l)
 		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
-			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Log: log, Tracing: traces})
+			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, PublicEntries: c.PublicEntries, Log: log, Tracing: traces})
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
-		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, s.SignInLink(c.Name, access.PeopleRoles()...))
+		link, err := s.SignInLink(c.Name, access.PeopleRoles()...)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, link)
 		fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
 		fmt.Fprintln(io.out, at)
 		return s.Serve(ctx, l)

@@ -79,13 +79,12 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 	if err != nil {
 		return err
 	}
-	told, done := progress(io, "records read"), int64(0)
+	told := progress(io, "records read")
 	for r, err := range i.Ledger.Records(ctx, 0) {
 		if err != nil {
 			return err
 		}
-		done++
-		told(done, size)
+		told(r.Index+1, size)
 		if r.Payload.ActionType != evidence.TrialClosing {
 			continue
 		}

@@ -159,7 +159,7 @@ func (t *transcript) consensus(c jury.ConsensusResult) {
 }
 
 // conclusion shows the verdict, where the case file is, and how a stranger checks it.
-func (t *transcript) conclusion(done *trial.Trial, file, data string) error {
+func (t *transcript) conclusion(done *trial.Trial, file, again string) error {
 	r := done.Result
 	t.text("  ", r.Phase3Judgment.Rationale)
 	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), strings.TrimSpace(t.position(r.FinalVerdict)), r.FinalScore,
@@ -171,7 +171,7 @@ func (t *transcript) conclusion(done *trial.Trial, file, data string) error {
 	t.line("\n  %d acts, each signed, time-stamped and logged. Case file:", len(done.Records))
 	t.line("    %s", file)
 	t.line("  A stranger checks it, offline, with the trust file that you give:")
-	t.line("    jurat --data %s trust > trust.json", quote(data))
+	t.line("    %s trust > trust.json", again)
 	t.line("    jurat verify --trust trust.json %s", quote(file))
 	return t.err
 }

@@ -108,7 +108,7 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	defer c.ending.Unlock()
 	catchUp(ctx, io, i)
 	if at.file, at.err = leave(ctx, i, at.trial.ID, at.out); at.err == nil {
-		at.err = c.show(io, show, at, a.Data)
+		at.err = c.show(io, show, at, a.again())
 	}
 }
 
@@ -120,9 +120,9 @@ func interrupted(err error, partial *trial.Trial) error {
 }
 
 // show prints the verdict.
-func (c *trialCmd) show(io stdio, show *transcript, at *attempt, data string) error {
+func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) error {
 	if !c.JSON {
-		return hint(show.conclusion(at.trial, at.file, data), "the trial is over, and its case file is %s", at.file)
+		return hint(show.conclusion(at.trial, at.file, again), "the trial is over, and its case file is %s", at.file)
 	}
 	if len(c.Cases) > 1 {
 		return c.line(io, at)

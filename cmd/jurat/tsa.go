@@ -52,8 +52,8 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, keyFlags{}, func(*installation.Installation) error {
-		err := installation.AddOutside(ctx, installation.Config{Dir: a.Data},
+	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+		err := i.AddOutside(ctx,
 			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
 		if errors.Is(err, tsa.ErrUnavailable) {
 			return hint(err, "--untried adds it all the same; records then wait for its time stamps")
@@ -67,7 +67,7 @@ type tsaListCmd struct{}
 // Run lists authorities.
 func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := installation.ListOutside(installation.Config{Dir: a.Data})
+		list, err := i.ListOutside()
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,16 @@
 package docket
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -28,6 +31,8 @@ type Summary struct {
 	Over      bool
 	Fault     string // an act that cannot be read; "": there is none
 
+	Cancelled *Cancelled // nil: it was not, or was resumed after that
+
 	Judgment  *Judgment               // nil: there is none yet
 	Reviews   int                     // decisions by people on this trial
 	Reviewed  evidence.ApprovalStatus // what the last of them decided; "": none
@@ -42,39 +47,118 @@ type Judgment struct {
 	Inconclusive bool
 }
 
-// A calendar has a Summary of every trial in the log. It follows the log: each look takes in what was appended since the last one,
-// whichever process appended it.
-type calendar struct {
-	mu      sync.Mutex // held while the log is read or the rest is
-	next    int64      // the index of the first record that has not been read
-	entries map[string]*Summary
-	order   []*Summary // in which they were submitted
+// Cancelled says who has stopped a trial for good, and why.
+type Cancelled struct {
+	By, Reason string
+	At         time.Time
 }
 
-func newCalendar() *calendar { return &calendar{entries: map[string]*Summary{}} }
+// said is what the calendar reads of what was said in a trial, of which there may be a million: a record that was logged was read
+// strictly then.
+type said struct {
+	ActionType     evidence.ActionType     `json:"action_type"`
+	AgentID        string                  `json:"agent_id"`
+	ApprovalStatus evidence.ApprovalStatus `json:"approval_status"`
+	Case           evidence.Digest         `json:"case"`
+	ChainID        string                  `json:"chain_id"`
+	RecordID       string                  `json:"record_id"`
+	Response       jsontext.Value          `json:"response"`
+	Timestamp      string                  `json:"timestamp"`
+}
 
+func (p *said) time() time.Time {
+	at, _ := evidence.ParseTime(p.Timestamp) // which it was when it was logged, or is missing
+	return at
+}
+
+// isPlainAnswer reports whether an act is an answer with which nothing is wrong. The form is canonical, so that one has one form.
+func (p *said) isPlainAnswer() bool {
+	answer := p.ActionType == evidence.Evaluation || p.ActionType == evidence.Statement || p.ActionType == evidence.JudgeOpinion
+	return answer && !bytes.Contains(p.Response, []byte(`"fallback":true`))
+}
+
+// A calendar has a Summary of every trial in the log. It follows the log: each look takes in what was appended since the last one,
+// whichever process appended it. Of records that are none of a trial's it reads nothing.
+type calendar struct {
+	heard  func(id string)               // told of each trial about which there is something new, while mu is held
+	unread func(*ledger.UnreadableError) // told of each archive whose trials are missing here, likewise
+
+	mu      sync.Mutex // held while the log is read or the rest is
+	next    int64      // the index of the first record that has not been read of what was said in trials
+	changes int64      // the same of what the operator did to trials
+	entries map[string]*Summary
+	order   []*Summary      // in which they were submitted
+	open    map[string]bool // trials without a closing
+}
+
+func newCalendar(heard func(id string), unread func(*ledger.UnreadableError)) *calendar {
+	return &calendar{heard: heard, unread: unread, entries: map[string]*Summary{}, open: map[string]bool{}}
+}
+
+// follow reads what the operator did before what was said: so whatever is read of a trial that was stopped, its submission is read, too.
 func (c *calendar) follow(ctx context.Context, l *ledger.Ledger) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for r, err := range l.Records(ctx, c.next) {
+	for {
+		changes, next, err := l.InChain(ctx, evidence.TrialsChain, c.changes)
 		if err != nil {
 			return err
 		}
-		c.note(r.Record)
-		c.next++
+		if err := c.read(ctx, l); err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		for _, r := range changes {
+			if err := c.change(ctx, l, &r.Payload); err != nil {
+				return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+			}
+		}
+		c.changes = next
 	}
-	return nil
 }
 
-// all lists copies, the oldest first.
-func (c *calendar) all() []Summary {
+// read takes in what was said in trials. The mutex is held.
+func (c *calendar) read(ctx context.Context, l *ledger.Ledger) error {
+	for {
+		payloads, next, err := l.InTrials(ctx, c.next)
+		var unreadable *ledger.UnreadableError
+		if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
+			c.unread(unreadable)
+			c.next = unreadable.In.To
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(payloads) == 0 {
+			return nil
+		}
+		for _, doc := range payloads {
+			p := new(said)
+			if err := json.Unmarshal(doc, p); err != nil {
+				return fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
+			}
+			c.note(p)
+		}
+		c.next = next
+	}
+}
+
+// unfinished lists the trials that are still to be held, in the order in which they were submitted.
+func (c *calendar) unfinished() (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]Summary, len(c.order))
-	for i, s := range c.order {
-		list[i] = *s
+	if len(c.open) == 0 {
+		return nil
 	}
-	return list
+	for _, s := range c.order {
+		if c.open[s.ID] && s.Cancelled == nil {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 func (c *calendar) one(id string) (Summary, bool) {
@@ -128,50 +212,78 @@ func (c *calendar) oldest(n int, match func(*Summary) bool) (list []Summary) {
 	return list
 }
 
-// note takes in the next record of the log. One that begins no trial, and is of none that has begun, is none of the docket's.
-func (c *calendar) note(r *evidence.Record) {
-	p := &r.Payload
+// note takes in what was said next in any trial. What is in the chain of a trial that has not begun is none of the docket's.
+func (c *calendar) note(p *said) {
 	s := c.entries[p.ChainID]
 	switch {
-	case !strings.HasPrefix(p.ChainID, evidence.TrialPrefix):
 	case s == nil && p.ActionType == evidence.Submission:
 		c.begin(p)
 	case s == nil:
+		return
 	case !p.ActionType.InTrial():
 		s.decide(p)
 	default:
-		s.act(r)
+		s.act(p)
+		if s.Over {
+			delete(c.open, s.ID)
+		}
 	}
+	c.heard(p.ChainID)
 }
 
-func (c *calendar) begin(p *evidence.Payload) {
-	s := &Summary{ID: p.ChainID, Submitter: p.AgentID, Agent: agentOf(p), Case: p.Case, Submitted: p.Time(), Last: p.Time(), Acts: 1}
-	c.entries[s.ID] = s
+func (c *calendar) begin(p *said) {
+	s := &Summary{ID: p.ChainID, Submitter: p.AgentID, Agent: agentOf(p), Case: p.Case, Submitted: p.time(), Last: p.time(), Acts: 1}
+	c.entries[s.ID], c.open[s.ID] = s, true
 	c.order = append(c.order, s)
 }
 
-func (s *Summary) act(r *evidence.Record) {
-	s.Acts, s.Last = s.Acts+1, r.Payload.Time()
-	a, err := jury.ReadAct(r)
-	if err != nil { // one trial that cannot be read must not hide the others
-		s.Fault = "record " + r.Payload.RecordID + ": " + err.Error()
+// change takes in what the operator did to a trial next.
+func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Payload) error {
+	e, err := evidence.ReadTrialEvent(p)
+	if err != nil {
+		return err
+	}
+	s := c.entries[e.Trial]
+	if s == nil {
+		there, err := l.HasChain(ctx, e.Trial)
+		if err == nil && !there {
+			err = fmt.Errorf("%s is %s, and nobody has submitted it", e.Trial, e.Event)
+		}
+		return err // its submission has expired, or is in an archive that cannot be read
+	}
+	s.Cancelled = nil
+	if e.Event == evidence.TrialCancelled {
+		s.Cancelled = &Cancelled{By: e.By, Reason: e.Reason, At: p.Time()}
+	}
+	c.heard(s.ID)
+	return nil
+}
+
+func (s *Summary) act(p *said) {
+	s.Acts, s.Last = s.Acts+1, p.time()
+	if p.isPlainAnswer() {
 		return
 	}
-	if _, _, missing := jury.Missing(a.Body); missing {
+	body, err := jury.DecodeBody(p.ActionType, p.Response)
+	if err != nil { // one trial that cannot be read must not hide the others
+		s.Fault = "record " + p.RecordID + ": " + err.Error()
+		return
+	}
+	if _, _, missing := jury.Missing(body); missing {
 		s.Degraded = true
 	}
-	switch body := a.Body.(type) {
+	switch body := body.(type) {
 	case *jury.Opening:
 		s.Offline = !slices.ContainsFunc(body.Settings.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
 	case *jury.Judgment:
-		s.Judgment = &Judgment{r.Payload.RecordID, body.Position, body.Score, body.Inconclusive}
+		s.Judgment = &Judgment{p.RecordID, body.Position, body.Score, body.Inconclusive}
 	case *jury.Closing:
 		s.Over = true
 	}
 }
 
 // decide notes what people decided on a trial.
-func (s *Summary) decide(p *evidence.Payload) {
+func (s *Summary) decide(p *said) {
 	switch p.ActionType {
 	case evidence.HumanReview:
 		s.Reviews, s.Reviewed, s.Delivered = s.Reviews+1, p.ApprovalStatus, false
@@ -181,7 +293,7 @@ func (s *Summary) decide(p *evidence.Payload) {
 }
 
 // agentOf reads the one member that a list shows: the evidence may be long, and was examined when it was submitted.
-func agentOf(p *evidence.Payload) string {
+func agentOf(p *said) string {
 	var on struct {
 		AgentCard struct {
 			Name string `json:"name"`

@@ -5,64 +5,183 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
+	"jurat/internal/jobs"
+	"jurat/internal/ledger"
 	"jurat/internal/trial"
 )
 
+// A sitting is a trial that is conducted here.
+type sitting struct {
+	adjourned bool
+	adjourn   chan struct{} // closed when nobody is to be asked any more
+}
+
+// stop has nobody asked any more. The mutex of the docket is held.
+func (s *sitting) stop() {
+	if !s.adjourned {
+		s.adjourned = true
+		close(s.adjourn)
+	}
+}
+
 // Run conducts trials until ctx ends. Then it begins none, asks nobody any more, waits as long as the grace is for those who were
-// asked, and returns when every trial has stopped at an act's boundary. It is called once.
+// asked, and returns when every trial has stopped at an act's boundary: others go on with them then. It is called once.
 func (d *Docket) Run(ctx context.Context) {
-	adjourn := make(chan struct{})
 	working, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
-	var trials sync.WaitGroup
-	places := make(chan struct{}, d.cfg.Parallel)
-	for d.takePlace(ctx, places) {
-		id, ok := d.next(ctx)
-		if !ok {
-			break
-		}
-		trials.Go(func() {
-			d.conduct(working, adjourn, id)
-			<-places
-		})
+	d.mu.Lock()
+	d.working = working
+	d.attend()
+	d.mu.Unlock()
+	if d.start(ctx) {
+		d.keep(ctx)
 	}
 	d.mu.Lock()
 	d.closing = true
+	for _, s := range d.here {
+		s.stop()
+	}
 	d.mu.Unlock()
-	close(adjourn)
 	grace := time.AfterFunc(d.cfg.Grace, interrupt)
-	trials.Wait()
+	if err := d.jobs.Stop(context.WithoutCancel(ctx)); err != nil {
+		d.cfg.Log.Error("stopping trials", "error", err)
+	}
 	grace.Stop()
 	close(d.closed)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.working = nil
+	d.dismiss()
 }
 
-func (d *Docket) takePlace(ctx context.Context, places chan<- struct{}) bool {
+// start begins to take trials, as soon as the database of the jobs answers.
+func (d *Docket) start(ctx context.Context) bool {
+	for {
+		err := d.jobs.Start(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		d.cfg.Log.Error("no trial is held yet", "error", err)
+		if !sleep(ctx, d.cfg.Poll) {
+			return false
+		}
+	}
+}
+
+// keep looks, until ctx ends, for trials that nobody holds although somebody should: whoever held them has died, or died before he could
+// make a job of a submission.
+func (d *Docket) keep(ctx context.Context) {
+	var orphans map[string]bool
+	for sleep(ctx, d.cfg.Lease/2) {
+		err := d.jobs.TakeOver(ctx)
+		if err == nil {
+			orphans, err = d.adopt(ctx, orphans)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.cfg.Log.Error("looking for trials that nobody holds", "error", err)
+		}
+	}
+}
+
+// adopt makes jobs of those unfinished trials that had none the last time, either, and lists those that have none now.
+func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
+	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+		return before, err
+	}
+	ids := d.calendar.unfinished()
+	found, err := d.jobs.Find(ctx, ids...)
+	if err != nil {
+		return before, err
+	}
+	orphans = map[string]bool{}
+	for _, id := range ids {
+		if job, has := found[id]; has && job.State != jobs.Done {
+			continue
+		}
+		switch claimed, err := d.cfg.Claimed(id); {
+		case err != nil:
+			return before, err
+		case claimed:
+		case before[id]:
+			if err := d.jobs.Add(ctx, id); err != nil {
+				return before, err
+			}
+		default:
+			orphans[id] = true
+		}
+	}
+	return orphans, nil
+}
+
+func sleep(ctx context.Context, long time.Duration) bool {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case places <- struct{}{}:
+	case <-timer.C:
 		return true
 	}
 }
 
+// work does the job of a trial: it holds what is left of it. It says nil of a trial that is not to be held any more.
+func (d *Docket) work(_ context.Context, id string) error {
+	if err := d.calendar.follow(context.Background(), d.cfg.Ledger); err != nil {
+		return err
+	}
+	if s, known := d.calendar.one(id); known && (s.Over || s.Cancelled != nil) {
+		return nil
+	}
+	ctx, s := d.sit(id)
+	if s == nil {
+		return jobs.Later(0)
+	}
+	err := d.conduct(ctx, s, id)
+	d.rise(id)
+	return d.after(id, err)
+}
+
+// sit notes that a trial is conducted here; nil: none is begun any more.
+func (d *Docket) sit(id string) (context.Context, *sitting) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing || d.working == nil {
+		return nil, nil
+	}
+	s := &sitting{adjourn: make(chan struct{})}
+	d.here[id] = s
+	return d.working, s
+}
+
+func (d *Docket) rise(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.here, id)
+}
+
 // conduct holds one trial, or what is left of it.
-func (d *Docket) conduct(ctx context.Context, adjourn <-chan struct{}, id string) {
+func (d *Docket) conduct(ctx context.Context, sits *sitting, id string) error {
 	began := d.cfg.Now()
 	s := d.feed(id)
-	err := d.hold(ctx, adjourn, id, s)
+	defer d.fed(id, s)
+	err := d.hold(ctx, sits.adjourn, id, s)
 	if err == nil {
 		// The trial is over whatever comes of this. A checkpoint over its end says so to whoever holds one.
 		if _, failed := d.cfg.Ledger.Checkpoint(ctx); failed != nil {
 			d.cfg.Log.Error("no checkpoint after a trial", "trial", id, "error", failed)
 		}
 	}
-	d.settle(id, d.ours(id, err))
-	d.fed(id, s)
 	d.tell(id, d.cfg.Now().Sub(began), err)
+	return err
 }
+
+// errMistake says that the program has a mistake.
+var errMistake = errors.New("panicked")
 
 // hold ends with an error where the program has a mistake, too: one trial that nobody can hold must not end all others, at every
 // start again.
@@ -70,7 +189,7 @@ func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s
 	defer func() {
 		if p := recover(); p != nil {
 			d.cfg.Log.Error("holding a trial panicked", "trial", id, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panicked: %v", p)
+			err = fmt.Errorf("%w: %v", errMistake, p)
 		}
 	}()
 	r, err := trial.Reopen(ctx, d.cfg.Ledger, id)
@@ -95,26 +214,34 @@ func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s
 	return err
 }
 
-// ours leaves out that another process was quicker: how the trial is doing is not known here then.
-func (d *Docket) ours(id string, err error) error {
-	if err == nil || errors.Is(err, trial.ErrMoved) {
+// permanent are the reasons for which to try a trial again is of no use before somebody has done something about them.
+var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrReadOnly, ledger.ErrNotFound}
+
+// after says of a trial that has ended here so or so what is to become of its job.
+func (d *Docket) after(id string, err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
+		if failed := d.calendar.follow(context.Background(), d.cfg.Ledger); failed != nil {
+			return failed
+		}
+		if s, known := d.calendar.one(id); known && s.Cancelled != nil {
+			return nil
+		}
+		return jobs.Later(0) // the program ends, or the trial was cancelled and resumed
+	case errors.Is(err, trial.ErrMoved):
+		return jobs.Later(time.Second)
 	}
 	if claimed, failed := d.cfg.Claimed(id); failed == nil && claimed {
-		return nil
+		return jobs.Later(d.cfg.Lease / 2) // somebody else was quicker
+	}
+	for _, reason := range permanent {
+		if errors.Is(err, reason) {
+			return jobs.Permanent(err)
+		}
 	}
 	return err
-}
-
-// settle notes what became of a trial that was under way here.
-func (d *Docket) settle(id string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err == nil {
-		delete(d.here, id)
-		return
-	}
-	d.here[id] = &work{state: BrokenOff, reason: err}
 }
 
 func (d *Docket) tell(id string, took time.Duration, err error) {
@@ -122,7 +249,7 @@ func (d *Docket) tell(id string, took time.Duration, err error) {
 	case err == nil:
 		d.cfg.Log.Info("trial over", "trial", id, "took", took)
 	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
-		d.cfg.Log.Info("trial stopped; it goes on at the next start", "trial", id, "took", took)
+		d.cfg.Log.Info("trial stopped", "trial", id, "took", took)
 	default:
 		d.cfg.Log.Error("trial broken off", "trial", id, "took", took, "error", err)
 	}

@@ -1,8 +1,9 @@
-// Package docket conducts trials: some at a time, the others wait their turn, in the order in which they were submitted.
+// Package docket conducts trials: some at a time, the others wait their turn, in the order in which they were submitted, and each goes to
+// whichever process has room.
 //
-// A submission is sealed before its turn comes, so the log is the queue: whoever opens a docket on a log goes on with every trial
-// in it that has no closing. Nothing else is kept of trials. What a docket says of one is read from the log (see Entry), or is
-// about this process: that the trial waits here, is under way here, or why it is not.
+// A submission is sealed before its turn comes, so the log says which trials there are to be held: whoever opens a docket on a log makes sure
+// that every trial in it that has no closing has a job (see package jobs). What a docket says of a trial is read from the log, and from its
+// job and its claim: that it waits, is under way, or why it is not.
 //
 // Whoever watches a trial is given frames, which are events encoded once. A frame is there for watchers once its act is durable,
 // and watchers never hold up the trial: it adds a frame to a list and goes on.
@@ -13,11 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/jobs"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -31,7 +32,9 @@ var (
 	// ErrUnknown says that there is no such trial.
 	ErrUnknown = errors.New("there is no such trial in the log")
 	// ErrNotBrokenOff says that a trial cannot be tried again, since it is over, waits or is under way.
-	ErrNotBrokenOff = errors.New("only a trial that was broken off is gone on with")
+	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled is gone on with")
+	// ErrOver says that a trial cannot be cancelled, since it has its verdict, or was cancelled.
+	ErrOver = errors.New("only a trial that is to be held is cancelled")
 	// ErrAhead says that somebody wants to hear what comes after an event that has not come.
 	ErrAhead = errors.New("no such event yet")
 )
@@ -44,15 +47,23 @@ type Config struct {
 	// Sit seats the jury for a trial in which so much was spent before, in millionths of a US dollar.
 	Sit func(spent int64) (trial.Config, error)
 	// Claim keeps everybody else from acting in a trial, and Claimed says whether anybody does. nil: only this docket knows the log.
-	Claim   func(id string) (release func(), err error)
+	Claim   func(ctx context.Context, id string) (held context.Context, release func(), err error)
 	Claimed func(id string) (bool, error)
 	// Vouch refuses records that this installation's keys have not signed. nil: all are believed.
 	Vouch func(...*evidence.Record) error
 
-	Parallel int           // how many trials are under way at a time; 0: 4
-	Waiting  int           // how many may wait for their turn; 0: 1000
+	// Jobs is where it is kept which trials are to be held, for all processes that hold trials of this log. nil: in memory, as only this
+	// docket holds any.
+	Jobs *jobs.Database
+
+	Parallel int           // how many trials are under way here at a time; 0: 4
+	Waiting  int           // how many may wait for their turn, in all processes together; 0: 1000
+	Attempts int           // how often a trial is tried that breaks off; 0: see jobs.Config, as the next three
+	Backoff  time.Duration // how long after it broke off
+	Lease    time.Duration // how soon a trial is gone on with whose process has died
+	Rescue   time.Duration // after how long a trial is offered again whatever is known of it
 	Grace    time.Duration // how long those who were asked have for their answers when trials are being stopped; 0: 20 s
-	Poll     time.Duration // how often the log is asked about a trial that another process conducts; 0: half a second
+	Poll     time.Duration // how soon a log that could not be read is read again; 0: half a second
 	Gather   time.Duration // how long frames are gathered before watchers are woken; 0: 20 ms
 
 	Now    func() time.Time         // nil: time.Now
@@ -64,41 +75,58 @@ type Config struct {
 type Docket struct {
 	cfg      Config
 	calendar *calendar
+	jobs     *jobs.Queue
+	news     chan struct{} // has room for one: there may be something to hear of a trial that is watched
 	closed   chan struct{} // closed when no trial is under way any more and none will be
 
-	mu      sync.Mutex // held while what follows is read or written, and for nothing that takes long
-	queue   []string
-	here    map[string]*work // trials that wait here, are under way here, or were broken off here
+	mu      sync.Mutex          // held while what follows is read or written, and for nothing that takes long
+	working context.Context     // of trials; nil: none is conducted here
+	here    map[string]*sitting // trials that are under way here
 	streams map[string]*stream
+	behind  map[string]*stream // those of streams that may not have everything that the log has
+	ignore  context.CancelFunc // ends following the log; nil: nobody does
 	closing bool
-	turn    chan struct{} // has room for one: there may be somebody whose turn it is
 }
 
-// work is what this process knows of a trial and the log does not.
-type work struct {
-	state  State
-	reason error // why it was broken off
-}
-
-// Open reads the log, and puts every trial that has no closing into the queue, in the order in which they were submitted. Run
-// conducts them.
+// Open reads of the log what was said in trials, and makes sure that every trial that is to be held has a job. Run conducts them.
 func Open(ctx context.Context, cfg Config) (*Docket, error) {
-	d := &Docket{cfg: cfg.complete(), calendar: newCalendar(), closed: make(chan struct{}), here: map[string]*work{},
-		streams: map[string]*stream{}, turn: make(chan struct{}, 1)}
-	if err := d.calendar.follow(ctx, cfg.Ledger); err != nil {
+	d, err := open(ctx, cfg)
+	if err != nil {
 		return nil, fmt.Errorf("opening docket: %w", err)
-	}
-	for _, e := range d.calendar.all() {
-		if !e.Over {
-			d.enqueue(e.ID)
-		}
 	}
 	return d, nil
 }
 
+// unread has it said that trials are missing until the archive is put back, and the program is started anew.
+func (d *Docket) unread(e *ledger.UnreadableError) {
+	d.cfg.Log.Error("trials in an archive that cannot be read are not listed; put it back, and start again", "archive", e.In.File, "error", e.Err)
+}
+
+func open(ctx context.Context, cfg Config) (*Docket, error) {
+	d := &Docket{cfg: cfg.complete(), news: make(chan struct{}, 1), closed: make(chan struct{}), here: map[string]*sitting{},
+		streams: map[string]*stream{}, behind: map[string]*stream{}}
+	d.calendar = newCalendar(d.heard, d.unread)
+	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+		return nil, err
+	}
+	if d.cfg.Jobs == nil {
+		var err error
+		if d.cfg.Jobs, err = jobs.SQLite(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	d.jobs, err = jobs.New(jobs.Config{Database: d.cfg.Jobs, Work: d.work, Claimed: d.cfg.Claimed, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
+		Backoff: d.cfg.Backoff, Lease: d.cfg.Lease, Rescue: d.cfg.Rescue, Log: d.cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	return d, d.jobs.Add(ctx, d.calendar.unfinished()...)
+}
+
 func (c Config) complete() Config {
 	if c.Claim == nil {
-		c.Claim = func(string) (func(), error) { return func() {}, nil }
+		c.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) { return ctx, func() {}, nil }
 	}
 	if c.Claimed == nil {
 		c.Claimed = func(string) (bool, error) { return false, nil }
@@ -117,6 +145,7 @@ func (c Config) complete() Config {
 	}
 	set(&c.Parallel, 4)
 	set(&c.Waiting, 1000)
+	set(&c.Lease, 10*time.Second)
 	set(&c.Grace, 20*time.Second)
 	set(&c.Poll, 500*time.Millisecond)
 	set(&c.Gather, 20*time.Millisecond)
@@ -140,7 +169,7 @@ type Order struct {
 // held, here or after the next start. The id is that of the trial; it comes also with ledger.ErrDuplicate, which says that the order
 // has the id of an earlier one.
 func (d *Docket) Submit(ctx context.Context, o Order) (id string, err error) {
-	if err := d.room(); err != nil {
+	if err := d.room(ctx); err != nil {
 		return "", err
 	}
 	config, err := d.cfg.Sit(0)
@@ -151,25 +180,29 @@ func (d *Docket) Submit(ctx context.Context, o Order) (id string, err error) {
 	if id, err = trial.Submit(ctx, d.furnish(config), o.Case); err != nil {
 		return id, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.closing { // otherwise it is held after the next start
-		d.enqueue(id)
+	// A crash here leaves a trial without a job, which any process makes that sees it twice in that state. So does an error.
+	if err := d.jobs.Add(context.WithoutCancel(ctx), id); err != nil {
+		d.cfg.Log.Error("a trial waits for nobody yet", "trial", id, "error", err)
 	}
 	return id, nil
 }
 
 // room refuses what nothing has been sealed of yet. Those who pass at the same time can make the queue a little longer than it may be.
-func (d *Docket) room() error {
+func (d *Docket) room(ctx context.Context) error {
+	if d.isClosing() {
+		return ErrClosing
+	}
+	waiting, err := d.jobs.Waiting(ctx)
+	if err == nil && waiting >= d.cfg.Waiting {
+		err = ErrFull
+	}
+	return err
+}
+
+func (d *Docket) isClosing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.closing:
-		return ErrClosing
-	case len(d.queue) >= d.cfg.Waiting:
-		return ErrFull
-	}
-	return nil
+	return d.closing
 }
 
 // furnish gives a trial what all trials of this docket have.
@@ -178,61 +211,72 @@ func (d *Docket) furnish(config trial.Config) trial.Config {
 	return config
 }
 
-// enqueue has a trial wait, once: a submission is in the log a moment before it waits, and somebody may have tried it again by
-// then. d.mu is held, but by Open.
-func (d *Docket) enqueue(id string) {
-	if w := d.here[id]; w != nil && w.state != BrokenOff {
-		return
-	}
-	d.queue = append(d.queue, id)
-	d.here[id] = &work{state: Queued}
-	d.signal()
-}
-
-func (d *Docket) signal() {
-	select {
-	case d.turn <- struct{}{}:
-	default:
-	}
-}
-
-// Retry has a trial that was broken off wait for its turn again.
-func (d *Docket) Retry(ctx context.Context, id string) error {
+// Retry has a trial that was broken off, or was cancelled, wait for its turn again, at the end. by and reason say of one that was cancelled
+// who wants that, and why: it is an act of the operator.
+func (d *Docket) Retry(ctx context.Context, id, by, reason string) error {
 	e, err := d.Entry(ctx, id)
 	if err != nil {
 		return err
 	}
-	if e.State != BrokenOff {
+	if e.State != BrokenOff && e.State != Stopped {
 		return fmt.Errorf("%w: this one is %s", ErrNotBrokenOff, e.State)
 	}
-	if err := d.room(); err != nil {
+	if err := d.room(ctx); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if w := d.here[id]; w != nil && w.state != BrokenOff {
-		return fmt.Errorf("%w: this one is %s", ErrNotBrokenOff, w.state)
+	if e.State == Stopped {
+		if err := d.seal(ctx, evidence.TrialEventBody{By: by, Event: evidence.TrialResumed, Reason: reason, Trial: id}); err != nil {
+			return err
+		}
 	}
-	d.enqueue(id)
+	err = d.jobs.Again(ctx, id)
+	if errors.Is(err, jobs.ErrRunning) {
+		return nil // somebody has it already, and looks once more whether it is cancelled before he lets go of it
+	}
+	return err
+}
+
+// Cancel stops a trial that waits, is under way in any process, or was broken off. It is an act of the operator; whoever conducts the trial
+// hears of it, asks nobody any more, and records the answers of those who were asked.
+func (d *Docket) Cancel(ctx context.Context, id, by, reason string) error {
+	e, err := d.Entry(ctx, id)
+	if err != nil {
+		return err
+	}
+	if e.Over || e.Cancelled != nil {
+		return fmt.Errorf("%w: this one is %s", ErrOver, e.State)
+	}
+	if err := d.seal(ctx, evidence.TrialEventBody{By: by, Event: evidence.TrialCancelled, Reason: reason, Trial: id}); err != nil {
+		return err
+	}
+	// A crash here, or an error, leaves a job that comes to nothing when its turn comes.
+	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, jobs.ErrRunning) {
+		d.cfg.Log.Error("the job of a cancelled trial stays in the queue", "trial", id, "error", err)
+	}
 	return nil
 }
 
-// next takes the trial whose turn it is out of the queue, and waits until there is one or ctx ends.
-func (d *Docket) next(ctx context.Context) (id string, ok bool) {
-	for {
-		d.mu.Lock()
-		if ctx.Err() == nil && len(d.queue) > 0 {
-			id = d.queue[0]
-			d.queue = slices.Delete(d.queue, 0, 1)
-			d.here[id].state = UnderWay
-			d.mu.Unlock()
-			return id, true
-		}
-		d.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return "", false
-		case <-d.turn:
-		}
+// seal has the log told what becomes of a trial.
+func (d *Docket) seal(ctx context.Context, e evidence.TrialEventBody) error {
+	response, err := evidence.EncodeOperatorBody(e)
+	if err != nil {
+		return err
 	}
+	p := evidence.Payload{ActionType: evidence.TrialEvent, AgentID: ledger.OperatorName, ChainID: evidence.TrialsChain, Response: response,
+		Timestamp: evidence.FormatTime(d.cfg.Now())}
+	if _, err := evidence.ReadTrialEvent(&p); err != nil {
+		return err
+	}
+	signers, err := d.cfg.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
+	if err != nil {
+		return err
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return err
+	}
+	if _, err := d.cfg.Ledger.Seal(ctx, draft, signers, nil); err != nil {
+		return fmt.Errorf("recording that %s is %s: %w", e.Trial, e.Event, err)
+	}
+	return nil
 }

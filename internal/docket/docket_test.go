@@ -70,7 +70,8 @@ func (b *bench) sit(int64) (trial.Config, error) {
 }
 
 func config(h *jurattest.House, b *bench) docket.Config {
-	return docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: b.sit, Now: h.Now, Poll: 5 * time.Millisecond, Gather: time.Microsecond}
+	return docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: b.sit, Now: h.Now, Poll: 5 * time.Millisecond, Gather: time.Microsecond,
+		Lease: 100 * time.Millisecond}
 }
 
 func open(t testing.TB, c docket.Config) *docket.Docket {
@@ -219,8 +220,8 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 	before := b.asked.Load()
 	d := open(t, config(h, b))
-	if waiting, _ := d.Count(); waiting != 4 {
-		t.Errorf("%d wait", waiting)
+	if waiting, err := d.Waiting(t.Context()); waiting != 4 || err != nil {
+		t.Errorf("%d wait, %v", waiting, err)
 	}
 	run(t, d)
 	for _, id := range append(ids, broken.ID) {
@@ -261,14 +262,14 @@ func TestOtherSettings(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	other.Store(false)
-	if err := d.Retry(t.Context(), broken.ID); err != nil {
+	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, d, broken.ID, docket.Over)
-	if err := d.Retry(t.Context(), broken.ID); !errors.Is(err, docket.ErrNotBrokenOff) {
+	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
 		t.Errorf("what is over is tried again: %v", err)
 	}
-	if err := d.Retry(t.Context(), "trial-none"); !errors.Is(err, docket.ErrUnknown) {
+	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, docket.ErrUnknown) {
 		t.Errorf("what never was is tried again: %v", err)
 	}
 }
@@ -293,7 +294,7 @@ func TestPanic(t *testing.T) {
 	}
 	panics.Store(false)
 	awaitState(t, d, submit(t, d), docket.Over)
-	if err := d.Retry(t.Context(), id); err != nil {
+	if err := d.Retry(t.Context(), id, "somebody", "again"); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, d, id, docket.Over)
@@ -306,7 +307,9 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	const id = "01890000-0000-7000-8000-000000000001"
 	var d *docket.Docket
 	tried := make(chan error, 10)
-	c.Claim = func(trial string) (func(), error) { return func() { tried <- d.Retry(t.Context(), trial) }, nil } // it is sealed then
+	c.Claim = func(ctx context.Context, trial string) (context.Context, func(), error) {
+		return ctx, func() { tried <- d.Retry(t.Context(), trial, "somebody", "again") }, nil // it is sealed then
+	}
 	d = open(t, c)
 	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t), ID: id}); err != nil {
 		t.Fatal(err)
@@ -365,7 +368,7 @@ func TestFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Retry(t.Context(), id); err != nil {
+	if err := d.Retry(t.Context(), id, "somebody", "again"); err != nil {
 		t.Fatal(err)
 	}
 	seq := int64(1)
@@ -437,7 +440,7 @@ func TestDrain(t *testing.T) {
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
 		t.Fatalf("%v, heard %d, %+v", err, heard, r)
 	}
-	if e := entry(t, d, id); e.State != docket.BrokenOff || !strings.Contains(e.Reason, trial.ErrAdjourned.Error()) {
+	if e := entry(t, d, id); e.State != docket.Queued || e.Reason != "" { // for whoever comes next
 		t.Errorf("%+v", e)
 	}
 	next := open(t, config(h, b))
@@ -466,7 +469,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	stop()
-	if e := entry(t, d, id); e.State != docket.BrokenOff || e.Acts != 4 || e.Degraded {
+	if e := entry(t, d, id); e.State != docket.Queued || e.Acts != 4 || e.Degraded {
 		t.Errorf("%+v", e)
 	}
 }
@@ -480,27 +483,36 @@ func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
 	return chain
 }
 
+// claims are what several processes have claimed.
+type claims struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+func newClaims() *claims { return &claims{all: map[string]bool{}} }
+
+func (c *claims) claimed(id string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[id], nil
+}
+
+func (c *claims) claim(ctx context.Context, id string) (context.Context, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all[id] {
+		return nil, nil, errors.New("claimed")
+	}
+	c.all[id] = true
+	return ctx, func() { c.mu.Lock(); defer c.mu.Unlock(); delete(c.all, id) }, nil
+}
+
 // TestElsewhere: a trial that another process conducts is under way, is left alone, and can be watched all the same.
 func TestElsewhere(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
-	var mu sync.Mutex
-	claims := map[string]bool{}
-	claimed := func(id string) (bool, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return claims[id], nil
-	}
-	claim := func(id string) (func(), error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if claims[id] {
-			return nil, errors.New("claimed")
-		}
-		claims[id] = true
-		return func() { mu.Lock(); defer mu.Unlock(); delete(claims, id) }, nil
-	}
+	claims := newClaims()
 	c := config(h, b)
-	c.Claim, c.Claimed = claim, claimed
+	c.Claim, c.Claimed = claims.claim, claims.claimed
 	d := open(t, c)
 	run(t, d)
 
@@ -508,7 +520,7 @@ func TestElsewhere(t *testing.T) {
 	over := make(chan error)
 	go func() { // the other process
 		own, _ := b.sit(0)
-		own.Ledger, own.Keys, own.Now, own.Claim = h.Ledger, h.Keys, h.Now, claim
+		own.Ledger, own.Keys, own.Now, own.Claim = h.Ledger, h.Keys, h.Now, claims.claim
 		own.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == 3 {
 				begun <- e.Head().SubmissionID
@@ -522,7 +534,7 @@ func TestElsewhere(t *testing.T) {
 	if e := entry(t, d, id); e.State != docket.UnderWay || !e.Elsewhere {
 		t.Errorf("%+v", e)
 	}
-	if err := d.Retry(t.Context(), id); !errors.Is(err, docket.ErrNotBrokenOff) {
+	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
 		t.Errorf("%v", err)
 	}
 	// A docket that is opened meanwhile finds it unfinished, and leaves it to who has it.

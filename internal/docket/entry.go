@@ -3,25 +3,30 @@ package docket
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"jurat/internal/jobs"
 )
 
 // A State is where a trial is.
 type State string
 
 const (
-	Queued    State = "queued"     // it waits here for its turn
+	Queued    State = "queued"     // it waits for its turn, here or elsewhere
 	UnderWay  State = "under_way"  // here, or in another process
 	Over      State = "over"       // the closing is in the log
 	BrokenOff State = "broken_off" // it has no closing, and nobody is at work on it
+	Stopped   State = "cancelled"  // somebody has stopped it
 )
 
 // An Entry is a trial on the docket.
 type Entry struct {
 	Summary
 	State     State
-	Reason    string // of a trial that was broken off: why
-	Elsewhere bool   // of one that is under way: another process conducts it
-	Ahead     int    // of one that is queued: how many wait before it
+	Reason    string    // of a trial that was broken off or cancelled: why
+	Next      time.Time // of one that was broken off: when it is tried again by itself; zero: it is not
+	Elsewhere bool      // of one that is under way: another process conducts it
+	Ahead     int       // of one that is queued: how many wait before it
 }
 
 // Entry says where a trial is, or ErrUnknown.
@@ -33,7 +38,11 @@ func (d *Docket) Entry(ctx context.Context, id string) (Entry, error) {
 	if !ok {
 		return Entry{}, fmt.Errorf("trial %q: %w", id, ErrUnknown)
 	}
-	return d.place(s)
+	list, err := d.place(ctx, []Summary{s})
+	if err != nil {
+		return Entry{}, err
+	}
+	return list[0], nil
 }
 
 // Entries lists at most n trials that match (nil: all match), the newest first, of those that were submitted before a trial ("": of
@@ -46,7 +55,7 @@ func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*
 	if err != nil {
 		return nil, false, fmt.Errorf("trial %q: %w", before, err)
 	}
-	list, err = d.placeAll(summaries)
+	list, err = d.place(ctx, summaries)
 	return list, more, err
 }
 
@@ -55,67 +64,74 @@ func (d *Docket) Oldest(ctx context.Context, n int, match func(*Summary) bool) (
 	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
 		return nil, err
 	}
-	return d.placeAll(d.calendar.oldest(n, match))
+	return d.place(ctx, d.calendar.oldest(n, match))
 }
 
-func (d *Docket) placeAll(summaries []Summary) (list []Entry, err error) {
+// place adds to what the log says of trials what their jobs say, and their claims.
+func (d *Docket) place(ctx context.Context, summaries []Summary) ([]Entry, error) {
+	var unfinished []string
 	for _, s := range summaries {
-		e, err := d.place(s)
-		if err != nil {
-			return nil, err
+		if !s.Over {
+			unfinished = append(unfinished, s.ID)
+		}
+	}
+	found, err := d.jobs.Find(ctx, unfinished...)
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	for _, s := range summaries {
+		e := Entry{Summary: s, State: Over}
+		if !s.Over {
+			job, has := found[s.ID]
+			if err := d.placeOne(ctx, &e, job, has); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, e)
 	}
 	return list, nil
 }
 
-// place adds to what the log says what this process knows.
-func (d *Docket) place(s Summary) (Entry, error) {
-	e := Entry{Summary: s, State: Over}
-	if s.Over {
-		return e, nil
+func (d *Docket) placeOne(ctx context.Context, e *Entry, job jobs.Job, has bool) (err error) {
+	if d.isHere(e.ID) {
+		e.State = UnderWay
+		return nil
 	}
-	d.mu.Lock()
-	w := d.here[s.ID]
-	if w != nil {
-		e.State = w.state
-		if w.reason != nil {
-			e.Reason = w.reason.Error()
-		}
-	}
-	if e.State == Queued {
-		for e.Ahead < len(d.queue) && d.queue[e.Ahead] != s.ID {
-			e.Ahead++
-		}
-	}
-	d.mu.Unlock()
-	if e.State == Queued || e.State == UnderWay {
-		return e, nil
-	}
-	// It was broken off, here or elsewhere; but somebody else may have gone on with it.
-	claimed, err := d.cfg.Claimed(s.ID)
+	// Whatever its job says, somebody may be at work on it: who goes on with it by hand, or whose job was taken over too soon.
+	claimed, err := d.cfg.Claimed(e.ID)
 	switch {
 	case err != nil:
-		return Entry{}, err
+		return err
 	case claimed:
-		e.State, e.Reason, e.Elsewhere = UnderWay, "", true
-	case w == nil:
+		e.State, e.Elsewhere = UnderWay, true
+	case e.Cancelled != nil:
+		e.State, e.Reason = Stopped, e.Cancelled.Reason
+	case !has || job.State == jobs.Done:
 		e.State, e.Reason = BrokenOff, "whoever conducted it has stopped"
+	case job.State == jobs.Running:
+		e.State, e.Elsewhere = UnderWay, !job.Here
+	case job.State == jobs.Waiting:
+		e.State = Queued
+		e.Ahead, err = d.jobs.Ahead(ctx, job)
+	default:
+		e.State, e.Reason, e.Next = BrokenOff, job.Reason, job.Next
 	}
-	return e, nil
+	return err
 }
 
-// Count says how many trials wait here and how many are under way here.
-func (d *Docket) Count() (waiting, underWay int) {
+func (d *Docket) isHere(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, w := range d.here {
-		switch w.state {
-		case Queued:
-			waiting++
-		case UnderWay:
-			underWay++
-		}
-	}
-	return waiting, underWay
+	return d.here[id] != nil
+}
+
+// Waiting says how many trials wait for their turn, in all processes together.
+func (d *Docket) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
+
+// UnderWay says how many trials are under way here.
+func (d *Docket) UnderWay() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.here)
 }

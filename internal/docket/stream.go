@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -30,14 +31,12 @@ type stream struct {
 	gather time.Duration
 
 	reading sync.Mutex // held while the log is read for everybody who waits
-	read    time.Time  // when it was read last
-	size    int64      // how long it was then
 
 	mu       sync.Mutex // held while what follows is read or written
 	frames   []Frame    // that with Seq n at n-1
 	over     bool
-	err      error         // an event that could not be encoded
-	more     chan struct{} // closed when there is more to hear, or another way to hear it
+	err      error         // why nothing can be heard
+	more     chan struct{} // closed when there is more to hear
 	waking   bool          // more will be closed soon
 	fed      bool          // the trial is conducted here, and tells what happens
 	watchers int
@@ -75,6 +74,14 @@ func (s *stream) add(f Frame, err error) {
 	s.wakeSoon()
 }
 
+// fail lets everybody know who waits that nothing can be heard.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+	s.wakeSoon()
+}
+
 // wakeSoon wakes everybody who waits, after a moment in which more may come. A jury's answers come together, and each has acts
 // behind it that follow at once: a thousand watchers are woken when those are done, and not in between. s.mu is held.
 func (s *stream) wakeSoon() {
@@ -92,13 +99,13 @@ func (s *stream) wakeSoon() {
 }
 
 // state is what there is to hear after an event, and what to wait for where there is nothing.
-func (s *stream) state(after int64) (frames []Frame, over, fed bool, more <-chan struct{}, err error) {
+func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if after < int64(len(s.frames)) {
 		frames = s.frames[after:len(s.frames):len(s.frames)]
 	}
-	return frames, s.over, s.fed, s.more, s.err
+	return frames, s.over, s.more, s.err
 }
 
 // reach reads the log unless the stream is known to be as far as somebody has heard it. One that is fed may not be told yet what was
@@ -111,7 +118,7 @@ func (s *stream) reach(ctx context.Context, l *ledger.Ledger, id string, after i
 	if reached {
 		return nil
 	}
-	return s.catchUp(ctx, l, id, 0)
+	return s.catchUp(ctx, l, id)
 }
 
 // last is the number of the last event so far, and whether the trial ends with it.
@@ -121,21 +128,10 @@ func (s *stream) last() (seq int64, over bool) {
 	return int64(len(s.frames)), s.over
 }
 
-// catchUp reads the trial's records. Of many who wait at the same time one reads, and nobody does while the log is as long as it was.
-func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string, notSince time.Duration) error {
+// catchUp reads the trial's records.
+func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if notSince > 0 && time.Since(s.read) < notSince {
-		return nil
-	}
-	size, err := l.Size(ctx)
-	if err != nil {
-		return err
-	}
-	if size == s.size {
-		s.read = time.Now()
-		return nil
-	}
 	chain, err := l.Chain(ctx, id)
 	if err != nil {
 		return err
@@ -150,7 +146,6 @@ func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string, notSi
 			s.hear(e)
 		}
 	}
-	s.read, s.size = time.Now(), size
 	return nil
 }
 
@@ -195,7 +190,7 @@ func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, 
 // watch yields frames until the last one was yielded, or nobody wants more.
 func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, yield func(Frame, error) bool) error {
 	for {
-		frames, over, fed, more, err := s.state(after)
+		frames, over, more, err := s.state(after)
 		for _, f := range frames {
 			if !yield(f, nil) {
 				return nil
@@ -211,7 +206,7 @@ func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, y
 		if len(frames) > 0 {
 			continue
 		}
-		err = d.wait(ctx, s, id, fed, more)
+		err = d.wait(ctx, more)
 		if last, _ := s.last(); errors.Is(err, ErrClosing) && last > after {
 			continue // what happened before the end is heard
 		}
@@ -221,27 +216,122 @@ func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, y
 	}
 }
 
-// wait returns when there may be more to hear. Of a trial that is conducted here it is told. SQLite tells no process what another one
-// has committed, so of any other trial it has to ask: the size of the log, which is one row.
-func (d *Docket) wait(ctx context.Context, s *stream, id string, fed bool, more <-chan struct{}) error {
-	var again <-chan time.Time
-	if !fed {
-		if err := s.catchUp(ctx, d.cfg.Ledger, id, d.cfg.Poll/2); err != nil {
-			return err
-		}
-		timer := time.NewTimer(d.cfg.Poll)
-		defer timer.Stop()
-		again = timer.C
-	}
+// wait returns when there is more to hear.
+func (d *Docket) wait(ctx context.Context, more <-chan struct{}) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-d.closed:
 		return ErrClosing
 	case <-more:
-	case <-again:
 	}
 	return nil
+}
+
+// heard notes that the log has something new of a trial. The one that is conducted here tells by itself.
+func (d *Docket) heard(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.streams[id]; s != nil {
+		d.fallBehind(id, s)
+	}
+}
+
+// fallBehind has a stream read the log. d.mu is held.
+func (d *Docket) fallBehind(id string, s *stream) {
+	if s.isFed() {
+		return
+	}
+	d.behind[id] = s
+	select {
+	case d.news <- struct{}{}:
+	default:
+	}
+}
+
+// attend has the log followed as long as anybody watches, or trials are conducted here. d.mu is held.
+func (d *Docket) attend() {
+	if d.ignore != nil {
+		return
+	}
+	ctx, ignore := context.WithCancel(context.Background())
+	d.ignore = ignore
+	go d.follow(ctx)
+}
+
+// dismiss has the log followed no longer than it must be. d.mu is held.
+func (d *Docket) dismiss() {
+	if d.ignore != nil && d.working == nil && len(d.streams) == 0 {
+		d.ignore()
+		d.ignore = nil
+	}
+}
+
+// follow reads what the log has more, whoever has appended it: for those who watch, and because a trial that is conducted here may be
+// cancelled anywhere.
+func (d *Docket) follow(ctx context.Context) {
+	grown := d.cfg.Ledger.Grown(ctx)
+	for ctx.Err() == nil {
+		if err := d.keepUp(ctx); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Warn("the log cannot be followed", "error", err)
+			if errors.Is(err, ledger.ErrClosed) || !sleep(ctx, d.cfg.Poll) {
+				return
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-grown:
+		case <-d.news:
+		}
+	}
+}
+
+func (d *Docket) keepUp(ctx context.Context) error {
+	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+		return err
+	}
+	d.stopCancelled()
+	for {
+		id, s := d.oneBehind()
+		if s == nil {
+			return nil
+		}
+		err := s.catchUp(ctx, d.cfg.Ledger, id)
+		if ctx.Err() != nil { // nobody needed it any more; whoever does next finds it behind, and not broken
+			d.mu.Lock()
+			d.behind[id] = s
+			d.mu.Unlock()
+			return ctx.Err()
+		}
+		if err != nil {
+			s.fail(err)
+		}
+	}
+}
+
+func (d *Docket) oneBehind() (string, *stream) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, s := range d.behind {
+		delete(d.behind, id)
+		return id, s
+	}
+	return "", nil
+}
+
+// stopCancelled stops what is conducted here and was cancelled somewhere.
+func (d *Docket) stopCancelled() {
+	d.mu.Lock()
+	sitting := maps.Clone(d.here)
+	d.mu.Unlock()
+	for id, s := range sitting {
+		if t, known := d.calendar.one(id); known && t.Cancelled != nil {
+			d.mu.Lock()
+			s.stop()
+			d.mu.Unlock()
+		}
+	}
 }
 
 // join is the stream of a trial, which is there as long as anybody needs it. Where nobody did, it is the one that was there before,
@@ -255,6 +345,7 @@ func (d *Docket) join(id string, before *stream) *stream {
 			s = newStream(d.cfg.Gather)
 		}
 		d.streams[id] = s
+		d.attend()
 	}
 	s.mu.Lock()
 	s.watchers++
@@ -270,6 +361,8 @@ func (d *Docket) leave(id string, s *stream) {
 	s.watchers--
 	if s.watchers == 0 {
 		delete(d.streams, id)
+		delete(d.behind, id)
+		d.dismiss()
 	}
 }
 
@@ -282,12 +375,18 @@ func (d *Docket) feed(id string) *stream {
 
 func (d *Docket) fed(id string, s *stream) {
 	s.setFed(false)
+	d.heard(id) // others may go on with it, and may have done so already
 	d.leave(id, s)
+}
+
+func (s *stream) isFed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fed
 }
 
 func (s *stream) setFed(fed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fed = fed
-	s.wakeSoon() // whoever waits has another way to hear more now
 }

@@ -28,6 +28,9 @@ func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
 	if len(i.stampers.selected) == 0 {
 		return nil, ErrNobodyOutside
 	}
+	if _, err := i.Cosign(ctx); err != nil { // so that what is stamped is what witnesses have cosigned
+		return nil, err
+	}
 	var all []Anchored
 	for _, c := range i.stampers.selected {
 		a, err := i.anchor(ctx, c)

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
 	"jurat/internal/vault"
 )
 
@@ -46,7 +45,7 @@ func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidenc
 // Apart lists what is to be sealed apart of a draft: the pointers given, which it must have, and those of its actor's
 // setting that it has. What the actor sealed apart itself stays as it is.
 func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
-	setting, err := ApartSettingOf(i.Dir, draft.Actor())
+	setting, err := i.ApartSettingOf(draft.Actor())
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +87,13 @@ func (s *ApartSetting) check() error {
 
 // apartSettingFile is named by digest, as actors choose their names. Each actor has a file of its own, so that of two
 // settings that are made at the same time none undoes the other.
-func apartSettingFile(dir, actor string) string {
+func apartSettingFile(actor string) string {
 	sum := sha256.Sum256([]byte(actor))
-	return filepath.Join(dir, apartSettingsFolder, hex.EncodeToString(sum[:16])+".json")
+	return path.Join(apartSettingsFolder, hex.EncodeToString(sum[:16])+".json")
 }
 
 // SetApart puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
-func SetApart(dir string, s ApartSetting) error {
+func (i *Installation) SetApart(s ApartSetting) error {
 	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
 	if err := s.check(); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
@@ -103,16 +102,15 @@ func SetApart(dir string, s ApartSetting) error {
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	file := apartSettingFile(dir, s.Actor)
-	if err := atomicfile.Replace(file, append(text, '\n'), 0o600); err != nil {
+	if err := i.files.Replace(apartSettingFile(s.Actor), append(text, '\n')); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	return atomicfile.SyncFolders(filepath.Dir(filepath.Dir(file)), dir) // which may be new
+	return nil
 }
 
 // UnsetApart removes an actor's setting. What was sealed apart by it stays so.
-func UnsetApart(dir, actor string) error {
-	err := os.Remove(apartSettingFile(dir, actor))
+func (i *Installation) UnsetApart(actor string) error {
+	err := i.files.Remove(apartSettingFile(actor))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no setting for %q", actor)
 	}
@@ -121,19 +119,20 @@ func UnsetApart(dir, actor string) error {
 
 // ApartSettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
 // should be sealed apart must not be sealed for everybody to read.
-func ApartSettingOf(dir, actor string) (ApartSetting, error) {
-	s, err := readApartSetting(apartSettingFile(dir, actor))
+func (i *Installation) ApartSettingOf(actor string) (ApartSetting, error) {
+	file := apartSettingFile(actor)
+	s, err := readApartSetting(i.files, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ApartSetting{Actor: actor}, nil
 	case err == nil && s.Actor != actor:
-		err = fmt.Errorf("reading %s: it is the setting of %q, not of %q", apartSettingFile(dir, actor), s.Actor, actor)
+		err = fmt.Errorf("reading %s: it is the setting of %q, not of %q", i.files.Where(file), s.Actor, actor)
 	}
 	return s, err
 }
 
-func readApartSetting(file string) (s ApartSetting, err error) {
-	text, err := os.ReadFile(file)
+func readApartSetting(files cabinet.Cabinet, file string) (s ApartSetting, err error) {
+	text, err := files.Read(file)
 	if err != nil {
 		return s, err
 	}
@@ -141,40 +140,35 @@ func readApartSetting(file string) (s ApartSetting, err error) {
 		err = s.check()
 	}
 	if err != nil {
-		return ApartSetting{}, fmt.Errorf("reading %s: %w", file, err)
+		return ApartSetting{}, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	return s, nil
 }
 
 // ApartSettings lists every setting, by actor.
-func ApartSettings(dir string) ([]ApartSetting, error) {
-	files, err := jsonFiles(filepath.Join(dir, apartSettingsFolder))
-	if err != nil {
-		return nil, err
-	}
+func (i *Installation) ApartSettings() ([]ApartSetting, error) {
 	var list []ApartSetting
-	for _, file := range files {
-		s, err := readApartSetting(file)
-		if err != nil {
-			return nil, err
+	err := eachJSON(i.files, apartSettingsFolder, func(file string) error {
+		s, err := readApartSetting(i.files, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has just been removed
 		}
 		list = append(list, s)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b ApartSetting) int { return strings.Compare(a.Actor, b.Actor) })
 	return list, nil
 }
 
-// jsonFiles lists the files of a folder that are whole: what a crash left half written has no such name.
-func jsonFiles(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var files []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".json" {
-			files = append(files, filepath.Join(folder, e.Name()))
+// eachJSON calls found for every file of a folder that is whole: what a crash left half written has no such name.
+func eachJSON(files cabinet.Cabinet, folder string, found func(file string) error) error {
+	return files.List(folder, func(file string) error {
+		if path.Ext(file) != ".json" {
+			return nil
 		}
-	}
-	return files, err
+		return found(file)
+	})
 }

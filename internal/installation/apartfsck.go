@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path/filepath"
+	"path"
 	"slices"
+	"sync"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -19,9 +20,11 @@ type apartFsck struct {
 	store        ledger.Store
 	from         int64 // size of the log when the examination began
 
+	mu      sync.Mutex         // held while one of the next two is read or written: records come from many goroutines
 	members map[string]*member // by the name of their files
-	acts    map[string]string  // by the name of what they erased: record ids
-	found   []ledger.Damage
+	acts    map[string]string  // by the name of what they erased: record ids, of several the first
+
+	found []ledger.Damage
 }
 
 // A member is one that is sealed apart.
@@ -36,7 +39,7 @@ func newApartFsck(ctx context.Context, i *Installation, store ledger.Store) (*ap
 	return &apartFsck{installation: i, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
-// record takes in a record of the log.
+// record takes in a record of the log. Many may be taken in at once.
 func (f *apartFsck) record(r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := evidence.ReadErasure(&r.Payload)
@@ -44,13 +47,24 @@ func (f *apartFsck) record(r *evidence.Record) error {
 			return err
 		}
 		for _, pointer := range body.Pointers {
-			f.acts[vault.Name(body.Record, pointer)] = r.Payload.RecordID
+			f.erased(vault.Name(body.Record, pointer), r.Payload.RecordID)
 		}
 	}
 	for _, pointer := range r.Payload.SealedApart {
-		f.members[vault.Name(r.Digest, pointer)] = &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(r, pointer)}
+		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(r, pointer)}
+		f.mu.Lock()
+		f.members[vault.Name(r.Digest, pointer)] = m
+		f.mu.Unlock()
 	}
 	return nil
+}
+
+func (f *apartFsck) erased(name, act string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, ok := f.acts[name]; !ok || act < known {
+		f.acts[name] = act
+	}
 }
 
 // holds says why a member of a record cannot be disclosed.
@@ -126,7 +140,7 @@ func (f *apartFsck) meanwhile(ctx context.Context) error {
 
 // intents names erasures that were begun.
 func (f *apartFsck) intents(ctx context.Context) error {
-	pending, err := readIntents(f.installation.Dir)
+	pending, err := readIntents(f.installation.files)
 	if err != nil {
 		return err
 	}
@@ -141,7 +155,7 @@ func (f *apartFsck) intents(ctx context.Context) error {
 		} else if !errors.Is(err, ledger.ErrNotFound) {
 			return err
 		}
-		f.report(ledger.DamageErasing, row.RecordID, filepath.Base(intentFile(f.installation.Dir, in.Record))+": "+sealed)
+		f.report(ledger.DamageErasing, row.RecordID, path.Base(intentFile(in.Record))+": "+sealed)
 	}
 	return nil
 }

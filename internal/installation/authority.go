@@ -11,15 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/internal/atomicfile"
-	"jurat/internal/keyring"
+	"jurat/internal/cabinet"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -41,7 +39,7 @@ type authority struct {
 }
 
 // createAuthority makes the root that readers are given, and the certificate that stamps in its name.
-func createAuthority(dir string, now time.Time) error {
+func createAuthority(files cabinet.Cabinet, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
 	root, rootSigner, err := certify(now, rootYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
 		return timestamp.NewRoot(c)
@@ -56,8 +54,8 @@ func createAuthority(dir string, now time.Time) error {
 		return err
 	}
 	return errors.Join(
-		writeCertificate(filepath.Join(dir, rootCertificate), root), writePrivate(filepath.Join(dir, rootKey), rootSigner),
-		writeCertificate(filepath.Join(dir, authorityCertificate), leaf), writePrivate(filepath.Join(dir, authorityKey), leafSigner))
+		writeCertificate(files, rootCertificate, root), writePrivate(files, rootKey, rootSigner),
+		writeCertificate(files, authorityCertificate, leaf), writePrivate(files, authorityKey, leafSigner))
 }
 
 func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, crypto.Signer, error) {
@@ -74,22 +72,22 @@ func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (
 	return certificate, key, err
 }
 
-func openAuthority(dir string, now func() time.Time) (*authority, error) {
-	root, err := readCertificate(filepath.Join(dir, rootCertificate))
+func openAuthority(files cabinet.Cabinet, now func() time.Time) (*authority, error) {
+	root, err := readCertificate(files, rootCertificate)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := readCertificate(filepath.Join(dir, authorityCertificate))
+	leaf, err := readCertificate(files, authorityCertificate)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readPrivate(filepath.Join(dir, authorityKey))
+	key, err := readPrivate(files, authorityKey)
 	if err != nil {
 		return nil, err
 	}
 	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root}, Now: now})
 	if err != nil {
-		return nil, fmt.Errorf("opening time-stamping authority in %s: %w", dir, err)
+		return nil, fmt.Errorf("opening time-stamping authority in %s: %w", files.Where(clockFolder), err)
 	}
 	return &authority{Authority: a, root: root}, nil
 }
@@ -114,50 +112,52 @@ func (a *authority) trusted() verify.Authority {
 	return verify.Authority{Name: "built-in authority", Certificate: a.root.Raw, Clock: verify.OperatorClock}
 }
 
-func writeCertificate(file string, c *x509.Certificate) error {
-	return atomicfile.Create(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}), 0o644)
+func writeCertificate(files cabinet.Cabinet, name string, c *x509.Certificate) error {
+	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 }
 
-func readCertificate(file string) (*x509.Certificate, error) {
-	text, err := os.ReadFile(file)
+func readCertificate(files cabinet.Cabinet, name string) (*x509.Certificate, error) {
+	file := path.Join(clockFolder, name)
+	text, err := files.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("reading %s: want a certificate in PEM", file)
+		return nil, fmt.Errorf("reading %s: want a certificate in PEM", files.Where(file))
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	return c, nil
 }
 
-func writePrivate(file string, key crypto.Signer) error {
+func writePrivate(files cabinet.Cabinet, name string, key crypto.Signer) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Create(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-func readPrivate(file string) (crypto.Signer, error) {
-	text, err := keyring.ReadPrivate(file)
+func readPrivate(files cabinet.Cabinet, name string) (crypto.Signer, error) {
+	file := path.Join(clockFolder, name)
+	text, err := files.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("reading %s: want a private key in PEM", file)
+		return nil, fmt.Errorf("reading %s: want a private key in PEM", files.Where(file))
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("reading %s: a key of type %T cannot sign", file, key)
+		return nil, fmt.Errorf("reading %s: a key of type %T cannot sign", files.Where(file), key)
 	}
 	return signer, nil
 }
@@ -172,7 +172,7 @@ type logKey struct {
 // logName is the start of the origin of a log, which must differ from that of every other log.
 const logName = "jurat/log/"
 
-func createLogKey(file string) (logKey, error) {
+func createLogKey(files cabinet.Cabinet) (logKey, error) {
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return logKey{}, fmt.Errorf("naming the log: %w", err)
@@ -181,27 +181,27 @@ func createLogKey(file string) (logKey, error) {
 	if err != nil {
 		return logKey{}, fmt.Errorf("making the log's key: %w", err)
 	}
-	if err := atomicfile.Create(file, []byte(private+"\n"+public+"\n"), 0o600); err != nil {
+	if err := files.Create(logKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
 		return logKey{}, err
 	}
-	return openLogKey(file)
+	return openLogKey(files)
 }
 
-func openLogKey(file string) (logKey, error) {
-	text, err := keyring.ReadPrivate(file)
+func openLogKey(files cabinet.Cabinet) (logKey, error) {
+	text, err := files.Read(logKeyFile)
 	if err != nil {
 		return logKey{}, err
 	}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 3 || lines[2] != "" {
-		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", file)
+		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", files.Where(logKeyFile))
 	}
 	k := logKey{public: lines[1]}
 	var signerErr, verifierErr error
 	k.signer, signerErr = note.NewSigner(lines[0])
 	k.verifier, verifierErr = note.NewVerifier(lines[1])
 	if err := errors.Join(signerErr, verifierErr); err != nil {
-		return logKey{}, fmt.Errorf("reading %s: %w", file, err)
+		return logKey{}, fmt.Errorf("reading %s: %w", files.Where(logKeyFile), err)
 	}
 	return k, nil
 }

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +21,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
+	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/vault"
@@ -49,17 +51,18 @@ type BackupOrder struct {
 	Progress  func(done, total int64)
 }
 
-// ofOneMoment are copied with the database so that they are of one moment with it: a log that names keys which the copy
-// does not have, or the reverse, is one that no crash would leave. Settings are among them, as they decide on what is sealed.
-var ofOneMoment = []string{logKeyFile, keysFolder, clockFolder, outsideFolder, apartSettingsFolder}
+// standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
+// copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
+// Settings are among them, as they decide on what is sealed.
+var standing = []string{logKeyFile, keyring.Folder, clockFolder, outsideFolder, witnessesFile, apartSettingsFolder}
 
-// growing are copied after the database: what is in them is there before the record that needs it.
-var growing = []string{casesFolder, vault.ValuesFolder, erasingFolder}
+// growing are copied after the log: what is in them is there before the record that needs it.
+var growing = []string{casesFolder, vault.ValuesFolder, erasingFolder, archiveFolder}
 
 // maxBackups is how often a copy is begun anew because keys were changed meanwhile, which people do rarely.
 const maxBackups = 5
 
-var errChanged = errors.New("keys or settings were changed while they were copied")
+var errChanged = errors.New("keys, settings or archives were changed while the log was copied")
 
 // Backup copies an installation that may be in use. The copy appears whole or not at all.
 func Backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
@@ -71,21 +74,27 @@ func Backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
 }
 
 func backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
-	if err := checkParts(c.Dir); err != nil {
+	from, err := openOrigin(ctx, c)
+	if err != nil {
 		return nil, err
 	}
+	m, err := backupFrom(ctx, c, from, o)
+	return m, errors.Join(err, from.close())
+}
+
+func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*Manifest, error) {
 	if err := checkVacant(o.To); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
-		m, err := backupOnce(ctx, c, o)
+		m, err := backupOnce(ctx, c, from, o)
 		if !errors.Is(err, errChanged) || n == maxBackups {
 			return m, err
 		}
 	}
 }
 
-func backupOnce(ctx context.Context, c Config, o BackupOrder) (m *Manifest, err error) {
+func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *Manifest, err error) {
 	to := filepath.Clean(o.To)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return nil, err
@@ -96,14 +105,17 @@ func backupOnce(ctx context.Context, c Config, o BackupOrder) (m *Manifest, err 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // nothing, once it has been renamed
 
-	p := &copying{ctx: ctx, from: c.Dir, to: draft, files: map[string]string{}, progress: o.Progress}
+	p := &copying{ctx: ctx, from: from, to: draft, files: map[string]string{}, progress: o.Progress}
 	if err := p.installation(o.ApartKeys); err != nil {
 		return nil, err
 	}
 	if m, err = describe(ctx, c, draft); err != nil {
 		return nil, err
 	}
-	database := &copying{ctx: ctx, from: draft, files: p.files} // as it is after it was opened
+	if err := archivesCopied(ctx, draft, p.files); err != nil {
+		return nil, err
+	}
+	database := &copying{ctx: ctx, from: folderOrigin{draft}, files: p.files} // as it is after it was opened
 	if err := database.file(databaseFile); err != nil {
 		return nil, err
 	}
@@ -120,42 +132,53 @@ func backupOnce(ctx context.Context, c Config, o BackupOrder) (m *Manifest, err 
 
 // installation copies everything, in the order that makes it of one moment.
 func (p *copying) installation(withApartKeys bool) error {
-	later := growing
+	parts := slices.Concat(standing, growing)
 	if withApartKeys {
-		later = append(slices.Clone(later), vault.KeysFolder)
+		parts = append(parts, vault.KeysFolder)
 	}
-	if err := p.measure(slices.Concat(ofOneMoment, []string{databaseFile}, later)); err != nil {
+	if err := p.measure(append(slices.Clone(parts), databaseFile)); err != nil {
 		return err
 	}
-	if err := p.all(ofOneMoment); err != nil {
+	before := &copying{ctx: p.ctx, from: p.from, files: map[string]string{}}
+	if err := before.all(standing); err != nil {
 		return err
 	}
-	keys := maps.Clone(p.files)
-	if err := p.database(); err != nil {
+	if err := p.from.log(p.ctx, filepath.Join(p.to, databaseFile), p.tell); err != nil {
 		return err
 	}
-	if err := p.all(later); err != nil {
+	if err := p.all(parts); err != nil {
 		return err
 	}
-	again := &copying{ctx: p.ctx, from: p.from, files: map[string]string{}}
-	if err := again.all(ofOneMoment); err != nil {
-		return err
-	}
-	if !maps.Equal(keys, again.files) {
-		return errChanged
+	for name, sum := range before.files {
+		if p.files[name] != sum {
+			return errChanged
+		}
 	}
 	return nil
 }
 
 // describe says what the log in a copy is.
 func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
-	log, err := openLogKey(filepath.Join(dir, logKeyFile))
+	log, err := openLogKey(cabinet.NewFolder(dir))
 	if err != nil {
 		return nil, err
 	}
 	head, _, err := stateIn(ctx, dir)
 	return &Manifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.verifier.Name(), Size: head.Size,
 		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
+}
+
+// archivesCopied says whether a copy has all archive files that its database names: one may have been replaced meanwhile.
+func archivesCopied(ctx context.Context, dir string, files map[string]string) error {
+	return inStore(ctx, dir, func(store ledger.Store) error {
+		list, err := store.Archives(ctx)
+		for _, a := range list {
+			if _, ok := files[archiveFolder+"/"+a.File]; !ok {
+				return fmt.Errorf("%w: archive file %s is missing", errChanged, a.File)
+			}
+		}
+		return err
+	})
 }
 
 // stateIn is the head of the log in a folder, and its last signed checkpoint.
@@ -186,85 +209,50 @@ func inStore(ctx context.Context, dir string, do func(ledger.Store) error) error
 	return errors.Join(do(store), store.Close())
 }
 
-// A copying copies regular files, durably, and notes what was in them.
+// A copying copies files, durably, and notes what was in them.
 type copying struct {
 	ctx         context.Context
-	from, to    string            // to "": what is there is only noted
+	from        origin
+	to          string            // a folder; "": what is there is only noted
 	files       map[string]string // path, with slashes → SHA-256, hexadecimal
 	done, total int64             // bytes
 	progress    func(done, total int64)
 }
 
-// each calls f for every file in parts of the folder; a part need not be there.
-func (p *copying) each(parts []string, f func(name string, d fs.DirEntry) error) error {
-	for _, part := range parts {
-		err := filepath.WalkDir(filepath.Join(p.from, part), func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil:
-				return err
-			case d.IsDir() || isDraft(d.Name()):
-				return p.ctx.Err()
-			case !d.Type().IsRegular():
-				return fmt.Errorf("%s is no regular file", path)
-			}
-			name, err := filepath.Rel(p.from, path)
-			if err != nil {
-				return err
-			}
-			return f(name, d)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // isDraft reports whether a file is one that a writer has not given its name yet.
-func isDraft(name string) bool { return strings.HasPrefix(name, ".new-") }
+func isDraft(name string) bool { return strings.HasPrefix(path.Base(name), ".new-") }
 
 func (p *copying) all(parts []string) error {
-	return p.each(parts, func(name string, _ fs.DirEntry) error { return p.file(name) })
+	return p.from.each(p.ctx, parts, func(name string, _ int64) error { return p.file(name) })
 }
 
 // measure adds up how much there is to be copied.
 func (p *copying) measure(parts []string) error {
-	return p.each(parts, func(_ string, d fs.DirEntry) error {
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			p.total += info.Size()
-		}
-		return err
-	})
+	return p.from.each(p.ctx, parts, func(_ string, size int64) error { p.total += size; return nil })
 }
 
 func (p *copying) file(name string) error {
-	source, err := os.Open(filepath.Join(p.from, name))
+	content, err := p.from.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since its folder was read
+		return nil // removed since its name was read
 	}
 	if err != nil {
 		return err
 	}
-	defer source.Close() // was only read
+	defer content.Close() // was only read
 	sum := sha256.New()
-	read := io.TeeReader(source, sum)
+	read := io.TeeReader(content, sum)
 	if p.to == "" {
 		_, err = io.Copy(io.Discard, read)
 	} else {
 		err = p.write(name, read)
 	}
-	p.files[filepath.ToSlash(name)] = hex.EncodeToString(sum.Sum(nil))
+	p.files[name] = hex.EncodeToString(sum.Sum(nil))
 	return err
 }
 
 func (p *copying) write(name string, content io.Reader) error {
-	to := filepath.Join(p.to, name)
+	to := filepath.Join(p.to, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -282,30 +270,5 @@ func (p *copying) tell(n int64) {
 	p.done += n
 	if p.progress != nil {
 		p.progress(p.done, max(p.total, p.done)) // it may have grown since it was measured
-	}
-}
-
-// database copies one committed state, and tells how far that is.
-func (p *copying) database() error {
-	to := filepath.Join(p.to, databaseFile)
-	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(p.ctx, filepath.Join(p.from, databaseFile), to) }()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	told := int64(0)
-	size := func() {
-		if info, err := os.Stat(to); err == nil { // it may not be there yet
-			p.tell(info.Size() - told)
-			told = info.Size()
-		}
-	}
-	for {
-		select {
-		case <-tick.C:
-			size()
-		case err := <-done:
-			size()
-			return err
-		}
 	}
 }

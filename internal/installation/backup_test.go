@@ -198,3 +198,20 @@ func manifest(copied, name string) error {
 	}
 	return os.WriteFile(file, []byte(added), 0o600)
 }
+
+// TestBackupOfANewInstallation: what nobody has signed in yet is restored, too.
+func TestBackupOfANewInstallation(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: copied}); err != nil {
+		t.Fatal(err)
+	}
+	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if _, err := installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}); err != nil {
+		t.Fatal(err)
+	}
+	open(t, restored)
+}

@@ -67,6 +67,9 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return nil, err
 	}
+	if err := i.notHeld(ctx, record); err != nil {
+		return nil, err
+	}
 	done := &Erased{Before: map[string]string{}}
 	if err := i.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
 		return nil, err
@@ -131,6 +134,9 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if missing != nil {
 			return i.drop(in, missing)
 		}
+		if err := i.notHeld(ctx, record); err != nil { // that somebody has held meanwhile
+			return i.drop(in, err)
+		}
 		err = i.seal(ctx, in)
 		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run it again to go on", err)
@@ -172,7 +178,7 @@ func (i *Installation) begin(ctx context.Context, in intent) error {
 	if _, err := i.draftOf(in); err != nil {
 		return err
 	}
-	err := createIntent(i.Dir, in)
+	err := createIntent(i.files, in)
 	if errors.Is(err, errUnderWay) {
 		return fmt.Errorf("%w: try again", err)
 	}
@@ -182,7 +188,7 @@ func (i *Installation) begin(ctx context.Context, in intent) error {
 
 // drop takes an intent back before its act is sealed.
 func (i *Installation) drop(in intent, why error) error {
-	return errors.Join(why, removeIntent(i.Dir, in))
+	return errors.Join(why, removeIntent(i.files, in))
 }
 
 // mayBeSealed reports whether an act may be in the log all the same. Then its intent stays.
@@ -252,7 +258,7 @@ func (i *Installation) finish(in intent) error {
 		}
 	}
 	i.after("values destroyed")
-	if err := removeIntent(i.Dir, in); err != nil {
+	if err := removeIntent(i.files, in); err != nil {
 		return err
 	}
 	i.after("intent removed")
@@ -261,7 +267,7 @@ func (i *Installation) finish(in intent) error {
 
 // resume goes on with an erasure of this record that was begun and broken off.
 func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
-	in, err := readIntent(intentFile(i.Dir, r.Digest))
+	in, err := readIntent(i.files, intentFile(r.Digest))
 	if in == nil || err != nil {
 		return err
 	}
@@ -284,7 +290,7 @@ func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Era
 
 // finishErasures goes on with what was broken off after its act was sealed: the act says that it was done.
 func (i *Installation) finishErasures(ctx context.Context) error {
-	pending, err := readIntents(i.Dir)
+	pending, err := readIntents(i.files)
 	if err != nil {
 		return err
 	}
@@ -297,7 +303,7 @@ func (i *Installation) finishErasures(ctx context.Context) error {
 			err = i.finish(in)
 		}
 		if err != nil {
-			return fmt.Errorf("finishing the erasure in %s: %w", intentFile(i.Dir, in.Record), err)
+			return fmt.Errorf("finishing the erasure in %s: %w", i.files.Where(intentFile(in.Record)), err)
 		}
 	}
 	return nil

@@ -546,7 +546,7 @@ func TestErasedAgain(t *testing.T) {
 
 func TestApartSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	if err := installation.SetApart(c.Dir, installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
+	if err := i.SetApart(installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	p := note()
@@ -563,7 +563,7 @@ func TestApartSettings(t *testing.T) {
 	}
 	for _, bad := range []installation.ApartSetting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
 		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
-		if err := installation.SetApart(c.Dir, bad); err == nil {
+		if err := i.SetApart(bad); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}
@@ -588,7 +588,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, i, r := sealed(t)
-	if err := installation.SetApart(c.Dir, installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	if err := i.SetApart(installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	crash(i, 1, func() { i.Erase(t.Context(), order(r, "/prompt")) })

@@ -1,10 +1,12 @@
 package installation
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/cabinet"
 )
 
 // After has a test told of each step of an erasure or of a change to keys when it is done.
@@ -17,7 +19,7 @@ func (i *Installation) Keep(r *evidence.Record) error { return i.vault.Keep(r) }
 
 // BeginErasure leaves what somebody leaves who was about to erase, and came second.
 func (i *Installation) BeginErasure(r *evidence.Record, act, pointer string) error {
-	return createIntent(i.Dir, intent{Act: act, By: "Hana", Pointers: []string{pointer}, Reason: "request", Record: r.Digest,
+	return createIntent(i.files, intent{Act: act, By: "Hana", Pointers: []string{pointer}, Reason: "request", Record: r.Digest,
 		Timestamp: evidence.FormatTime(i.now())})
 }
 
@@ -29,4 +31,41 @@ func SmallBatches(t testing.TB, n int) {
 	batch, renewals := maxBatch, maxRenewals
 	maxBatch, maxRenewals = n, n
 	t.Cleanup(func() { maxBatch, maxRenewals = batch, renewals })
+}
+
+// of is an installation that need not be open for its settings to be changed.
+func of(c Config) *Installation { return &Installation{place: &place{files: cabinet.NewFolder(c.Dir)}} }
+
+// AddOutside adds an authority to an installation that is not open.
+func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
+	return of(c).AddOutside(ctx, o, untried)
+}
+
+// ListOutside lists the authorities of an installation that is not open.
+func ListOutside(c Config) ([]Outside, error) { return of(c).ListOutside() }
+
+// SmallArchives lets a file hold n records only.
+func SmallArchives(t testing.TB, n int64) {
+	before := maxArchive
+	maxArchive = n
+	t.Cleanup(func() { maxArchive = before })
+}
+
+// ForgeExpiry takes a record out of its archive, in the name of an act that does not say so.
+func ForgeExpiry(i *Installation, r *evidence.Record, act string) error {
+	ctx := context.Background()
+	index, err := i.Ledger.Index(ctx, r)
+	if err != nil {
+		return err
+	}
+	files, err := i.Ledger.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	e := &expiring{Installation: i}
+	next, err := e.without(ctx, files[0], map[int64]bool{index: true}, act)
+	if err != nil {
+		return err
+	}
+	return i.Ledger.PutArchive(ctx, files[0].Digest, next)
 }

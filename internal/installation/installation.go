@@ -1,17 +1,27 @@
-// Package installation is a data folder: the keys, the time-stamping authority and the log that belong together.
+// Package installation is the keys, the time-stamping authority and the log that belong together: in the data folder of one
+// machine, or in a PostgreSQL database that several share. In the folder are
 //
 //	jurat.db        the ledger
+//	jobs.db         which trials are to be held, made anew from the ledger where it is missing
 //	checkpoint      the last published checkpoint: what the ledger may never fall behind
 //	log.key         the key that signs checkpoints
 //	keys/ROLE/      private keys of actors
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
 //	claims/         locks on trials that are under way
+//	witnesses.json  who is asked to cosign checkpoints
+//	cosigned        the last checkpoint that they have cosigned
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
+//	archive/        archive files: what old rows of the ledger have shed
 //	apart/values/   what is sealed apart, encrypted
 //	apart/settings/ what is sealed apart of whom without being asked for
 //	apart/erasing/  erasures that are under way
 //	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
+//	tickets/        what is good for one use: sign-in links
+//	servers/        secrets that all servers of the installation have
+//
+// In a database these are tables: the ledger's, and one of files with the same names (see cabinet/postgres). Each machine then
+// has a folder with checkpoint and cases/ alone.
 package installation
 
 import (
@@ -20,48 +30,55 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/sqlite"
 	"jurat/internal/vault"
+	"jurat/timestamp"
 	"jurat/verify"
 )
 
 // Config is what an installation is opened with.
 type Config struct {
-	Dir         string             // the data folder
+	Dir         string             // the data folder; with DB, what this machine keeps for itself
+	DB          string             // URL of a PostgreSQL database that several machines share; "": everything is in Dir
+	Archives    string             // the folder of archive files, which all machines share; "": archive in Dir
+	WrappingKey string             // with DB: the file with the key under which secrets are wrapped there
 	Algorithm   evidence.Algorithm // of first keys made from now on; "": ES256
 	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only who has such a key
+	BatchTokens bool               // the built-in authority stamps the records of a transaction with one token, see RFC 4998
 	TSA         []string           // names or URLs of the authorities that stamp what is sealed; nil: the built-in and all others
-	Now         func() time.Time   // nil: time.Now
+	Now         func() time.Time   // nil: time.Now. When it is set back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // of record ids; nil: crypto/rand
 }
 
-// An Installation is an open data folder.
+// An Installation is open.
 type Installation struct {
 	Dir    string
 	Keys   *keyring.Ring
 	Ledger *ledger.Ledger
 
+	asked asked // witnesses
+	*place
 	authority *authority
 	stampers  *stampers // the authority, and those outside
 	log       logKey
 	vault     *vault.Vault
-	now       func() time.Time
+	archives  *archive.Folder
+	clock     *steady
+	now       func() time.Time  // clock's
 	after     func(step string) // told of each step of an erasure or of a change to keys when it is done; tests crash there
 }
 
 const (
 	databaseFile   = "jurat.db"
+	jobsFile       = "jobs.db"
 	checkpointFile = "checkpoint"
 	logKeyFile     = "log.key"
-	keysFolder     = "keys"
 	clockFolder    = "authority"
 	casesFolder    = "cases"
 )
@@ -69,93 +86,31 @@ const (
 // ErrNone says that there is no installation in the folder.
 var ErrNone = errors.New("there is no jurat installation here")
 
-// Create makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
+// ErrNoWrappingKey says that a database was named, and no key under which secrets are wrapped in it.
+var ErrNoWrappingKey = errors.New("secrets are wrapped in a database, and no wrapping key is given")
+
+// Create makes an installation where there is none: in a folder that does not exist or is empty, or in a database. It
+// appears whole or not at all.
 func Create(ctx context.Context, c Config) error {
-	if err := create(ctx, c); err != nil {
+	created, err := create(ctx, c)
+	if err == nil && !created {
+		err = fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where())
+	}
+	if err != nil {
 		return fmt.Errorf("creating installation: %w", err)
 	}
 	return nil
 }
 
-func create(ctx context.Context, c Config) error {
-	if err := checkVacant(c.Dir); err != nil {
-		return err
+func create(ctx context.Context, c Config) (created bool, err error) {
+	if err := c.check(); err != nil {
+		return false, err
 	}
-	dir := filepath.Clean(c.Dir)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // where a link leads to an empty folder, that one is replaced, and the link stays
+	if c.DB != "" {
+		return createInDatabase(ctx, c)
 	}
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return err
-	}
-	draft, err := os.MkdirTemp(parent, ".jurat-new-*") // mode 0700; beside it, because rename stays on one file system
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(draft) // nothing, once it has been renamed
-	if err := furnish(ctx, c, draft); err != nil {
-		return err
-	}
-	return install(draft, dir)
-}
-
-// install gives a finished installation its name, and makes the name durable. Remove takes away a folder only when it
-// is empty, and Rename replaces none (os.Rename not even an empty one): of several processes that get here, one does.
-func install(draft, dir string) error {
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// A crash here leaves nothing under this name, and the draft beside it.
-	if err := os.Rename(draft, dir); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(dir))
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func checkVacant(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("the folder %s is not empty", dir)
-	}
-	return nil
-}
-
-// furnish makes everything that an installation has from its first day.
-func furnish(ctx context.Context, c Config, dir string) error {
-	if err := createAuthority(filepath.Join(dir, clockFolder), clock(c)()); err != nil {
-		return err
-	}
-	log, err := createLogKey(filepath.Join(dir, logKeyFile))
-	if err != nil {
-		return err
-	}
-	if _, err := keyring.New(keyring.Config{Dir: filepath.Join(dir, keysFolder)}); err != nil {
-		return err
-	}
-	store, err := sqlite.Create(ctx, filepath.Join(dir, databaseFile))
-	if err != nil {
-		return err
-	}
-	book, err := ledger.Create(ctx, ledgerConfig(c, dir, store, log))
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
-	return book.Close()
+	err = createInFolder(ctx, c)
+	return err == nil, err
 }
 
 // Open opens the installation in a folder, or returns an error with ErrNone in its chain if there is none.
@@ -164,9 +119,12 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.Cosigned = cosignedNote{i.files}
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
-		parts := []string{i.path(databaseFile), i.path(logKeyFile), i.path(checkpointFile)}
-		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", strings.Join(parts, ", "), err), config.Store.Close())
+		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
+	}
+	if err := i.clock.goOn(ctx, i.Ledger); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
 	// What a crash has left undone after the log was told of it is done now.
 	if err := i.Keys.Tidy(); err != nil {
@@ -180,63 +138,48 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 
 // unlock opens everything but the ledger, which must then be opened, or examined, with what is returned for it.
 func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Config, err error) {
-	if err := checkParts(c.Dir); err != nil {
-		return nil, config, fmt.Errorf("opening %s: %w", c.Dir, err)
-	}
-	i = &Installation{Dir: c.Dir, vault: vault.New(c.Dir), now: clock(c), after: func(string) {}}
-	if i.Keys, err = keyring.New(keyring.Config{Dir: filepath.Join(c.Dir, keysFolder), Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
-		return nil, config, err
-	}
-	if i.authority, err = openAuthority(filepath.Join(c.Dir, clockFolder), clock(c)); err != nil {
-		return nil, config, err
-	}
-	if i.log, err = openLogKey(filepath.Join(c.Dir, logKeyFile)); err != nil {
-		return nil, config, err
-	}
-	store, err := sqlite.Open(ctx, filepath.Join(c.Dir, databaseFile))
+	at, err := find(ctx, c)
 	if err != nil {
-		return nil, config, err
+		return nil, config, fmt.Errorf("opening %s: %w", c.Where(), err)
 	}
-	config = ledgerConfig(c, c.Dir, store, i.log)
-	if i.stampers, err = openStampers(c, i.authority); err != nil {
-		return nil, config, errors.Join(err, store.Close())
+	house := &steady{below: clock(c)}
+	c.Now = house.now
+	i = &Installation{Dir: c.Dir, place: at, clock: house, vault: vault.New(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
+	if config, err = i.unlock(ctx, c); err != nil {
+		return nil, config, errors.Join(err, i.leave())
 	}
-	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, i.vault
 	return i, config, nil
 }
 
-// checkParts returns ErrNone where no part of an installation is, and an error that names the part where only some are:
-// what is missing is restored from a backup, and never made anew by opening.
-func checkParts(dir string) error {
-	there, missing, err := lookForParts(dir)
-	if err == nil && there > 0 && missing != nil {
-		// An installation appears all at once, perhaps in the middle of the look at it.
-		there, missing, err = lookForParts(dir)
+func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
+	if i.Keys, err = keyring.New(keyring.Config{Files: i.files, Algorithm: c.Algorithm,
+		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
+		return config, err
 	}
-	if err == nil && there == 0 {
-		return ErrNone
+	if i.authority, err = openAuthority(i.files, clock(c)); err != nil {
+		return config, err
 	}
-	return errors.Join(err, missing)
+	if i.log, err = openLogKey(i.files); err != nil {
+		return config, err
+	}
+	if i.stampers, err = openStampers(c, i.files, i.authority); err != nil {
+		return config, err
+	}
+	store, err := i.store(ctx)
+	if err != nil {
+		return config, err
+	}
+	config = ledgerConfig(c, i.published, store, i.log)
+	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, i.vault
+	if c.BatchTokens && i.stampers.ownToo {
+		i.stampers.ownToo, config.Group = false, together{i.authority}
+	}
+	config.Archive = i.archives
+	return config, nil
 }
 
-func lookForParts(dir string) (there int, missing, err error) {
-	for _, part := range []string{logKeyFile, databaseFile, keysFolder, clockFolder} {
-		switch _, err := os.Stat(filepath.Join(dir, part)); {
-		case err == nil:
-			there++
-		case !errors.Is(err, fs.ErrNotExist):
-			return there, missing, err
-		case missing == nil:
-			missing = err
-		}
-	}
-	return there, missing, nil
-}
-
-func ledgerConfig(c Config, dir string, store ledger.Store, log logKey) ledger.Config {
-	return ledger.Config{Store: store, Signer: log.signer, Verifier: log.verifier, Random: c.Random, Now: c.Now,
-		Published: ledger.CheckpointFile(filepath.Join(dir, checkpointFile))}
+func ledgerConfig(c Config, published ledger.Published, store ledger.Store, log logKey) ledger.Config {
+	return ledger.Config{Store: store, Signer: log.signer, Verifier: log.verifier, Random: c.Random, Now: c.Now, Published: published}
 }
 
 // Fsck examines the ledger, whatever state it is in: also one that Open refuses. It checks each record's signature and
@@ -246,7 +189,8 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, config.Store.Close()) }()
+	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
+	defer i.archives.Close()
 	keys, damaged := readHistory(ctx, config.Store)
 	trust, err := i.trust(keys)
 	if err != nil {
@@ -257,26 +201,36 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	check := checkRecord(forever(trust))
+	book, damagedBook := readRetention(ctx, config.Store)
+	expired := &expiredFsck{book: book, byAct: map[string]int64{}}
+	damaged = append(damaged, damagedBook...)
 	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		return errors.Join(apart.record(r), check(r, waits))
-	}})
+	}, Expired: expired.record})
 	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
+	damages = append(damages, expired.run()...)
 	kept, err := apart.run(ctx)
 	if err != nil {
 		return damages, 0, err
 	}
 	damages = append(damages, kept...)
+	files, err := i.fsckArchives(ctx, config.Store, book)
+	if err != nil {
+		return damages, 0, err
+	}
+	damages = append(damages, files...)
 	head, err := config.Store.Head(ctx)
 	return damages, head.Size, err
 }
 
 // checkRecord holds a record against this installation's own trust.
 func checkRecord(trust *verify.Trust) func(r *evidence.Record, waits bool) error {
+	options := verify.Options{Trust: trust, Memory: timestamp.NewMemory()}
 	return func(r *evidence.Record, waits bool) error {
-		report := verify.Record(r, verify.Options{Trust: trust})
+		report := verify.Record(r, options)
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 			f := report.Of(g)
 			if waits && g != verify.Content && f.Status != verify.Refuted {
@@ -296,17 +250,16 @@ func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool,
 	if !errors.Is(err, ErrNone) {
 		return i, false, err
 	}
-	if err := Create(ctx, c); err != nil {
+	created, err = create(ctx, c)
+	if err != nil {
 		if i, openErr := Open(ctx, c); openErr == nil {
 			return i, false, nil // another process was quicker
 		}
-		return nil, false, err
+		return nil, false, fmt.Errorf("creating installation: %w", err)
 	}
 	i, err = Open(ctx, c)
-	return i, true, err
+	return i, created, err
 }
-
-func (i *Installation) path(part string) string { return filepath.Join(i.Dir, part) }
 
 func clock(c Config) func() time.Time {
 	if c.Now == nil {
@@ -315,8 +268,11 @@ func clock(c Config) func() time.Time {
 	return c.Now
 }
 
-// Close closes the ledger. What was acknowledged is on disk already.
-func (i *Installation) Close() error { return i.Ledger.Close() }
+// Close closes the ledger, and lets go of what is claimed. What was acknowledged is on disk already.
+func (i *Installation) Close() error {
+	i.archives.Close()
+	return errors.Join(i.Ledger.Close(), i.leave())
+}
 
 // CaseFile is where the case file of a trial goes unless the caller says otherwise.
 func (i *Installation) CaseFile(trialID string) string {

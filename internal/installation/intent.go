@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
 )
 
 // An intent is an erasure that is under way. Each record has at most one.
@@ -32,28 +31,25 @@ const erasingFolder = "apart/erasing"
 
 var errUnderWay = errors.New("an erasure of this record is under way in another process")
 
-func intentFile(dir string, record evidence.Digest) string {
-	return filepath.Join(dir, erasingFolder, hex.EncodeToString(record[:])+".json")
+func intentFile(record evidence.Digest) string {
+	return path.Join(erasingFolder, hex.EncodeToString(record[:])+".json")
 }
 
-func createIntent(dir string, in intent) error {
+func createIntent(files cabinet.Cabinet, in intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Create(intentFile(dir, in.Record), append(text, '\n'), 0o600)
+	err = files.Create(intentFile(in.Record), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return errUnderWay
 	}
-	if err != nil {
-		return err
-	}
-	return atomicfile.SyncFolders(filepath.Dir(filepath.Join(dir, erasingFolder)), dir) // which may be new
+	return err
 }
 
 // readIntent returns nil if there is none.
-func readIntent(file string) (*intent, error) {
-	text, err := os.ReadFile(file)
+func readIntent(files cabinet.Cabinet, file string) (*intent, error) {
+	text, err := files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -62,41 +58,34 @@ func readIntent(file string) (*intent, error) {
 	}
 	in := new(intent)
 	if err := json.Unmarshal(text, in, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
-	if filepath.Base(file) != filepath.Base(intentFile("", in.Record)) || len(in.Pointers) == 0 {
-		return nil, fmt.Errorf("reading %s: it is not named for the record that it is about, or names nothing of it", file)
+	if file != intentFile(in.Record) || len(in.Pointers) == 0 {
+		return nil, fmt.Errorf("reading %s: it is not named for the record that it is about, or names nothing of it", files.Where(file))
 	}
 	return in, nil
 }
 
-func readIntents(dir string) ([]intent, error) {
-	files, err := jsonFiles(filepath.Join(dir, erasingFolder))
-	if err != nil {
-		return nil, err
-	}
-	var list []intent
-	for _, file := range files {
-		in, err := readIntent(file)
-		if err != nil {
-			return nil, err
-		}
+func readIntents(files cabinet.Cabinet) (list []intent, err error) {
+	err = eachJSON(files, erasingFolder, func(file string) error {
+		in, err := readIntent(files, file)
 		if in != nil { // it may have been finished meanwhile
 			list = append(list, *in)
 		}
-	}
-	return list, nil
+		return err
+	})
+	return list, err
 }
 
 // removeIntent removes an intent, unless another process has done so, which may have begun another erasure since.
-func removeIntent(dir string, in intent) error {
-	file := intentFile(dir, in.Record)
-	now, err := readIntent(file)
+func removeIntent(files cabinet.Cabinet, in intent) error {
+	file := intentFile(in.Record)
+	now, err := readIntent(files, file)
 	if err != nil || now == nil || now.Act != in.Act {
 		return err
 	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncFolder(filepath.Join(dir, erasingFolder))
+	return nil
 }

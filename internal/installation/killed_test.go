@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, rotateAndDie(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(archiverFolder); dir != "" {
+		fmt.Fprintln(os.Stderr, archiveAndDie(dir, os.Getenv("JURAT_TEST_STEP")))
+		os.Exit(1)
+	}
 	if dir := os.Getenv(sealerFolder); dir != "" {
 		fmt.Fprintln(os.Stderr, sealOn(dir))
 		os.Exit(1)

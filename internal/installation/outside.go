@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
 	"jurat/internal/tsa"
 	"jurat/verify"
 )
@@ -73,7 +72,7 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 
 // AddOutside has an authority stamp every record from now on. Unless it is to be taken untried it is asked for a token
 // first: a wrong URL or root is better found out now.
-func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
+func (i *Installation) AddOutside(ctx context.Context, o Outside, untried bool) error {
 	client, _, err := o.check()
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
@@ -90,7 +89,7 @@ func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
-	err = atomicfile.Create(outsideFile(c.Dir, o.Name), append(text, '\n'), 0o600)
+	err = i.files.Create(outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("adding time-stamping authority: there is one named %q already", o.Name)
 	}
@@ -116,7 +115,7 @@ func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bo
 	}
 	err = fs.ErrNotExist
 	if outsideName.MatchString(name) {
-		err = os.Remove(outsideFile(i.Dir, name))
+		err = i.files.Remove(outsideFile(name))
 	}
 	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
 		return 0, fmt.Errorf("removing time-stamping authority: there is none named %q", name)
@@ -144,27 +143,28 @@ func (i *Installation) awaited(ctx context.Context, name string) (int64, error) 
 	return 0, nil
 }
 
-func outsideFile(dir, name string) string { return filepath.Join(dir, outsideFolder, name+".json") }
+func outsideFile(name string) string { return path.Join(outsideFolder, name+".json") }
 
 // ListOutside lists the authorities that stamp, by name.
-func ListOutside(c Config) ([]Outside, error) {
-	files, err := filepath.Glob(filepath.Join(c.Dir, outsideFolder, "*.json"))
-	if err != nil {
-		return nil, err
-	}
-	var list []Outside
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+func (i *Installation) ListOutside() ([]Outside, error) { return listOutside(i.files) }
+
+func listOutside(files cabinet.Cabinet) (list []Outside, err error) {
+	err = eachJSON(files, outsideFolder, func(file string) error {
+		text, err := files.Read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has just been removed
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var o Outside
 		if err := json.Unmarshal(text, &o, json.RejectUnknownMembers(true)); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
+			return fmt.Errorf("reading %s: %w", files.Where(file), err)
 		}
 		list = append(list, o)
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 // trusted is how a trust file names the authority: once for each root.

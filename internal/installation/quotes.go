@@ -86,7 +86,7 @@ func (s *search) log(ctx context.Context, from int64, progress func(done, total 
 		if err := s.look(r.Record); err != nil {
 			return at, err
 		}
-		if at++; progress != nil {
+		if at = r.Index + 1; progress != nil {
 			progress(at, max(at, total))
 		}
 	}

@@ -98,14 +98,12 @@ func (i *Installation) newRenewer(config RenewConfig) (*renewer, error) {
 }
 
 func (r *renewer) all(ctx context.Context) error {
-	index := int64(-1)
 	for record, err := range r.Ledger.Records(ctx, 0) {
 		if err != nil {
 			return err
 		}
-		index++
 		// It has nothing of this authority, and will: what it gets then may last long enough.
-		waits, err := r.waiting(ctx, index)
+		waits, err := r.waiting(ctx, record.Index)
 		if err != nil {
 			return err
 		}
@@ -113,7 +111,7 @@ func (r *renewer) all(ctx context.Context) error {
 			r.result.Waiting++
 			continue
 		}
-		if err := r.consider(index, record.Record); err != nil {
+		if err := r.consider(record.Index, record.Record); err != nil {
 			return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 		}
 		if len(r.due) >= maxRenewals {

@@ -16,6 +16,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
+	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 )
 
@@ -51,7 +53,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the log in the backup is damaged in %d places", len(e.Damages))
 }
 
-// Restore makes an installation of a backup, in a folder that does not exist or is empty: whole, or not at all.
+// Restore makes an installation of a backup: in a folder that does not exist or is empty, whole or not at all; or in a database in
+// which there is none. There it becomes one with the last step, and one that was broken off before that can be repeated.
 func Restore(ctx context.Context, c Config, o RestoreOrder) (*Restored, error) {
 	r, err := restore(ctx, c, o)
 	if err != nil {
@@ -68,6 +71,13 @@ func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if err != nil {
 		return nil, err
 	}
+	if c.DB != "" {
+		return restoreToDatabase(ctx, c, o, m)
+	}
+	return restoreToFolder(ctx, c, o, m)
+}
+
+func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
 	if err := checkVacant(c.Dir); err != nil {
 		return nil, err
 	}
@@ -83,10 +93,17 @@ func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if err := unpack(ctx, m, o.From, draft); err != nil {
 		return nil, err
 	}
-	c.Dir = draft
+	kept := c.Archives
+	c.Dir, c.Archives = draft, ""
 	r = &Restored{Manifest: *m}
 	if err := r.examine(ctx, c, o); err != nil {
 		return nil, err
+	}
+	if kept != "" {
+		_, _, archives := sorted(m)
+		if err := keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, kept); err != nil {
+			return nil, err
+		}
 	}
 	return r, install(draft, to)
 }
@@ -113,7 +130,10 @@ func readManifest(dir string) (*Manifest, error) {
 
 // unpack copies what the manifest names, and nothing else. It must be what it was.
 func unpack(ctx context.Context, m *Manifest, from, to string) error {
-	p := &copying{ctx: ctx, from: from, to: to, files: map[string]string{}}
+	if err := os.Mkdir(filepath.Join(to, keyring.Folder), 0o700); err != nil { // it is a part of the whole when it is empty, too
+		return err
+	}
+	p := &copying{ctx: ctx, from: folderOrigin{from}, to: to, files: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -121,7 +141,7 @@ func unpack(ctx context.Context, m *Manifest, from, to string) error {
 		if err := regular(from, name); err != nil {
 			return err
 		}
-		if err := p.file(filepath.FromSlash(name)); err != nil {
+		if err := p.file(name); err != nil {
 			return err
 		}
 		if p.files[name] != m.Files[name] {
@@ -191,7 +211,7 @@ func (r *Restored) expected(d ledger.Damage) bool {
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.
 func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head ledger.Head) error {
-	log, err := openLogKey(filepath.Join(c.Dir, logKeyFile))
+	log, err := openLogKey(cabinet.NewFolder(c.Dir))
 	if err != nil {
 		return err
 	}

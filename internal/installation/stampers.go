@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"jurat/internal/cabinet"
 	"jurat/internal/ledger"
 	"jurat/internal/tsa"
 	"jurat/timestamp"
@@ -40,8 +41,8 @@ type stampers struct {
 
 // openStampers reads every configured authority, and selects those that are to stamp: those that are named by name or
 // URL, or, where none is, all.
-func openStampers(c Config, own *authority) (*stampers, error) {
-	list, err := ListOutside(c)
+func openStampers(c Config, files cabinet.Cabinet, own *authority) (*stampers, error) {
+	list, err := listOutside(files)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func openStampers(c Config, own *authority) (*stampers, error) {
 	for _, o := range list {
 		asks, roots, err := o.check()
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", outsideFile(c.Dir, o.Name), err)
+			return nil, fmt.Errorf("reading %s: %w", files.Where(outsideFile(o.Name)), err)
 		}
 		s.outside = append(s.outside, &client{Client: asks, name: o.Name, url: o.URL, batch: o.Batch, now: clock(c)})
 		s.trusted = append(s.trusted, o.trusted(roots)...)

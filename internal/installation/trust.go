@@ -41,12 +41,23 @@ func readHistory(ctx context.Context, store ledger.Store) (*keyhistory.History, 
 }
 
 func (i *Installation) trust(history *keyhistory.History) (*verify.Trust, error) {
+	witnesses, err := i.Witnesses()
+	if err != nil {
+		return nil, err
+	}
+	return i.trustWith(history, witnesses)
+}
+
+func (i *Installation) trustWith(history *keyhistory.History, witnesses *Witnesses) (*verify.Trust, error) {
 	keys, err := i.Keys.Keys()
 	if err != nil {
 		return nil, err
 	}
 	t := &verify.Trust{Format: verify.TrustFormat, Keys: trustedKeys(keys, history), Logs: []string{i.log.public},
-		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...)}
+		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...), Quorum: witnesses.Quorum}
+	for _, w := range witnesses.List {
+		t.Witnesses = append(t.Witnesses, w.Key)
+	}
 	doc, err := t.Marshal()
 	if err != nil {
 		return nil, err

@@ -9,16 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
+	"path"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
 )
 
 const (
@@ -36,7 +33,7 @@ type header struct {
 	With    evidence.KeyID `json:"with,omitzero"`
 }
 
-// file names a key file: readable, and different for names that a file system might take for the same.
+// file names the file of a key: readable, and different for names that a file system might take for the same.
 func (r *Ring) file(at place) string {
 	const readable = 60 // bytes of the name that are kept, well inside every file system's limit
 	safe := strings.Map(func(c rune) rune {
@@ -50,7 +47,7 @@ func (r *Ring) file(at place) string {
 	if at.second {
 		base += secondKey
 	}
-	return filepath.Join(r.config.Dir, string(at.role), base+extension)
+	return path.Join(Folder, string(at.role), base+extension)
 }
 
 // nextFile names the file of a key until the log says that it takes the place of another.
@@ -63,10 +60,10 @@ func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
 	return strings.TrimSuffix(r.file(at), extension) + "." + hex.EncodeToString(id[:8]) + extension
 }
 
-func isNext(file string) bool { return strings.Contains(filepath.Base(file), nextKey) }
+func isNext(file string) bool { return strings.Contains(path.Base(file), nextKey) }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
-func writeKey(file string, head header, private crypto.Signer) error {
+func (r *Ring) writeKey(file string, head header, private crypto.Signer) error {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
@@ -76,37 +73,25 @@ func writeKey(file string, head header, private crypto.Signer) error {
 		return fmt.Errorf("encoding key: %w", err)
 	}
 	text := append(append(line, '\n'), pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})...)
-	err = atomicfile.Create(file, text, 0o600)
+	err = r.config.Files.Create(file, text)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %s", ErrExists, file)
+		return fmt.Errorf("%w: %s", ErrExists, r.config.Files.Where(file))
 	}
 	return err
 }
 
 // load reads a key file.
 func (r *Ring) load(file string) (*Key, error) {
-	text, err := ReadPrivate(file)
+	text, err := r.config.Files.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	key, err := r.parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", r.config.Files.Where(file), err)
 	}
-	key.File = file
+	key.File = r.config.Files.Where(file)
 	return key, nil
-}
-
-// ReadPrivate reads a file that nobody else may read.
-func ReadPrivate(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o: others on this machine can use the key; chmod 600 it if they never did, or make a new one", file, mode)
-	}
-	return os.ReadFile(file)
 }
 
 func (r *Ring) parse(text []byte) (*Key, error) {

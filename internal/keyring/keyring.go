@@ -1,6 +1,6 @@
 // Package keyring keeps the private keys of an installation: one key pair per actor and role, made when the actor
 // first signs, and beside it, where that is wanted, a second one that withstands quantum computers (ML-DSA-65). Each is
-// in a file of its own that only the operator's account can read.
+// in a file of its own in the installation's cabinet, as a secret.
 //
 // What became of keys since stands in the log (see keyhistory), which the ring asks before it hands out a signer. The
 // files follow: a key that is to replace another is in a file before the log says so, and one that has ended is
@@ -21,20 +21,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/cabinet"
 	"jurat/internal/keyhistory"
 )
 
 // Config is what a Ring is made of.
 type Config struct {
-	Dir         string             // folder of the key files; made when it is missing
+	Files       cabinet.Cabinet    // of the installation; keys are in the folder Folder
 	Algorithm   evidence.Algorithm // of first keys made on first use; not ML-DSA-65; "": ES256
 	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only who has one
 	Now         func() time.Time   // nil: time.Now
@@ -48,11 +48,15 @@ type Config struct {
 	Random io.Reader
 }
 
-// A Ring finds and makes keys. It is safe for concurrent use, also by several processes on one folder.
+// Folder is where keys are.
+const Folder = "keys"
+
+// A Ring finds and makes keys. It is safe for concurrent use, also by several processes on one cabinet.
 type Ring struct {
 	config Config
 	mu     sync.Mutex // held while a key is looked up or made
 	loaded map[place]*Key
+	listed map[string]*Key // what Keys has read, by file
 }
 
 // A place is where a key belongs. An actor has at most two: its first key, and its second, of ML-DSA-65.
@@ -105,8 +109,8 @@ var ErrSecondKey = errors.New("the second key, without which the first does not 
 
 // New makes a Ring. It reads no key yet.
 func New(config Config) (*Ring, error) {
-	if config.Dir == "" {
-		return nil, errors.New("opening keyring: no folder")
+	if config.Files == nil {
+		return nil, errors.New("opening keyring: no cabinet")
 	}
 	if config.Algorithm == "" {
 		config.Algorithm = evidence.ES256
@@ -123,10 +127,7 @@ func New(config Config) (*Ring, error) {
 	if config.History == nil {
 		config.History = func() (*keyhistory.History, error) { return keyhistory.New(), nil }
 	}
-	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening keyring: %w", err)
-	}
-	return &Ring{config: config, loaded: map[place]*Key{}}, nil
+	return &Ring{config: config, loaded: map[place]*Key{}, listed: map[string]*Key{}}, nil
 }
 
 // firstAlgorithms are those of first keys.
@@ -153,8 +154,6 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 // Signers returns what signs for an actor: its first key, which is made if there is none, and its second, if it has one
 // or Config.PostQuantum asks for it.
 func (r *Ring) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	signers, err := r.signers(role, name)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
@@ -163,20 +162,16 @@ func (r *Ring) Signers(role evidence.Role, name string) ([]evidence.Signer, erro
 }
 
 func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, error) {
-	if err := r.maySign(role, name); err != nil {
+	history, err := r.config.History() // which may be on another machine: nobody waits for a lock meanwhile
+	if err != nil {
 		return nil, err
 	}
-	if r.config.PostQuantum { // the second key is made first, so that the first knows of it and never signs alone
-		if _, err := r.findOrCreate(role, name, evidence.MLDSA65); err != nil {
-			return nil, err
-		}
-	}
-	first, err := r.findOrCreate(role, name, r.config.Algorithm)
+	first, err := r.first(history, role, name)
 	if err != nil {
 		return nil, err
 	}
 	// Looked up last: another process may have made it, and whatever the first key knows of is there by now.
-	second, err := r.find(place{role, name, true})
+	second, err := r.second(history, place{role, name, true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && first.With.IsZero():
 		return []evidence.Signer{first.signer}, nil
@@ -190,12 +185,42 @@ func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, erro
 	return []evidence.Signer{first.signer, second.signer}, nil
 }
 
-// maySign says why nobody signs for an actor here.
-func (r *Ring) maySign(role evidence.Role, name string) error {
-	history, err := r.config.History()
-	if err != nil {
-		return err
+// first returns an actor's first key, which is made if there is none.
+func (r *Ring) first(history *keyhistory.History, role evidence.Role, name string) (*Key, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.maySign(history, role, name); err != nil {
+		return nil, err
 	}
+	if r.config.PostQuantum { // the second key is made first, so that the first knows of it and never signs alone
+		if _, err := r.findOrCreate(history, role, name, evidence.MLDSA65); err != nil {
+			return nil, err
+		}
+	}
+	return r.findOrCreate(history, role, name, r.config.Algorithm)
+}
+
+// second returns the key that is to sign beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none,
+// which has to be looked up each time, and so without the lock.
+func (r *Ring) second(history *keyhistory.History, at place) (*Key, error) {
+	if history.Current(at.role, at.name, at.algorithm()) == nil && !r.isLoaded(at) {
+		if _, err := r.config.Files.Read(r.file(at)); errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find(history, at)
+}
+
+func (r *Ring) isLoaded(at place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loaded[at] != nil
+}
+
+// maySign says why nobody signs for an actor here.
+func (r *Ring) maySign(history *keyhistory.History, role evidence.Role, name string) error {
 	latest := history.Latest(role, name)
 	if len(latest) == 0 {
 		return nil
@@ -211,12 +236,12 @@ func (r *Ring) maySign(role evidence.Role, name string) error {
 }
 
 // findOrCreate returns the key in the place of an algorithm. The lock is held.
-func (r *Ring) findOrCreate(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
-	key, err := r.find(placeOf(role, name, algorithm))
+func (r *Ring) findOrCreate(history *keyhistory.History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+	key, err := r.find(history, placeOf(role, name, algorithm))
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = r.create(role, name, algorithm)
+		key, err = r.create(history, role, name, algorithm)
 		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
-			key, err = r.find(placeOf(role, name, algorithm))
+			key, err = r.find(history, placeOf(role, name, algorithm))
 		}
 	}
 	return key, err
@@ -224,39 +249,54 @@ func (r *Ring) findOrCreate(role evidence.Role, name string, algorithm evidence.
 
 // Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one.
 func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.maySign(role, name)
-	var key *Key
-	if err == nil {
-		key, err = r.create(role, name, algorithm)
-	}
+	key, err := r.createFirst(role, name, algorithm)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
 	return key, nil
 }
 
+func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+	history, err := r.config.History()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.maySign(history, role, name); err != nil {
+		return nil, err
+	}
+	return r.create(history, role, name, algorithm)
+}
+
 // Keys lists every key, by role and name, an actor's first key before its second.
 func (r *Ring) Keys() ([]*Key, error) {
-	files, err := filepath.Glob(filepath.Join(r.config.Dir, "*", "*"+extension))
+	r.mu.Lock()
+	before := r.listed
+	r.mu.Unlock()
+	listed, keys := map[string]*Key{}, []*Key(nil)
+	err := r.config.Files.List(Folder, func(file string) error {
+		if path.Ext(file) != extension || isNext(file) {
+			return nil // it is nobody's key yet
+		}
+		key := before[file] // a file with a key is never another one's later
+		if key == nil {
+			var err error
+			if key, err = r.load(file); errors.Is(err, fs.ErrNotExist) {
+				return nil // it has just been destroyed
+			} else if err != nil {
+				return err
+			}
+		}
+		listed[file], keys = key, append(keys, key)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing keys: %w", err)
 	}
-	keys := make([]*Key, 0, len(files))
-	for _, file := range files {
-		if isNext(file) {
-			continue // it is nobody's key yet
-		}
-		key, err := r.load(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just been destroyed
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing keys: %w", err)
-		}
-		keys = append(keys, key)
-	}
+	r.mu.Lock()
+	r.listed = listed
+	r.mu.Unlock()
 	slices.SortFunc(keys, func(a, b *Key) int {
 		return strings.Compare(a.sortKey(), b.sortKey())
 	})
@@ -268,11 +308,7 @@ func (k *Key) sortKey() string {
 }
 
 // find returns the key in a place, or an error with fs.ErrNotExist in its chain if none has been made for it. The lock is held.
-func (r *Ring) find(at place) (*Key, error) {
-	history, err := r.config.History()
-	if err != nil {
-		return nil, err
-	}
+func (r *Ring) find(history *keyhistory.History, at place) (*Key, error) {
 	if current := history.Current(at.role, at.name, at.algorithm()); current != nil {
 		return r.private(at, current)
 	}
@@ -316,25 +352,23 @@ func (r *Ring) take(at place, file string) (*Key, error) {
 }
 
 // create makes the first key in a place, and its file. The lock is held.
-func (r *Ring) create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) create(history *keyhistory.History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
 	at := placeOf(role, name, algorithm)
 	var with evidence.KeyID
 	if !at.second {
 		var err error
-		if with, err = r.secondOf(role, name); err != nil {
+		if with, err = r.secondOf(history, role, name); err != nil {
 			return nil, err
 		}
 	}
-	if history, err := r.config.History(); err != nil {
-		return nil, err
-	} else if history.Current(role, name, algorithm) != nil {
+	if history.Current(role, name, algorithm) != nil {
 		return nil, ErrExists
 	}
 	if err := r.make(r.file(at), role, name, algorithm, with); err != nil {
 		return nil, err
 	}
 	delete(r.loaded, at)
-	return r.find(at) // what is used is what was written
+	return r.find(history, at) // what is used is what was written
 }
 
 // make makes a key in a new file.
@@ -353,12 +387,12 @@ func (r *Ring) make(file string, role evidence.Role, name string, algorithm evid
 		return fmt.Errorf("making a key: %w", err)
 	}
 	head := header{Name: name, Role: role, Created: r.config.Now().UTC().Truncate(time.Second), With: with}
-	return writeKey(file, head, private)
+	return r.writeKey(file, head, private)
 }
 
 // secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.
-func (r *Ring) secondOf(role evidence.Role, name string) (evidence.KeyID, error) {
-	second, err := r.find(place{role, name, true})
+func (r *Ring) secondOf(history *keyhistory.History, role evidence.Role, name string) (evidence.KeyID, error) {
+	second, err := r.find(history, place{role, name, true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return evidence.KeyID{}, nil
 	}

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/cabinet"
 )
 
 func newRing(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := New(Config{Dir: dir, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
+	r, err := New(Config{Files: cabinet.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestKeyFilesArePrivate(t *testing.T) {
 	if err := os.Chmod(key.File, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRing(t, r.config.Dir).Signers(evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
+	if _, err := newRing(t, r.config.Files.Where(".")).Signers(evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a key that others can read is used: %v", err)
 	}
 }
@@ -143,7 +144,7 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 		if err := os.WriteFile(key.File, []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newRing(t, r.config.Dir).Signers(evidence.RoleJudge, "judge"); err == nil {
+		if _, err := newRing(t, r.config.Files.Where(".")).Signers(evidence.RoleJudge, "judge"); err == nil {
 			t.Errorf("a damaged key file is used: %q", damage)
 		}
 		if now, _ := os.ReadFile(key.File); string(now) != damage {

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
 	"jurat/internal/keyhistory"
 )
 
@@ -25,7 +23,7 @@ func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Key, error) {
 		if history.Current(role, name, algorithm) != nil {
 			continue
 		}
-		key, err := r.find(placeOf(role, name, algorithm))
+		key, err := r.find(history, placeOf(role, name, algorithm))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -107,11 +105,9 @@ func (r *Ring) Tidy() error {
 func (r *Ring) follow(k *keyhistory.Key) error {
 	at := placeOf(k.Role, k.Name, k.Algorithm)
 	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
-	if is, err := r.holds(next, k.KeyID); err != nil {
-		return err
-	} else if is {
+	if r.holds(next, k.KeyID) {
 		// A crash before this leaves the key under the name by which it is found, too.
-		if err := atomicfile.Rename(next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.config.Files.Rename(next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -119,11 +115,10 @@ func (r *Ring) follow(k *keyhistory.Key) error {
 		return nil
 	}
 	for _, file := range []string{named, r.file(at)} {
-		is, err := r.holds(file, k.KeyID)
-		if err == nil && is {
-			err = os.Remove(file)
+		if !r.holds(file, k.KeyID) {
+			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.config.Files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -135,13 +130,7 @@ func (r *Ring) follow(k *keyhistory.Key) error {
 
 // holds reports whether a file is there and holds this key. One that cannot be read is nobody's to destroy: whoever needs
 // it is told.
-func (r *Ring) holds(file string, id evidence.KeyID) (bool, error) {
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
+func (r *Ring) holds(file string, id evidence.KeyID) bool {
 	key, err := r.load(file)
-	if err != nil {
-		return false, nil
-	}
-	return key.KeyID == id, nil
+	return err == nil && key.KeyID == id
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/cabinet"
 )
 
 // twice is a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := New(Config{Dir: dir, PostQuantum: true})
+	r, err := New(Config{Files: cabinet.NewFolder(dir), PostQuantum: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func TestSecondKeyIsMissed(t *testing.T) {
 	wantTwice(t, twice(t, dir), "a")
 	wantTwice(t, twice(t, dir), "b")
 	r := newRing(t, dir)
-	file, other := r.file(place{evidence.RoleAgent, "a", true}), r.file(place{evidence.RoleAgent, "b", true})
+	path := func(at place) string { return r.config.Files.Where(r.file(at)) }
+	file, other := path(place{evidence.RoleAgent, "a", true}), path(place{evidence.RoleAgent, "b", true})
 	refused := func(what string, want error) {
 		t.Helper()
 		if signers, err := newRing(t, dir).Signers(evidence.RoleAgent, "a"); err == nil || want != nil && !errors.Is(err, want) {
@@ -94,7 +96,7 @@ func TestSecondKeyIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("replaced", ErrSecondKey)
-	for what, from := range map[string]string{"another actor's": other, "its own first": r.file(place{evidence.RoleAgent, "a", false})} {
+	for what, from := range map[string]string{"another actor's": other, "its own first": path(place{evidence.RoleAgent, "a", false})} {
 		text, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +140,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 }
 
 func TestSecondAlgorithmIsNoFirst(t *testing.T) {
-	if _, err := New(Config{Dir: t.TempDir(), Algorithm: evidence.MLDSA65}); err == nil {
+	if _, err := New(Config{Files: cabinet.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65}); err == nil {
 		t.Error("first keys of ML-DSA-65")
 	}
 }

@@ -21,6 +21,7 @@ const (
 	Queued      State = "queued"      // submitted, and waiting for its turn
 	Sitting     State = "sitting"     // under way
 	Interrupted State = "interrupted" // neither over nor under way
+	Cancelled   State = "cancelled"   // somebody has stopped it
 	Over        State = "over"
 )
 
@@ -55,10 +56,13 @@ type Court struct {
 	Calls          int
 	Human          []Decision // what people decided, and what was delivered
 
-	Events string // where events come from; "": nothing more comes
-	Reason string // why it was interrupted; "": it is not known
-	Ahead  int    // of a trial that is queued: how many wait before it
-	Resume bool   // the viewer may have it go on
+	Events string    // where events come from; "": nothing more comes
+	Reason string    // why it was interrupted or cancelled; "": it is not known
+	By     string    // who has cancelled it
+	Next   time.Time // when it is tried again by itself; zero: it is not
+	Ahead  int       // of a trial that is queued: how many wait before it
+	Resume bool      // the viewer may have it go on
+	Cancel bool      // the viewer may have it stopped
 }
 
 // A Juror is a chair and who sits in it.

@@ -97,6 +97,9 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 	live.State, live.Events = Sitting, "/v1/submissions/"+live.ID+"/events"
 	stopped := courtOf(t, records[:4])
 	stopped.Reason, stopped.Resume = "whoever conducted it has stopped", true
+	stopped.Next, stopped.Cancel = stopped.From, true
+	ended := courtOf(t, records[:4])
+	ended.State, ended.Reason, ended.By, ended.Resume = Cancelled, "submitted by mistake", "Reika Mori", true
 	chain, report := proved(t, h, records...)
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)
@@ -118,6 +121,7 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 		"hidden":   &Home{Hidden: true},
 		"court":    court,
 		"live":     live,
+		"ended":    ended,
 		"stopped":  stopped,
 		"queued":   courtOf(t, records[:1]),
 		"sealed":   sealedOf(t, h, records[3], lang),

@@ -84,7 +84,7 @@ func TestFaultsOfTextsAreFound(t *testing.T) {
 func kinds() map[string][]string {
 	k := map[string][]string{
 		"mark":     {"degraded", "inconclusive", "offline", "partly_offline", "broken"},
-		"state":    texts(Queued, Sitting, Interrupted, Over),
+		"state":    texts(Queued, Sitting, Interrupted, Cancelled, Over),
 		"position": texts(positions()...), "method": texts(jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge, jury.Calibrated),
 		"severity": texts(jury.Minor, jury.Major, jury.Critical), "consensus": texts(jury.Unanimous, jury.Majority, jury.Split),
 		"absent":   texts(jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling),

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"jurat/internal/bench"
 	"jurat/internal/installation"
 	"jurat/internal/panel"
 	"jurat/internal/trial"
@@ -79,7 +79,7 @@ func BenchmarkTrial(b *testing.B) {
 func BenchmarkThousandTrials(b *testing.B) {
 	onEach(b, "rounds: 1\n", []time.Duration{2 * time.Second}, func(b *testing.B, p *panel.Panel, c trial.Config) {
 		debug.FreeOSMemory() // what was there before does not count
-		peak := watchMemory()
+		peak := bench.WatchMemory()
 		before := cpuTime(b)
 		for b.Loop() {
 			var all sync.WaitGroup
@@ -108,28 +108,4 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-// watchMemory looks at what the Go runtime holds, every 20 milliseconds until it is asked for the most that it has seen.
-func watchMemory() (peak func() uint64) {
-	stop, most := make(chan struct{}), make(chan uint64)
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	go func() {
-		var highest uint64
-		for tick := time.NewTicker(20 * time.Millisecond); ; {
-			metrics.Read(samples)
-			highest = max(highest, samples[0].Value.Uint64()-samples[1].Value.Uint64())
-			select {
-			case <-tick.C:
-			case <-stop:
-				tick.Stop()
-				most <- highest
-				return
-			}
-		}
-	}()
-	return func() uint64 {
-		close(stop)
-		return <-most
-	}
 }

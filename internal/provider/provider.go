@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
@@ -43,6 +45,7 @@ type Config struct {
 	NameClaim    string                   // in which the name stands that a person acts under; "": email, which must then be verified
 	RolesClaim   string                   // in which groups stand, an array of strings or one; "": groups
 	Roles        map[string][]access.Role // required: what each group may do
+	Shared       []byte                   // 32 bytes that all servers have to which a browser can come back; nil: this one is alone
 	HTTP         *http.Client             // nil: one that waits 20 seconds
 	Now          func() time.Time         // nil: time.Now
 }
@@ -66,10 +69,10 @@ type Provider struct {
 	config   Config
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
-	sealed   cipher.AEAD // of what browsers keep; its key ends with the process
+	sealed   cipher.AEAD // of what browsers keep
 
 	mu   sync.Mutex           // held while done is read or written
-	done map[string]time.Time // states of sign-ins that somebody has signed in by, and when they end by themselves
+	done map[string]time.Time // states of sign-ins that somebody has signed in by here, and when they end by themselves
 }
 
 // pending is a sign-in that is under way.
@@ -104,7 +107,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenID Connect: asking %s for its configuration: %w", c.Issuer, err)
 	}
-	sealed, err := newSealing()
+	sealed, err := newSealing(c.Shared)
 	if err != nil {
 		return nil, fmt.Errorf("OpenID Connect: %w", err)
 	}
@@ -112,12 +115,16 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 		done: map[string]time.Time{}}, nil
 }
 
-func newSealing() (cipher.AEAD, error) {
-	var key [32]byte
-	if _, err := rand.Read(key[:]); err != nil {
+func newSealing(shared []byte) (cipher.AEAD, error) {
+	if shared == nil {
+		shared = make([]byte, sha256.Size)
+		rand.Read(shared) // never fails
+	}
+	key, err := hkdf.Key(sha256.New, shared, nil, "jurat: sign-ins that are under way", sha256.Size)
+	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key[:])
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -224,6 +225,36 @@ func TestConfigs(t *testing.T) {
 		change(&c)
 		if _, err := provider.New(t.Context(), c); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestSignInEndsOnAnotherServer: a browser comes back to whichever server it reaches. One that does not have what they share takes it
+// for no sign-in of its own.
+func TestSignInEndsOnAnotherServer(t *testing.T) {
+	issuer := providertest.New(t)
+	with := func(shared []byte) *provider.Provider {
+		return open(t, issuer, func(c *provider.Config) { c.Shared = shared })
+	}
+	shared := bytes.Repeat([]byte{7}, 32)
+	one, other := with(shared), with(shared)
+	address, state, err := one.Begin(redirect, "/reviews")
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := authorize(t, address)
+	for name, stranger := range map[string]*provider.Provider{"alone": with(nil), "another's": with(bytes.Repeat([]byte{8}, 32))} {
+		if _, _, err := stranger.Finish(t.Context(), query, state); !errors.Is(err, provider.ErrStale) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	person, next, err := other.Finish(t.Context(), query, state)
+	if err != nil || person.Name != "mia@example.com" || next != "/reviews" {
+		t.Errorf("%+v, %q, %v", person, next, err)
+	}
+	for _, p := range []*provider.Provider{one, other} { // the provider takes a code once
+		if _, _, err := p.Finish(t.Context(), query, state); err == nil {
+			t.Error("it was good a second time")
 		}
 	}
 }

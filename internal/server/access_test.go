@@ -51,6 +51,8 @@ func furnish(t *testing.T) *house {
 // with "nothing" in the place of each wildcard, and without a body.
 func (h *house) goodRequests() map[string][2]string {
 	return map[string][2]string{
+		"GET /log/tile/{level}/{index...}": {"/log/tile/0/000.p/1", ""},
+		"GET /log/tile/entries/{index...}": {"/log/tile/entries/000.p/1", ""},
 		"POST /v1/records":                 {"", action},
 		"GET /v1/records/{id}":             {"/v1/records/" + h.said.Payload.RecordID, ""},
 		"POST /v1/records/{id}/reviews":    {"/v1/records/" + h.said.Payload.RecordID + "/reviews", `{"approval_status":"approved"}`},
@@ -58,6 +60,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"POST /v1/submissions":             {"", parcelCase},
 		"GET /v1/submissions/{id}":         {"/v1/submissions/" + h.trial, ""},
 		"POST /v1/submissions/{id}/resume": {"/v1/submissions/" + h.trial + "/resume", ""},
+		"POST /v1/submissions/{id}/cancel": {"/v1/submissions/" + h.trial + "/cancel", `{"reason":"enough"}`},
 		"GET /v1/submissions/{id}/case":    {"/v1/submissions/" + h.trial + "/case", ""},
 		"GET /v1/submissions/{id}/events":  {"/v1/submissions/" + h.trial + "/events", ""},
 		"GET /ws/submissions/{id}/judge":   {"/ws/submissions/" + h.trial + "/judge", ""},
@@ -66,6 +69,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"POST /submissions":                {"", url.Values{"example": {"kitchen-return"}}.Encode()},
 		"GET /submissions/{id}":            {"/submissions/" + h.trial, ""},
 		"POST /submissions/{id}/resume":    {"/submissions/" + h.trial + "/resume", ""},
+		"POST /submissions/{id}/cancel":    {"/submissions/" + h.trial + "/cancel", url.Values{"reason": {"enough"}}.Encode()},
 		"GET /reviews/{id}":                {"/reviews/" + h.said.Payload.RecordID, ""},
 		"POST /reviews/{id}":               {"/reviews/" + h.said.Payload.RecordID, url.Values{"decision": {"compare"}}.Encode()},
 		"GET /records/{id}":                {"/records/" + h.said.Payload.RecordID, ""},

@@ -14,8 +14,8 @@ import (
 )
 
 // enter signs a browser in by the link that the server prints.
-func (r *running) enter(b *browsertest.Browser, name string) {
-	b.Visit(r.URL + r.SignInLink(name, access.PeopleRoles()...))
+func (r *running) enter(t *testing.T, b *browsertest.Browser, name string) {
+	b.Visit(r.URL + r.link(t, name, access.PeopleRoles()...))
 	b.Click("main button")
 	b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
 }
@@ -26,7 +26,7 @@ func TestPagesFit(t *testing.T) {
 	for _, o := range []browsertest.Options{{Width: 360, Height: 740}, {Width: 1280, Height: 900, Dark: true}} {
 		b := browsertest.Open(t, o)
 		r := start(t, withJury(t))
-		r.enter(b, "mia")
+		r.enter(t, b, "mia")
 		token := r.token(t, "sam", access.Submitter)
 		id := r.tried(t, token)
 		judgment := r.submission(t, token, id).Verdict.Record
@@ -61,7 +61,7 @@ func TestPagesFit(t *testing.T) {
 func TestLivePageIsThePageAfterReload(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Options{})
 	r := start(t, withJurors(t, 500*time.Millisecond, 0))
-	r.enter(b, "ines")
+	r.enter(t, b, "ines")
 	court := r.URL + "/submissions/" + r.submit(t, r.token(t, "ines", access.Submitter), parcelCase).ID
 	b.Visit(court)
 	const live = `document.getElementById("main").dataset.events !== undefined`

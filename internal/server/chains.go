@@ -132,22 +132,20 @@ func limitOf(r *http.Request) (int, error) {
 // list reads on from a place in the log until the page is full or enough was looked at.
 func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
 	listing := api.Listing{Records: []api.Entry{}}
-	at := from
 	for record, err := range s.config.Installation.Ledger.Records(ctx, from) {
 		if err != nil {
 			return listing, err
 		}
-		if len(listing.Records) == limit || at-from == scanLimit {
-			listing.Next = strconv.FormatInt(at, 10)
+		if len(listing.Records) == limit || record.Index-from >= scanLimit {
+			listing.Next = strconv.FormatInt(record.Index, 10)
 			break
 		}
-		at++
 		if chain != "" && record.Payload.ChainID != chain {
 			continue
 		}
 		switch err := s.mayRead(ctx, c, record.Record); {
 		case err == nil:
-			listing.Records = append(listing.Records, entryOf(record.Record, at-1))
+			listing.Records = append(listing.Records, entryOf(record.Record, record.Index))
 		case !errors.Is(err, api.ErrForbidden):
 			return listing, err
 		}

@@ -88,6 +88,8 @@ func stateOf(e *docket.Entry) pages.State {
 		return pages.Sitting
 	case docket.Over:
 		return pages.Over
+	case docket.Stopped:
+		return pages.Cancelled
 	}
 	return pages.Interrupted
 }
@@ -116,8 +118,10 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 			court.State = pages.Sitting
 		}
 		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
-		court.Ahead, court.Reason = e.Ahead, reasonFor(c, &e)
-		court.Resume = court.State == pages.Interrupted && (c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter)
+		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, reasonFor(c, &e), cancelledBy(c, &e), e.Next
+		may := c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter
+		court.Resume = may && (court.State == pages.Interrupted || court.State == pages.Cancelled)
+		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}
 	return s.page(w, r, c, http.StatusOK, court)
 }
@@ -177,7 +181,16 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	return content, nil
 }
 
-// resumeForm has a trial go on that was broken off.
+// cancelForm stops a trial.
+func (s *Server) cancelForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	id := r.PathValue("id")
+	if err := s.stop(r, c, id, r.PostFormValue("reason")); err != nil {
+		return err
+	}
+	return goTo(w, r, "submissions", id)
+}
+
+// resumeForm has a trial go on that was broken off or cancelled.
 func (s *Server) resumeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("id")
 	if err := s.goOn(r, c, id); err != nil {

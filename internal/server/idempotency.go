@@ -2,12 +2,9 @@ package server
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +18,6 @@ import (
 
 // maxIdempotencyKey is how long an idempotency key may be.
 const maxIdempotencyKey = 255
-
-var uuid7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 // keyedID is the record id that a request with an idempotency key makes: the same each time, so that the log, which takes no
 // id twice, remembers what was asked, and nothing else has to. Without a key it is "". what tells requests apart that make
@@ -38,17 +33,7 @@ func keyedID(r *http.Request, c *Caller, what string) (string, error) {
 	if len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", fmt.Errorf("%w: header %s: want 1 to %d visible ASCII characters", api.ErrMalformed, api.IdempotencyKey, maxIdempotencyKey)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{"jurat idempotency", c.Name(), what, key}, "\x00")))
-	id := sum[:16]
-	copy(id, make([]byte, 6))
-	if uuid7.MatchString(key) {
-		if _, err := hex.Decode(id[:6], []byte(key[:8]+key[9:13])); err != nil {
-			return "", err
-		}
-	}
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
-	h := hex.EncodeToString(id)
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-"), nil
+	return evidence.RecordIDFor(key, "jurat idempotency", c.Name(), what, key), nil
 }
 
 // withID gives a draft a record id. One that the actor gave it stays, and then an idempotency key would say something else.

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"sync"
 	"time"
 
 	"jurat/internal/access"
@@ -12,40 +9,19 @@ import (
 // linkTime is how long a sign-in link is good.
 const linkTime = time.Hour
 
-// links are one-time sign-in links. They are for whoever has the terminal in which the server runs, and end with it: nothing is
-// stored of them.
-type links struct {
-	now func() time.Time
-
-	mu    sync.Mutex // held while made is read or written
-	given map[[sha256.Size]byte]link
-}
-
+// A link is for one sign-in, and for whoever has the terminal in which a server runs. Any server of the installation takes it: which
+// one a browser reaches is not for whoever has the link to say.
 type link struct {
-	name  string
-	roles []access.Role
-	until time.Time
+	Name  string        `json:"name"`
+	Roles []access.Role `json:"roles"`
 }
 
-func newLinks(now func() time.Time) *links {
-	return &links{now: now, given: map[[sha256.Size]byte]link{}}
+// giveLink makes the secret of a link.
+func (s *Server) giveLink(l link) (secret string, err error) {
+	return s.config.Installation.GiveTicket(l, s.config.Now().Add(linkTime))
 }
 
-// give makes the secret of a link.
-func (l *links) give(name string, roles []access.Role) string {
-	secret := rand.Text()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.given[sha256.Sum256([]byte(secret))] = link{name, roles, l.now().Add(linkTime)}
-	return secret
-}
-
-// take uses a link up.
-func (l *links) take(secret string) (link, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	id := sha256.Sum256([]byte(secret))
-	given, ok := l.given[id]
-	delete(l.given, id)
-	return given, ok && l.now().Before(given.until)
+// takeLink uses a link up.
+func (s *Server) takeLink(secret string) (l link, err error) {
+	return l, s.config.Installation.TakeTicket(secret, &l)
 }

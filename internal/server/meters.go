@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"jurat/evidence"
@@ -24,9 +25,9 @@ type meters struct {
 	seals    *prometheus.CounterVec
 }
 
-// newMeters makes the metrics of one server. size is how many records the log has; trials how many wait and are under way in this
-// process.
-func newMeters(size func(context.Context) (int64, error), trials func() (waiting, underWay int)) *meters {
+// newMeters makes the metrics of one server. size is how many records the log has, waiting how many trials wait anywhere, underWay how many
+// are held in this process.
+func newMeters(size func(context.Context) (int64, error), waiting func(context.Context) (int, error), underWay func() int) *meters {
 	m := &meters{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Requests that were answered."},
@@ -36,20 +37,27 @@ func newMeters(size func(context.Context) (int64, error), trials func() (waiting
 		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or taken in over HTTP."},
 			[]string{"action_type"}),
 	}
-	ledgerSize := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_ledger_records", Help: "Records in the log; -1 while it cannot be read."}, func() float64 {
-		n, err := size(context.Background())
-		if err != nil {
-			return -1
-		}
-		return float64(n)
-	})
+	ledgerSize := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_ledger_records", Help: "Records in the log; -1 while it cannot be read."},
+		func() float64 { return countOf(size) })
 	m.registry.MustRegister(m.requests, m.latency, m.seals, ledgerSize)
+	// What the process itself takes: memory, goroutines, open files.
+	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)))
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_waiting", Help: "Trials that wait for their turn in this process."},
-			func() float64 { waiting, _ := trials(); return float64(waiting) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_waiting", Help: "Trials that wait for their turn, in all processes together; -1 while that cannot be read."},
+			func() float64 { return countOf(waiting) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_trials_under_way", Help: "Trials that are being conducted in this process."},
-			func() float64 { _, underWay := trials(); return float64(underWay) }))
+			func() float64 { return float64(underWay()) }))
 	return m
+}
+
+// countOf is -1 where nothing can be counted now.
+func countOf[N int | int64](count func(context.Context) (N, error)) float64 {
+	n, err := count(context.Background())
+	if err != nil {
+		return -1
+	}
+	return float64(n)
 }
 
 func (m *meters) sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }

@@ -20,8 +20,6 @@ func (s *Server) openRoutes() []Route {
 			Doc: Doc{Summary: "Counts and durations for Prometheus.", Media: "text/plain"}},
 		{Method: "GET", Pattern: "/v1/trust", Kind: API, Who: Anyone, Handle: s.getTrust,
 			Doc: Doc{Summary: "This installation's trust file. Whoever verifies compares its fingerprint over another channel.", Out: Trust}},
-		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Who: Anyone, Handle: s.getCheckpoint,
-			Doc: Doc{Summary: "A signed checkpoint over all that is in the log: a C2SP signed note.", Media: "text/plain"}},
 	}
 }
 
@@ -45,12 +43,4 @@ func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) err
 		return err
 	}
 	return writeFile(w, r, http.StatusOK, trust)
-}
-
-func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	checkpoint, err := s.config.Installation.Ledger.Checkpoint(r.Context())
-	if err != nil {
-		return err
-	}
-	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
 }

@@ -23,6 +23,7 @@ func (s *Server) pageRoutes() []Route {
 		{Method: "POST", Pattern: "/submissions", Kind: Page, Who: Submitters, Handle: s.submitForm},
 		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Who: Readers, Handle: s.courtPage},
 		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: s.resumeForm},
+		{Method: "POST", Pattern: "/submissions/{id}/cancel", Kind: Page, Who: Submitters, Handle: s.cancelForm},
 		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: s.deskPage},
 		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Who: SignedIn, Handle: s.reviewPage},
 		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Who: Deciders, Handle: s.decide},

@@ -20,6 +20,7 @@ import (
 // known says which error of package api stands for what errors of other packages say. The first that fits counts.
 var known = []struct{ is, means error }{
 	{ledger.ErrNotFound, api.ErrNotFound},
+	{ledger.ErrExpired, api.ErrGone},
 	{ledger.ErrDuplicate, api.ErrConflict},
 	{ledger.ErrRefused, api.ErrInvalid},
 	{ledger.ErrReadOnly, api.ErrUnavailable},
@@ -27,6 +28,7 @@ var known = []struct{ is, means error }{
 	{ledger.ErrForked, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
+	{ledger.ErrArchive, api.ErrUnavailable},
 	{keyring.ErrOwner, api.ErrOwnerKey},
 	{keyring.ErrNoKey, api.ErrConflict},
 	{keyhistory.ErrEnded, api.ErrConflict},

@@ -28,7 +28,7 @@ const action = `{"agent_id": "logistics-agent-v1", "request_id": "uuid", "timest
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
 // post seals and expects it to be done.
-func post(t *testing.T, url, body string, header ...string) *evidence.Record {
+func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "POST", url, body, header...)
 	if answer.StatusCode != http.StatusCreated {
@@ -496,7 +496,7 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 // TestSealedApart: the public reads no text that is sealed apart, and the same is recognised when it is sent again.
 func TestSealedApart(t *testing.T) {
 	r := start(t, nil)
-	if err := installation.SetApart(r.Installation.Dir, installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")

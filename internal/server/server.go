@@ -23,20 +23,21 @@ import (
 
 // Config is what a Server works with.
 type Config struct {
-	Installation *installation.Installation // required; the Server does not close it
-	URL          string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
-	Provider     *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
-	Seats        []jury.Seat                // who would sit in a trial that is submitted now, for pages to say; nil: nothing is said of it
-	Docket       *docket.Docket             // nil: no trials are held here, only shown; the Server runs it
-	Live         live.Config                // how who watches a trial is treated
-	Secure       bool                       // browsers reach it by https; false: by http on this machine alone
-	Origins      []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
-	Local        bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
-	MaxBody      int64                      // bytes of a body; 0: 8 MiB
-	Limits       Limits                     // zero: see there
-	Log          *slog.Logger               // required
-	Tracing      *tracing.Tracing           // nil: nobody is told
-	Now          func() time.Time           // nil: time.Now
+	Installation  *installation.Installation // required; the Server does not close it
+	URL           string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
+	Provider      *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
+	Seats         []jury.Seat                // who would sit in a trial that is submitted now, for pages to say; nil: nothing is said of it
+	Docket        *docket.Docket             // nil: no trials are held here, only shown; the Server runs it
+	Live          live.Config                // how who watches a trial is treated
+	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
+	Origins       []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
+	Local         bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
+	PublicEntries bool                       // strangers, too, read what the log hashed; false: those who may read everything
+	MaxBody       int64                      // bytes of a body; 0: 8 MiB
+	Limits        Limits                     // zero: see there
+	Log           *slog.Logger               // required
+	Tracing       *tracing.Tracing           // nil: nobody is told
+	Now           func() time.Time           // nil: time.Now
 }
 
 const (
@@ -51,10 +52,10 @@ const (
 type Server struct {
 	config   Config
 	access   *access.Register
-	links    *links
 	refusals *refusals
 	limiter  *limiter
 	meters   *meters
+	cosigned *cosigning
 	portal   portalPage
 	docket   *docket.Docket
 	live     live.Config
@@ -84,12 +85,14 @@ func New(c Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	s := &Server{config: c, docket: c.Docket, live: c.Live, links: newLinks(c.Now)}
+	s := &Server{config: c, docket: c.Docket, live: c.Live}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.limiter = newLimiter(c.Limits, c.Now)
-	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Count)
+	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Waiting, c.Docket.UnderWay)
+	s.cosigned = &cosigning{server: s}
+	s.cosigned.measure(s.meters)
 	s.table = s.routes()
 	var err error
 	if s.handler, err = s.assemble(); err != nil {
@@ -137,7 +140,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	recorded := make(chan struct{})
 	go func() { defer close(recorded); s.refusals.run(background) }()
-	defer func() { stop(); <-recorded }()
+	witnessed := make(chan struct{})
+	go func() { defer close(witnessed); s.cosigned.run(background) }()
+	defer func() { stop(); <-recorded; <-witnessed }()
 	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)

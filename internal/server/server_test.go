@@ -31,13 +31,13 @@ type running struct {
 	stop func() error
 }
 
-func start(t *testing.T, change func(*server.Config)) *running {
+func start(t testing.TB, change func(*server.Config)) *running {
 	t.Helper()
 	return startIn(t, t.TempDir()+"/data", change)
 }
 
 // startIn starts a server on the installation in a folder, which may be there.
-func startIn(t *testing.T, dir string, change func(*server.Config)) *running {
+func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: dir})
 	if err != nil {
@@ -80,7 +80,7 @@ func startIn(t *testing.T, dir string, change func(*server.Config)) *running {
 	return r
 }
 
-func (r *running) token(t *testing.T, name string, roles ...access.Role) string {
+func (r *running) token(t testing.TB, name string, roles ...access.Role) string {
 	t.Helper()
 	token, _, err := r.Access().Grant(t.Context(), access.Order{Name: name, Roles: roles, For: time.Hour, Reason: "a test", By: "tester"})
 	if err != nil {
@@ -100,7 +100,7 @@ func browser(t *testing.T) *http.Client {
 }
 
 // send makes a request and returns the answer with its body read.
-func send(t *testing.T, client *http.Client, method, url, body string, header ...string) (*http.Response, string) {
+func send(t testing.TB, client *http.Client, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -132,9 +132,19 @@ func problem(t *testing.T, answer *http.Response, body string, want error) {
 	}
 }
 
+// link is one by which somebody can sign in once.
+func (r *running) link(t *testing.T, name string, roles ...access.Role) string {
+	t.Helper()
+	link, err := r.SignInLink(name, roles...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
 func TestSignInByLink(t *testing.T) {
 	r, b := start(t, nil), browser(t)
-	link := r.SignInLink("mia", access.Auditor)
+	link := r.link(t, "mia", access.Auditor)
 	// To look at it uses nothing up.
 	for range 2 {
 		if answer, page := send(t, b, "GET", r.URL+link, ""); answer.StatusCode != 200 || !strings.Contains(page, "<form") {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/installation"
 )
 
 // sessionTime is how long somebody stays signed in by browser.
@@ -26,8 +28,12 @@ func (s *Server) signInRoutes() []Route {
 }
 
 // SignInLink makes the path of a link by which somebody can sign in once.
-func (s *Server) SignInLink(name string, roles ...access.Role) string {
-	return "/sign-in?link=" + url.QueryEscape(s.links.give(name, roles))
+func (s *Server) SignInLink(name string, roles ...access.Role) (string, error) {
+	secret, err := s.giveLink(link{name, roles})
+	if err != nil {
+		return "", fmt.Errorf("making a sign-in link: %w", err)
+	}
+	return "/sign-in?link=" + url.QueryEscape(secret), nil
 }
 
 // signIn makes a session of a link or of a token, and sends the browser to where it wanted to go. It is a form that is sent,
@@ -45,11 +51,11 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error
 
 func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
-		l, ok := s.links.take(secret)
-		if !ok {
-			return access.Order{}, fmt.Errorf("%w: the link was used, or is too old; the server prints a new one when it starts", api.ErrSignIn)
+		l, err := s.takeLink(secret)
+		if errors.Is(err, installation.ErrNoTicket) {
+			err = fmt.Errorf("%w: the link was used, or is too old; the server prints a new one when it starts", api.ErrSignIn)
 		}
-		return access.Order{Name: l.name, Roles: l.roles, For: sessionTime, Reason: "signed in with the link that the server printed", By: l.name}, nil
+		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with the link that the server printed", By: l.Name}, err
 	}
 	token := strings.TrimSpace(r.PostForm.Get("token"))
 	if token == "" {

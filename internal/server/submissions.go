@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -31,7 +32,9 @@ func (s *Server) submissionRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Who: Readers, Handle: s.getSubmission,
 			Doc: Doc{Summary: "A submission: where it is, how the jury stood, and the result as far as there is one.", Out: api.Submission{}}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
-			Doc: Doc{Summary: "Go on with a trial that was broken off.", Out: api.Submission{}, Status: http.StatusAccepted}},
+			Doc: Doc{Summary: "Go on with a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
+		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.cancel,
+			Doc: Doc{Summary: "Stop a trial that is to be held: it is recorded who did, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Who: Readers, Handle: s.getCase,
 			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
 	}
@@ -177,6 +180,7 @@ func onDocket(err error) error {
 		{docket.ErrClosing, api.ErrUnavailable},
 		{docket.ErrUnknown, api.ErrNotFound},
 		{docket.ErrNotBrokenOff, api.ErrConflict},
+		{docket.ErrOver, api.ErrConflict},
 		{docket.ErrAhead, api.ErrMalformed},
 	} {
 		if errors.Is(err, k.is) {
@@ -225,7 +229,7 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 		return err
 	}
 	answer := submissionOf(e)
-	answer.Reason = reasonFor(c, e)
+	answer.Reason, answer.CancelledBy = reasonFor(c, e), cancelledBy(c, e)
 	answer.Votes, answer.Result = votes, &t.State.Result
 	return writeJSON(w, r, http.StatusOK, answer)
 }
@@ -238,18 +242,52 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.accepted(w, r, id)
 }
 
-// goOn has a trial go on that was broken off, if the caller has submitted it or is the operator.
+// goOn has a trial go on that was broken off or cancelled.
 func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
-	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+	if err := s.mayRule(r.Context(), c, id); err != nil {
 		return err
 	}
-	switch own, err := s.submitted(r.Context(), c, id); {
+	return onDocket(s.docket.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	asked, err := readJSON[api.Cancellation](r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if err := s.stop(r, c, id, asked.Reason); err != nil {
+		return err
+	}
+	return s.accepted(w, r, id)
+}
+
+// maxReason is how long a reason may be.
+const maxReason = 1000
+
+// stop cancels a trial.
+func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
+	if err := s.mayRule(r.Context(), c, id); err != nil {
+		return err
+	}
+	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
+		return fmt.Errorf("%w: reason: want 1 to %d bytes that say why", api.ErrInvalid, maxReason)
+	}
+	return onDocket(s.docket.Cancel(r.Context(), id, c.Name(), reason))
+}
+
+// mayRule refuses who may not say whether a trial is held: that may who has submitted it, and the operator.
+func (s *Server) mayRule(ctx context.Context, c *Caller, id string) error {
+	if err := s.mayReadTrial(ctx, c, id); err != nil {
+		return err
+	}
+	switch own, err := s.submitted(ctx, c, id); {
 	case err != nil:
 		return err
 	case !own && !c.Has(access.Operator):
 		return fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name())
 	}
-	return onDocket(s.docket.Retry(r.Context(), id))
+	return nil
 }
 
 func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -301,12 +339,25 @@ func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*docket.E
 	return &e, t, err
 }
 
-// reasonFor is why a trial was broken off, for who has to do with it: it can speak of this machine, which is nothing for the public.
+// reasonFor is why a trial was broken off or cancelled, for who has to do with it: it can speak of this machine, which is nothing for the
+// public.
 func reasonFor(c *Caller, e *docket.Entry) string {
-	if readsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter {
+	if concerned(c, e) {
 		return e.Reason
 	}
 	return ""
+}
+
+// cancelledBy is who has cancelled a trial, likewise.
+func cancelledBy(c *Caller, e *docket.Entry) string {
+	if e.Cancelled != nil && concerned(c, e) {
+		return e.Cancelled.By
+	}
+	return ""
+}
+
+func concerned(c *Caller, e *docket.Entry) bool {
+	return readsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
 }
 
 // submissionOf is what travels of an entry of the docket.
@@ -314,6 +365,12 @@ func submissionOf(e *docket.Entry) api.Submission {
 	out := api.Submission{ID: e.ID, State: api.State(e.State), Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
 		Reviewed: string(e.Reviewed), Delivered: e.Delivered}
+	if e.Cancelled != nil {
+		out.CancelledBy = e.Cancelled.By
+	}
+	if !e.Next.IsZero() {
+		out.Next = evidence.FormatTime(e.Next)
+	}
 	if j := e.Judgment; j != nil {
 		out.Verdict = &api.Verdict{Record: j.Record, Position: j.Position, Score: j.Score, Inconclusive: j.Inconclusive}
 	}

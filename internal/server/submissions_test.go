@@ -483,7 +483,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 // TestSubmittedChainStaysSealedApart: a text that can be erased is not put where it stands for good.
 func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := installation.SetApart(r.Installation.Dir, installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
@@ -495,6 +495,46 @@ func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	for _, path := range []string{"/v1/submissions/" + s.ID + "/case", "/v1/submissions/" + s.ID + "/events"} {
 		if answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(both)...); answer.StatusCode != 200 || strings.Contains(doc, "best route") {
 			t.Errorf("%s: %s: %.2000s", path, answer.Status, doc)
+		}
+	}
+}
+
+// TestCancel: who has submitted a trial, or runs the house, stops it and has it go on; it is recorded who did, and why.
+func TestCancel(t *testing.T) {
+	r := start(t, withJurors(t, 300*time.Millisecond, 0))
+	token, operator := r.token(t, "sam", access.Submitter), r.token(t, "olga", access.Operator)
+	first, second := r.submit(t, token, parcelCase), r.submit(t, token, strings.Replace(parcelCase, "Kassel", "Bremen", 1))
+	cancel := func(token, id, body string) (*http.Response, string) {
+		t.Helper()
+		return send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/cancel", body, bearer(token)...)
+	}
+	answer, doc := cancel(r.token(t, "sim", access.Submitter), second.ID, `{"reason":"I can"}`)
+	problem(t, answer, doc, api.ErrForbidden)
+	for _, body := range []string{`{"reason":" "}`, `{}`, `{"reason":"` + strings.Repeat("x", 1001) + `"}`} {
+		answer, doc = cancel(token, second.ID, body)
+		problem(t, answer, doc, api.ErrInvalid)
+	}
+	if answer, doc = cancel(operator, second.ID, `{"reason":"a mistake"}`); answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s: %s", answer.Status, doc)
+	}
+	if s := r.submission(t, token, second.ID); s.State != api.Cancelled || s.Reason != "a mistake" || s.CancelledBy != "olga" || s.Acts != 1 {
+		t.Errorf("%+v", s)
+	}
+	answer, doc = cancel(operator, second.ID, `{"reason":"a mistake"}`)
+	problem(t, answer, doc, api.ErrConflict)
+	r.await(t, token, first.ID, api.UnderWay)
+	if answer, doc = cancel(token, first.ID, `{"reason":"enough"}`); answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s: %s", answer.Status, doc)
+	}
+	if s := r.await(t, token, first.ID, api.Cancelled); s.CancelledBy != "sam" || s.Verdict != nil {
+		t.Errorf("%+v", s)
+	}
+	for _, id := range []string{second.ID, first.ID} {
+		if answer, doc = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...); answer.StatusCode != http.StatusAccepted {
+			t.Fatalf("%s: %s", answer.Status, doc)
+		}
+		if s := r.await(t, token, id, api.Over); s.CancelledBy != "" {
+			t.Errorf("%+v", s)
 		}
 	}
 }

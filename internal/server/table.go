@@ -19,6 +19,7 @@ import (
 func (s *Server) routes() []Route {
 	return slices.Concat(
 		s.openRoutes(),
+		s.tileRoutes(),
 		s.signInRoutes(),
 		s.recordRoutes(),
 		s.reviewRoutes(),

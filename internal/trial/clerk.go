@@ -2,13 +2,17 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -46,7 +50,7 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
 	}
-	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, ChainPosition: act.Position,
+	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, RecordID: c.recordID(act), ChainPosition: act.Position,
 		PreviousRecord: act.Previous, Saw: act.Saw, Response: response, Metadata: act.Origin.Metadata}
 	role, known := evidence.RoleOf(act.Type)
 	if !known {
@@ -56,6 +60,18 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 		c.answer(&p, act)
 	}
 	return c.seal(ctx, role, p)
+}
+
+// recordID is made of an act's place in the trial, where there is room for one: its position and, where several seats act, the seat. The
+// log takes no id twice. So of two who both believe that it is theirs to conduct the trial, such as one who stood still until his claim had
+// run out, no act comes twice into the log, and who is second learns of it.
+func (c *clerk) recordID(act jury.Act) string {
+	seat := act.Actor
+	if absent, is := act.Body.(*jury.Absent); is {
+		seat = absent.JurorID
+	}
+	id := strings.TrimPrefix(c.chain, evidence.TrialPrefix)
+	return evidence.RecordIDFor(id, "jurat act of a trial", c.chain, strconv.FormatInt(act.Position, 10), seat)
 }
 
 // adjourned is false where there is nothing that could be closed.
@@ -98,6 +114,9 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}
 	r, err := c.config.Ledger.Seal(ctx, draft, signers, nil)
+	if errors.Is(err, ledger.ErrDuplicate) && p.ActionType != evidence.Submission {
+		err = fmt.Errorf("%w: %w", ErrMoved, err)
+	}
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}

@@ -273,7 +273,7 @@ func TestTwoProcessesResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	release, err := i.Claim(r.ID)
+	_, release, err := i.Claim(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

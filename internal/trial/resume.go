@@ -16,6 +16,8 @@ var (
 	ErrSettings = errors.New("the trial was opened with other settings")
 	// ErrAdjourned says that a trial stopped between two phases or rounds because it was to.
 	ErrAdjourned = errors.New("the trial is adjourned")
+	// ErrUnreadable says that what the log has of a trial is none, or contradicts itself.
+	ErrUnreadable = errors.New("the log has no trial that could be gone on with")
 	// ErrMoved says that somebody else went on with a trial.
 	ErrMoved = errors.New("somebody else has gone on with the trial meanwhile")
 )
@@ -39,7 +41,7 @@ func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error)
 	}
 	r := &Reopened{ID: id, Records: Acts(records)}
 	if err := r.read(); err != nil {
-		return nil, fmt.Errorf("reading trial %s: %w", id, err)
+		return nil, fmt.Errorf("reading trial %s: %w: %w", id, ErrUnreadable, err)
 	}
 	return r, nil
 }
@@ -93,7 +95,7 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
-	release, err := config.Claim(r.ID)
+	ctx, release, err := config.Claim(ctx, r.ID)
 	if err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
@@ -101,7 +103,7 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	// Whoever had the claim before may have gone on since the records were read.
 	now, err := config.Ledger.Chain(ctx, r.ID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
 	}
 	if len(Acts(now)) != len(r.Records) {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, ErrMoved)

@@ -111,11 +111,11 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 	busy := errors.New("busy")
 	config := scripted(h, jury.FinalJudge)
-	config.Claim = func(id string) (func(), error) {
+	config.Claim = func(_ context.Context, id string) (context.Context, func(), error) {
 		if id != r.ID {
 			t.Errorf("%s is claimed", id)
 		}
-		return nil, busy
+		return nil, nil, busy
 	}
 	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, busy) {
 		t.Errorf("claimed by another: %v", err)
@@ -128,6 +128,29 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-0"); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("no such trial: %v", err)
+	}
+}
+
+// TestLostClaim: who has lost the claim on a trial acts in it no more, and says why it stopped. Another goes on with it.
+func TestLostClaim(t *testing.T) {
+	h := jurattest.New(t)
+	r := brokenOff(t, h, 3)
+	lost := errors.New("lost")
+	config := scripted(h, jury.FinalJudge)
+	acts := len(r.Records)
+	config.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) {
+		held, lose := context.WithCancelCause(ctx)
+		lose(lost)
+		return held, func() {}, nil
+	}
+	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, lost) {
+		t.Errorf("it stopped because of %v", err)
+	}
+	if now, err := h.Ledger.Chain(t.Context(), r.ID); err != nil || len(now) != acts {
+		t.Errorf("%d acts, %v; there were %d", len(now), err, acts)
+	}
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+		t.Error(err)
 	}
 }
 

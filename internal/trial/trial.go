@@ -39,9 +39,9 @@ type Config struct {
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // of the trial's id; nil: crypto/rand
 
-	// Claim keeps everybody else from acting in a trial while it is under way, and fails while somebody else has it. nil:
-	// only this process can know the trial.
-	Claim func(id string) (release func(), err error)
+	// Claim keeps everybody else from acting in a trial while it is under way, and fails while somebody else has it. The trial
+	// is conducted in the context that it returns, which ends when the claim is lost. nil: only this process can know the trial.
+	Claim func(ctx context.Context, id string) (held context.Context, release func(), err error)
 
 	// Adjourn, once it is closed, lets nobody be asked any more: the trial ends with ErrAdjourned as soon as those have
 	// answered who were asked before, and Resume goes on with it. nil: it is never adjourned.
@@ -70,7 +70,7 @@ func (c Config) complete() Config {
 		c.Clerk = "clerk"
 	}
 	if c.Claim == nil {
-		c.Claim = func(string) (func(), error) { return func() {}, nil }
+		c.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) { return ctx, func() {}, nil }
 	}
 	return c
 }
@@ -78,13 +78,13 @@ func (c Config) complete() Config {
 // Submit seals a case and leaves it there: Reopen and Resume hold its trial. The id is that of the trial, and comes with an error of
 // sealing, too.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
-	c, release, err := begin(config, on)
+	c, ctx, release, err := begin(ctx, config, on)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	if _, err := c.submit(ctx); err != nil {
-		return c.chain, fmt.Errorf("trial %s: %w", c.chain, err)
+		return c.chain, fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
 	}
 	return c.chain, nil
 }
@@ -92,35 +92,35 @@ func Submit(ctx context.Context, config Config, on *subject.Case) (id string, er
 // Run tries a case. When it fails or is cancelled, what was sealed until then stays sealed, and the Trial that is
 // returned with the error has its records and no result: Reopen and Resume go on with it.
 func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
-	c, release, err := begin(config, on)
+	c, ctx, release, err := begin(ctx, config, on)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	submission, err := c.submit(ctx)
 	if err != nil {
-		return c.left(), fmt.Errorf("trial %s: %w", c.chain, err)
+		return c.left(), fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
 	}
 	return c.hold(ctx, submission, nil)
 }
 
 // begin gives a trial its id, its clerk, and the clerk its claim.
-func begin(config Config, on *subject.Case) (c *clerk, release func(), err error) {
+func begin(ctx context.Context, config Config, on *subject.Case) (c *clerk, held context.Context, release func(), err error) {
 	config = config.complete()
 	if err := config.Settings.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("opening trial: %w", err)
+		return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
 	}
 	id := config.ID
 	if id == "" {
 		if id, err = evidence.NewRecordID(config.Now(), config.Random); err != nil {
-			return nil, nil, fmt.Errorf("opening trial: %w", err)
+			return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
 		}
 	}
 	c = newClerk(config, evidence.TrialPrefix+id, on)
-	if release, err = config.Claim(c.chain); err != nil {
-		return nil, nil, fmt.Errorf("opening trial: %w", err)
+	if held, release, err = config.Claim(ctx, c.chain); err != nil {
+		return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
 	}
-	return c, release, nil
+	return c, held, release, nil
 }
 
 // hold lets the jury deliberate on the case, or go on with it.
@@ -130,10 +130,18 @@ func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded [
 	result, err := deliberation.Run(ctx)
 	trial := c.left()
 	if err != nil {
-		return trial, fmt.Errorf("trial %s: %w", c.chain, err)
+		return trial, fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
 	}
 	trial.Result = result
 	return trial, nil
+}
+
+// because says why a context has ended with which something ended: that the claim was lost, perhaps.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
 }
 
 // left is what there is of the trial. A juror who does not heed its context may still run, but no act is sealed any more.

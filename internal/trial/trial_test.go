@@ -201,8 +201,7 @@ func TestAbsentJurorsDegradeATrial(t *testing.T) {
 	if !done.Result.Degraded || done.Result.Inconclusive || done.Result.FinalVerdict != jury.SafePass || len(done.Result.Absences) == 0 {
 		t.Errorf("one of three absent: %+v", done.Result)
 	}
-	config = scripted(jurattest.New(t), jury.FinalJudge)
-	config.Ledger, config.Keys = h.Ledger, h.Keys
+	config = scripted(h, jury.FinalJudge)
 	config.Jurors[0] = &jurattest.Juror{Err: jury.ErrBlocked}
 	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
 	if done, err = trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {

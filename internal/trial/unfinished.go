@@ -2,7 +2,7 @@ package trial
 
 import (
 	"context"
-	"strings"
+	"fmt"
 	"time"
 
 	"jurat/evidence"
@@ -16,30 +16,42 @@ type Unfinished struct {
 	Acts int             `json:"acts"`
 	From time.Time       `json:"from"` // what its first act claims
 	Last time.Time       `json:"last"` // what its last act claims
+
+	Cancelled string `json:"cancelled,omitzero"` // why somebody has stopped it; "": nobody has
 }
 
-// ListUnfinished reads the whole log for trials that have no closing, in the order in which they began.
+// ListUnfinished reads what was said in trials for those that have no closing, in the order in which they began.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Unfinished, error) {
 	open := map[string]*Unfinished{}
 	var order []string
-	for r, err := range l.Records(ctx, 0) {
+	for from := int64(0); ; {
+		payloads, next, err := l.InTrials(ctx, from)
 		if err != nil {
 			return nil, err
 		}
-		p := &r.Payload
-		if !strings.HasPrefix(p.ChainID, evidence.TrialPrefix) {
-			continue
+		if len(payloads) == 0 {
+			break
 		}
-		u := open[p.ChainID]
-		switch {
-		case p.ActionType == evidence.Submission:
-			open[p.ChainID] = &Unfinished{ID: p.ChainID, Case: p.Case, Acts: 1, From: p.Time(), Last: p.Time()}
-			order = append(order, p.ChainID)
-		case p.ActionType == evidence.TrialClosing:
-			delete(open, p.ChainID)
-		case u != nil:
-			u.Acts, u.Last = u.Acts+1, p.Time()
+		for _, doc := range payloads {
+			p, err := evidence.ParsePayload(doc)
+			if err != nil {
+				return nil, fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
+			}
+			u := open[p.ChainID]
+			switch {
+			case p.ActionType == evidence.Submission:
+				open[p.ChainID] = &Unfinished{ID: p.ChainID, Case: p.Case, Acts: 1, From: p.Time(), Last: p.Time()}
+				order = append(order, p.ChainID)
+			case p.ActionType == evidence.TrialClosing:
+				delete(open, p.ChainID)
+			case u != nil:
+				u.Acts, u.Last = u.Acts+1, p.Time()
+			}
 		}
+		from = next
+	}
+	if err := noteCancelled(ctx, l, open); err != nil {
+		return nil, err
 	}
 	list := make([]Unfinished, 0, len(open))
 	for _, id := range order {
@@ -49,4 +61,25 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Unfinished, error)
 		}
 	}
 	return list, nil
+}
+
+func noteCancelled(ctx context.Context, l *ledger.Ledger, open map[string]*Unfinished) error {
+	for from := int64(0); ; {
+		changes, next, err := l.InChain(ctx, evidence.TrialsChain, from)
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		for _, r := range changes {
+			e, err := evidence.ReadTrialEvent(&r.Payload)
+			if err != nil {
+				return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+			}
+			if u := open[e.Trial]; u != nil {
+				if u.Cancelled = ""; e.Event == evidence.TrialCancelled {
+					u.Cancelled = e.Reason
+				}
+			}
+		}
+		from = next
+	}
 }

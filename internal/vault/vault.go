@@ -23,16 +23,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
-	"jurat/internal/keyring"
+	"jurat/internal/cabinet"
 )
 
 var (
@@ -44,17 +41,15 @@ var (
 	ErrDamaged = errors.New("its value is damaged or was tampered with")
 )
 
-// New returns the vault of a data folder. Its own folders are made when something is first kept.
-func New(dir string) *Vault { return &Vault{dir: filepath.Clean(dir)} }
+// New returns the vault of an installation.
+func New(files cabinet.Cabinet) *Vault { return &Vault{files: files} }
 
-// A Vault is two folders in a data folder. It is safe for concurrent use, also by several processes.
+// A Vault is two folders in an installation's cabinet. It is safe for concurrent use, also by several processes.
 type Vault struct {
-	dir string
+	files cabinet.Cabinet
 
 	// After is told of each step of Destroy when it is done; nil: nobody is. Tests crash there.
 	After func(step string)
-
-	synced sync.Map // shards whose own names are durable, by path
 }
 
 // The folders below the vault's, for whoever copies them.
@@ -89,7 +84,7 @@ func (v *Vault) Keep(record *evidence.Record) error {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
 	}
 	for _, pointer := range record.Payload.SealedApart {
-		at := v.place(record.Digest, pointer)
+		at := placeOf(record.Digest, pointer)
 		e := entry{Pointer: pointer, Record: record.Digest}
 		i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
 		var key []byte
@@ -114,31 +109,14 @@ func (v *Vault) write(at place, e entry, key []byte) error {
 	if err != nil {
 		return err
 	}
-	err = v.create(at.value, append(text, '\n'))
+	err = v.files.Create(at.value, append(text, '\n'))
 	if key == nil && errors.Is(err, fs.ErrExist) {
 		return nil // noted before, by another process or before a crash
 	}
 	if err != nil || key == nil {
 		return err
 	}
-	return v.create(at.key, key)
-}
-
-// create makes a file for good: its name is durable, and so are those of its folders, which may be new.
-func (v *Vault) create(file string, text []byte) error {
-	created := atomicfile.Create(file, text, 0o600)
-	if created != nil && !errors.Is(created, fs.ErrExist) { // whoever made one that is there may have crashed before what follows
-		return created
-	}
-	shard := filepath.Dir(file)
-	if _, done := v.synced.Load(shard); done {
-		return created
-	}
-	if err := atomicfile.SyncFolders(filepath.Dir(shard), v.dir); err != nil {
-		return err
-	}
-	v.synced.Store(shard, true)
-	return created
+	return v.files.Create(at.key, key)
 }
 
 // Forget takes away what was kept for a record that did not get into the log.
@@ -153,27 +131,27 @@ func (v *Vault) Forget(record *evidence.Record) error {
 // Open returns what opens a member of a record. Errors have ErrNone, ErrElsewhere or ErrDamaged in their chain where
 // that is the reason.
 func (v *Vault) Open(record evidence.Digest, pointer string) (evidence.Disclosure, error) {
-	at := v.place(record, pointer)
-	e, err := readEntry(at)
+	at := placeOf(record, pointer)
+	e, err := v.entry(at)
 	if err != nil {
 		return evidence.Disclosure{}, err
 	}
 	if len(e.Ciphertext) == 0 {
 		return evidence.Disclosure{}, ErrElsewhere
 	}
-	key, err := readKey(at.key)
+	key, err := v.key(at.key)
 	if err != nil {
 		return evidence.Disclosure{}, err
 	}
 	d, err := open(key, at, e.Ciphertext)
 	if err != nil {
-		return evidence.Disclosure{}, fmt.Errorf("%s: %w: %w", at.value, ErrDamaged, err)
+		return evidence.Disclosure{}, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
 	}
 	return d, nil
 }
 
-func readEntry(at place) (*entry, error) {
-	text, err := os.ReadFile(at.value)
+func (v *Vault) entry(at place) (*entry, error) {
+	text, err := v.files.Read(at.value)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -182,25 +160,25 @@ func readEntry(at place) (*entry, error) {
 	}
 	e := new(entry)
 	if err := json.Unmarshal(text, e, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", at.value, ErrDamaged, err)
+		return nil, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
 	}
 	if e.Record != at.record || e.Pointer != at.pointer {
 		return nil, fmt.Errorf("%s: %w: it is named for %s of %v, and holds %s of %v",
-			at.value, ErrDamaged, at.pointer, at.record, e.Pointer, e.Record)
+			v.files.Where(at.value), ErrDamaged, at.pointer, at.record, e.Pointer, e.Record)
 	}
 	return e, nil
 }
 
-// readKey reads a key. One that was overwritten is none: a crash kept its file from being removed.
-func readKey(file string) ([]byte, error) {
-	key, err := keyring.ReadPrivate(file)
+// key reads a key. One that was overwritten is none: a crash kept its file from being removed.
+func (v *Vault) key(file string) ([]byte, error) {
+	key, err := v.files.Read(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
 	case err != nil:
 		return nil, err
 	case len(key) != keySize:
-		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", file, ErrDamaged, keySize, len(key))
+		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", v.files.Where(file), ErrDamaged, keySize, len(key))
 	case bytes.Equal(key, destroyed):
 		return nil, ErrNone
 	}
@@ -210,17 +188,17 @@ func readKey(file string) ([]byte, error) {
 // Destroy makes a value unreadable for ever, here and in every copy of it. What is destroyed already stays so: it can be
 // called again after a crash at any step, each of which leaves less than the one before.
 func (v *Vault) Destroy(record evidence.Digest, pointer string) error {
-	at := v.place(record, pointer)
-	if err := overwrite(at.key); err != nil {
-		return fmt.Errorf("destroying %s: %w", at.key, err)
+	at := placeOf(record, pointer)
+	if err := v.files.Overwrite(at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("destroying %s: %w", v.files.Where(at.key), err)
 	}
 	v.after("key overwritten")
-	if err := remove(at.key); err != nil {
+	if err := v.remove(at.key); err != nil {
 		return fmt.Errorf("destroying key: %w", err)
 	}
 	v.after("key removed")
 	// From here on what is left is noise.
-	if err := remove(at.value); err != nil {
+	if err := v.remove(at.value); err != nil {
 		return fmt.Errorf("removing value: %w", err)
 	}
 	v.after("value removed")
@@ -233,45 +211,26 @@ func (v *Vault) after(step string) {
 	}
 }
 
-// overwrite puts zeros into the place of a key. That the medium below keeps no older copy is nothing that a program can
-// bring about everywhere: see docs/design.md.
-func overwrite(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// remove takes a file away. That it is gone already is as good.
+func (v *Vault) remove(file string) error {
+	if err := v.files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err = f.WriteAt(destroyed, 0)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// remove takes a name away, durably. That it is gone already is as good.
-func remove(file string) error {
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	folder := filepath.Dir(file)
-	err := atomicfile.SyncFolders(folder, folder) // again after a crash, which may have come before the first
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // A place is where a member of a record is kept.
 type place struct {
 	record     evidence.Digest
 	pointer    string
-	value, key string // files
+	value, key string // names of files
 }
 
-func (v *Vault) place(record evidence.Digest, pointer string) place {
+func placeOf(record evidence.Digest, pointer string) place {
 	base := Name(record, pointer)
 	shard := base[:2]
 	return place{record: record, pointer: pointer,
-		value: filepath.Join(v.dir, ValuesFolder, shard, base+valueExtension), key: filepath.Join(v.dir, KeysFolder, shard, base+keyExtension)}
+		value: path.Join(ValuesFolder, shard, base+valueExtension), key: path.Join(KeysFolder, shard, base+keyExtension)}
 }
 
 // Name is how the files of a member of a record are called, without what comes after the point.

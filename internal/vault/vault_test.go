@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/cabinet"
 )
 
 const secret = "the patient is in room 4"
@@ -33,9 +34,20 @@ func said(members map[string]string) *evidence.Record {
 	return r
 }
 
+func newVault(dir string) *Vault { return New(cabinet.NewFolder(dir)) }
+
+func (v *Vault) dir() string { return v.files.Where(".") }
+
+// place is where a member is kept, with the paths of its files.
+func (v *Vault) place(record evidence.Digest, pointer string) place {
+	at := placeOf(record, pointer)
+	at.value, at.key = v.files.Where(at.value), v.files.Where(at.key)
+	return at
+}
+
 func kept(t *testing.T, members map[string]string) (*Vault, *evidence.Record) {
 	t.Helper()
-	v, r := New(filepath.Join(t.TempDir(), "data")), said(members)
+	v, r := newVault(filepath.Join(t.TempDir(), "data")), said(members)
 	if err := v.Keep(r); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +98,7 @@ func TestKeepAndOpen(t *testing.T) {
 	}
 	wantOpen(t, v, r, "/response", ErrNone)
 	wantOpen(t, v, said(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
-	wantOpen(t, New(v.dir), r, "/prompt", nil) // another process
+	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // another process
 }
 
 // TestNothingReadable: without keys nothing in a copy of the values can be read, and files are their owner's alone.
@@ -96,7 +108,7 @@ func TestNothingReadable(t *testing.T) {
 	want := map[string]fs.FileMode{".": fs.ModeDir | 0o700, "apart": fs.ModeDir | 0o700, "apart/values": fs.ModeDir | 0o700,
 		"apart/values/" + base[:2]: fs.ModeDir | 0o700, "apart/values/" + base[:2] + "/" + base + ".json": 0o600,
 		"apart-keys": fs.ModeDir | 0o700, "apart-keys/" + base[:2]: fs.ModeDir | 0o700, "apart-keys/" + base[:2] + "/" + base + ".key": 0o600}
-	got := files(t, v.dir)
+	got := files(t, v.dir())
 	if runtime.GOOS != "windows" {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -106,7 +118,7 @@ func TestNothingReadable(t *testing.T) {
 		if mode.IsDir() {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(v.dir, name))
+		text, err := os.ReadFile(filepath.Join(v.dir(), name))
 		if err != nil || bytes.Contains(text, []byte(secret)) || bytes.Contains(text, r.Disclosures[0].Salt) {
 			t.Errorf("%s can be read: %v", name, err)
 		}
@@ -143,7 +155,7 @@ func TestHostileNames(t *testing.T) {
 		members["/metadata/"+name] = "v"
 	}
 	v, r := kept(t, members)
-	for name, mode := range files(t, filepath.Dir(v.dir)) {
+	for name, mode := range files(t, filepath.Dir(v.dir())) {
 		if !mode.IsDir() && !fileName.MatchString(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".json"), ".key")) {
 			t.Errorf("a file is called %q", name)
 		}
@@ -158,7 +170,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestElsewhere(t *testing.T) {
-	v := New(filepath.Join(t.TempDir(), "data"))
+	v := newVault(filepath.Join(t.TempDir(), "data"))
 	r := said(map[string]string{"/prompt": secret, "/context": "c"})
 	r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
 	if err := v.Keep(r); err != nil {
@@ -225,7 +237,7 @@ func TestDamage(t *testing.T) {
 			at := v.place(r.Digest, "/prompt")
 			damage(t, at, v.place(r.Digest, "/context"))
 			wantOpen(t, v, r, "/prompt", ErrDamaged)
-			if _, err := v.Open(r.Digest, "/prompt"); !strings.Contains(err.Error(), v.dir) {
+			if _, err := v.Open(r.Digest, "/prompt"); !strings.Contains(err.Error(), v.dir()) {
 				t.Errorf("%v does not name the file", err)
 			}
 			wantOpen(t, v, r, "/context", nil)
@@ -285,7 +297,7 @@ func TestDestroyCrashes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for name, mode := range files(t, v.dir) {
+			for name, mode := range files(t, v.dir()) {
 				if !mode.IsDir() {
 					t.Errorf("%s is left", name)
 				}
@@ -295,7 +307,7 @@ func TestDestroyCrashes(t *testing.T) {
 }
 
 func TestDestroyWhatIsNotThere(t *testing.T) {
-	v := New(filepath.Join(t.TempDir(), "data"))
+	v := newVault(filepath.Join(t.TempDir(), "data"))
 	if err := v.Destroy(evidence.DigestOf(nil), "/prompt"); err != nil {
 		t.Error(err)
 	}
@@ -315,7 +327,7 @@ func TestTooMany(t *testing.T) {
 	for n := range maxMembers + 1 {
 		members[fmt.Sprintf("/metadata/%d", n)] = "v"
 	}
-	v := New(filepath.Join(t.TempDir(), "data"))
+	v := newVault(filepath.Join(t.TempDir(), "data"))
 	if err := v.Keep(said(members)); err == nil || !strings.Contains(err.Error(), "257") {
 		t.Errorf("%v", err)
 	}
@@ -327,8 +339,8 @@ func TestTooMany(t *testing.T) {
 func TestList(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
 	at := v.place(r.Digest, "/prompt")
-	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir, ValuesFolder, "note.json"),
-		filepath.Join(v.dir, ValuesFolder, "zz", filepath.Base(at.value))} {
+	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir(), ValuesFolder, "note.json"),
+		filepath.Join(v.dir(), ValuesFolder, "zz", filepath.Base(at.value))} {
 		if err := os.MkdirAll(filepath.Dir(stray), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +355,7 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"": 3, Name(r.Digest, "/prompt"): 2}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := New(filepath.Join(t.TempDir(), "none")).List(func(file, _ string) error { t.Error(file); return nil }); err != nil {
+	if err := newVault(filepath.Join(t.TempDir(), "none")).List(func(file, _ string) error { t.Error(file); return nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -353,7 +365,7 @@ func TestConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			v, r := New(dir), said(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
+			v, r := newVault(dir), said(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
 			if err := v.Keep(r); err != nil {
 				t.Error(err)
 				return
@@ -366,7 +378,7 @@ func TestConcurrently(t *testing.T) {
 				var both sync.WaitGroup
 				for range 2 {
 					both.Go(func() {
-						if err := New(dir).Destroy(r.Digest, r.Disclosures[0].Pointer); err != nil {
+						if err := newVault(dir).Destroy(r.Digest, r.Disclosures[0].Pointer); err != nil {
 							t.Error(err)
 						}
 					})
@@ -377,7 +389,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	n := 0
-	if err := New(dir).List(func(string, string) error { n++; return nil }); err != nil || n != 20 {
+	if err := newVault(dir).List(func(string, string) error { n++; return nil }); err != nil || n != 20 {
 		t.Errorf("%d files, %v; want 20", n, err)
 	}
 }
@@ -385,7 +397,7 @@ func TestConcurrently(t *testing.T) {
 // FuzzOpen: whatever stands in the place of a value, it opens only as what was kept.
 func FuzzOpen(f *testing.F) {
 	r := said(map[string]string{"/prompt": secret})
-	v := New(filepath.Join(f.TempDir(), "data"))
+	v := newVault(filepath.Join(f.TempDir(), "data"))
 	if err := v.Keep(r); err != nil {
 		f.Fatal(err)
 	}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+type archiveCmd struct {
+	Create archiveCreateCmd `cmd:"" default:"withargs" help:"Move old records from the database into archive files (what 'jurat archive' does by itself)."`
+	List   archiveListCmd   `cmd:"" help:"List the archive files of this log."`
+	Verify archiveVerifyCmd `cmd:"" help:"Verify archive files from end to end: every record, signature, time stamp and place in the log."`
+	Read   archiveReadCmd   `cmd:"" help:"Print a record from an archive file, without unpacking the rest."`
+
+	Retention archiveRetentionCmd `cmd:"" help:"Say or change for how long records are kept at least."`
+	Expire    archiveExpireCmd    `cmd:"" help:"Delete archived records whose retention time is over; every other proof stands."`
+}
+
+// Help is shown by 'jurat archive --help'.
+func (*archiveCmd) Help() string {
+	return `Records move from the database into immutable files, compressed, where each can still be read, proved and verified by itself. The
+database keeps their hashes, ids and places: every other command finds archived records as before, as long as the files lie in the
+folder 'archive' of the data folder. Copy them to where they are safe; each is verified before anything leaves the database.
+
+    jurat archive --before 2026-01-01
+    jurat archive list
+    jurat archive verify`
+}
+
+type archiveCreateCmd struct {
+	Before time.Time `required:"" placeholder:"DATE" format:"2006-01-02" help:"Archive records that are proved, by their time stamps, to have been sealed before this day (UTC)."`
+	DryRun bool      `name:"dry-run" help:"Only say what would be archived, and what stands against more."`
+	JSON   bool      `name:"json" help:"Print what was done as JSON."`
+}
+
+// Help is shown by 'jurat archive create --help'.
+func (*archiveCreateCmd) Help() string {
+	return `Archives whole tiles of 256 records from the beginning of the log on: as many as were sealed before the day and wait for no time stamp.
+Each file is written, read again and held against the database byte for byte before a row gives up what is in it; then the
+database file is made smaller. It may run while 'jurat serve' runs, and be interrupted at any point: the next run goes on.`
+}
+
+// Run archives.
+func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		done, err := i.Archive(ctx, installation.ArchiveOrder{Before: c.Before, DryRun: c.DryRun, Progress: steps(io)})
+		if err != nil {
+			return hint(archiveError(err), "what was done stands, and nothing is lost: run it again to go on")
+		}
+		if c.JSON {
+			return io.printJSON(done)
+		}
+		p := newPage(io.out)
+		switch {
+		case c.DryRun && done.To > done.From:
+			p.line("would archive %d records: %d to %d", done.To-done.From, done.From, done.To-1)
+		case len(done.Files) == 0 && done.Shed > 0:
+			p.line("took %d records out of the database that were in archives already", done.Shed)
+		case len(done.Files) == 0:
+			p.line("nothing to archive")
+		}
+		for _, f := range done.Files {
+			p.line("%s: records %d to %d, verified", f.File, f.From, f.To-1)
+		}
+		p.line("went no further: %s", inert(done.Stops))
+		return p.err
+	})
+}
+
+// steps tells how far each of several steps is.
+func steps(io stdio) func(step string, done, total int64) {
+	var now string
+	var tell func(done, total int64)
+	return func(step string, done, total int64) {
+		if step != now {
+			now, tell = step, progress(io, step)
+		}
+		tell(done, total)
+	}
+}
+
+// archiveError adds what to do about a file that cannot be read.
+func archiveError(err error) error {
+	if errors.Is(err, ledger.ErrArchive) {
+		return hint(err, "put the file back from where you keep copies of archives, or from a backup; 'jurat archive list' names all")
+	}
+	return err
+}
+
+type archiveListCmd struct {
+	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Run lists archives.
+func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		list, err := i.Archives(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return io.printJSON(list)
+		}
+		p := newPage(io.out)
+		bad := false
+		for _, f := range list {
+			state := fmt.Sprintf("%d bytes", f.Bytes)
+			if f.Problem != "" {
+				state, bad = inert(f.Problem), true
+			}
+			if f.Stray {
+				p.line("%s: no part of the log: %s", f.File, state)
+				continue
+			}
+			p.line("%s: records %d to %d, %s, %s", f.File, f.From, f.To-1, f.Digest, state)
+		}
+		if len(list) == 0 {
+			p.line("there are no archives")
+		}
+		if p.err == nil && bad {
+			return exitCode(exitBad)
+		}
+		return p.err
+	})
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/bench"
+)
+
+type benchCmd struct {
+	Seal   benchSealCmd   `cmd:"" help:"Sealing: many callers at once, and one caller."`
+	Verify benchVerifyCmd `cmd:"" help:"Verifying: record by record, and a whole log."`
+	Ledger benchLedgerCmd `cmd:"" help:"Appending to a large log, beside a small one."`
+	Trial  benchTrialCmd  `cmd:"" help:"Trials whose jurors take their time: what the program adds."`
+	Watch  benchWatchCmd  `cmd:"" help:"A trial that many watch over WebSocket, beside one that nobody watches."`
+}
+
+const aboutBench = `
+Everything happens in a temporary installation, which is removed in the end, also after Ctrl-C. --dir says on which disk it is:
+what the disk takes to sync is a good part of most figures. Your own log is not touched: --data and --db mean nothing here, and the database is SQLite.
+
+How to read it: a figure alone says something of this machine at this moment. So beside it stands its limit: what the same cannot
+do without (bare signatures, a synced page, the slowest juror), measured in the same run and in turn with it, so that what disturbs
+the machine disturbs both. The ratio travels from machine to machine. Of a rate, 1.00 is the best there can be and less is worse;
+of a time or a size, 1.00 is the best and more is worse. A high load average says that others were at work: measure again.`
+
+type benchFlags struct {
+	Dir  string        `help:"The folder on whose disk the temporary installation is made. Default: the system's folder for temporary files." placeholder:"DIR"`
+	Time time.Duration `help:"About how long to measure." default:"10s"`
+	JSON bool          `name:"json" help:"Print the report as JSON."`
+}
+
+type benchSealCmd struct {
+	benchFlags
+	Callers int                `help:"How many seal at the same time." default:"256"`
+	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	Batch   bool               `name:"batch-tokens" help:"One token for all records of a transaction, as 'jurat serve --batch-tokens' has it."`
+}
+
+// Help is shown by 'jurat bench seal --help'.
+func (*benchSealCmd) Help() string {
+	return `Seals records as 'jurat seal' and the server do: canonical form, signature, token of the built-in authority, durable in the log. First
+so many callers at once, then one, record by record.` + aboutBench + `
+
+    jurat bench seal --callers 64
+    jurat bench seal --dir /var/lib/jurat --json`
+}
+
+// Run measures sealing.
+func (c *benchSealCmd) Run(ctx context.Context, io stdio) error {
+	defer roomy()() // as the server has it
+	return c.measure(ctx, io, bench.Seal, bench.Config{Callers: c.Callers, Payload: c.Payload, Algorithm: c.Alg, Batch: c.Batch})
+}
+
+type benchVerifyCmd struct {
+	benchFlags
+	Records int                `help:"How many records the log has." default:"5000"`
+	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+}
+
+// Help is shown by 'jurat bench verify --help'.
+func (*benchVerifyCmd) Help() string {
+	return `Verifies records as 'jurat verify' does, and examines a log of them as 'jurat log fsck' does.` + aboutBench + `
+
+    jurat bench verify --records 100000`
+}
+
+// Run measures verification.
+func (c *benchVerifyCmd) Run(ctx context.Context, io stdio) error {
+	return c.measure(ctx, io, bench.Verify, bench.Config{Records: c.Records, Payload: c.Payload, Algorithm: c.Alg})
+}
+
+type benchLedgerCmd struct {
+	benchFlags
+	Records int                `help:"How many records the large log has. A million takes some minutes and 4 GB." default:"100000"`
+	Callers int                `help:"How many seal at the same time." default:"256"`
+	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+}
+
+// Help is shown by 'jurat bench ledger --help'.
+func (*benchLedgerCmd) Help() string {
+	return `Seals a large log, record by record as any other, and then appends to it in turn with a log of a thousand records: does it become
+slower, or hold more memory?` + aboutBench + `
+
+    jurat bench ledger --records 1000000 --dir /var/tmp`
+}
+
+// Run measures appending.
+func (c *benchLedgerCmd) Run(ctx context.Context, io stdio) error {
+	defer roomy()() // as the server has it
+	return c.measure(ctx, io, bench.Ledger, bench.Config{Records: c.Records, Callers: c.Callers, Payload: c.Payload, Algorithm: c.Alg})
+}
+
+type benchTrialCmd struct {
+	benchFlags
+	Trials int           `help:"How many trials are under way at the same time." default:"8"`
+	Delay  time.Duration `help:"How long the slowest juror takes for an answer." default:"200ms"`
+}
+
+// Help is shown by 'jurat bench trial --help'.
+func (*benchTrialCmd) Help() string {
+	return `Holds trials of three jurors and a judge who say the same each time, after a while: the slowest as long as --delay says. All speak
+at the same time, so a phase is as long as its slowest answer; what a trial takes beyond that is the program's.` + aboutBench + `
+
+    jurat bench trial --trials 100 --delay 2s`
+}
+
+// Run measures trials.
+func (c *benchTrialCmd) Run(ctx context.Context, io stdio) error {
+	defer roomy()() // as the server has it
+	return c.measure(ctx, io, bench.Trial, bench.Config{Callers: c.Trials, Delay: c.Delay})
+}
+
+type benchWatchCmd struct {
+	benchFlags
+	Watchers int           `help:"How many WebSocket connections watch." default:"1000"`
+	Delay    time.Duration `help:"How long the slowest juror takes for an answer." default:"200ms"`
+}
+
+// Help is shown by 'jurat bench watch --help'.
+func (*benchWatchCmd) Help() string {
+	return `Holds a trial that so many watch over WebSocket on this machine, in turn with one that nobody watches. Each watcher has to get each
+event, in order.` + aboutBench + `
+
+    jurat bench watch --watchers 200`
+}
+
+// Run measures watching.
+func (c *benchWatchCmd) Run(ctx context.Context, io stdio) error {
+	defer roomy()() // as the server has it
+	return c.measure(ctx, io, bench.Watch, bench.Config{Watchers: c.Watchers, Delay: c.Delay})
+}
+
+// measure runs a benchmark and prints what it has found.
+func (f *benchFlags) measure(ctx context.Context, io stdio, benchmark bench.Benchmark, c bench.Config) error {
+	c.Dir, c.Time, c.Progress = f.Dir, f.Time, benchProgress(io)
+	r, err := benchmark(ctx, c)
+	if err != nil {
+		return hint(err, "'jurat bench --help' says what is measured; --dir says where the temporary installation is made")
+	}
+	if f.JSON {
+		return io.printJSON(r)
+	}
+	return showBench(io, r)
+}
+
+// benchProgress tells what is being done, as other commands do.
+func benchProgress(io stdio) func(what string, done, total int64) {
+	last, tell := "", func(int64, int64) {}
+	return func(what string, done, total int64) {
+		if what != last {
+			last, tell = what, benchTeller(io, what)
+		}
+		tell(done, total)
+	}
+}
+
+// benchTeller tells of things in numbers, and of what goes on for a time in parts of a hundred.
+func benchTeller(io stdio, what string) func(done, total int64) {
+	tell := progress(io, what)
+	if strings.Contains(what, "records ") {
+		return tell
+	}
+	last := time.Now()
+	return func(done, total int64) {
+		if time.Since(last) >= time.Second && total > 0 {
+			last = time.Now()
+			fmt.Fprintf(io.err, "jurat: %s: %d%%\n", what, max(0, min(100, 100*done/total)))
+		}
+	}
+}
+
+// showBench prints a table: each figure, its limit, and the ratio.
+func showBench(io stdio, r *bench.Report) error {
+	p := newPage(io.out)
+	m, s := r.Machine, r.Settings
+	p.line("jurat bench %s: %s", r.Benchmark, benchSettings(s))
+	p.line("%s, %d cores, %s, %s, %s, load average %.1f before and %.1f after", m.CPU, m.Cores, m.Go, m.OS, m.Disk, m.LoadBefore, m.LoadAfter)
+	p.line("")
+	for _, f := range r.Figures {
+		p.line("%-58s %12s %s", f.Name, significant(f.Value), f.Unit)
+		if f.Limit != nil {
+			p.line("    %.2f of %s %s: %s", f.Ratio, significant(f.Limit.Value), f.Unit, f.Limit.Name)
+		}
+	}
+	return p.err
+}
+
+func benchSettings(s bench.Settings) string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(s.Records, "records")
+	add(s.Callers, "at the same time")
+	add(s.Watchers, "watchers")
+	add(s.PayloadBytes, "bytes a payload")
+	if s.Algorithm != "" {
+		parts = append(parts, string(s.Algorithm))
+	}
+	if s.BatchTokens {
+		parts = append(parts, "one token for a transaction")
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%.0f s", s.Seconds)), ", ")
+}
+
+// significant writes as many digits as a measurement has.
+func significant(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"jurat/internal/installation"
+)
+
+type logWitnessCmd struct {
+	Add    logWitnessAddCmd    `cmd:"" help:"Have a witness cosign the log's checkpoints from now on."`
+	List   logWitnessListCmd   `cmd:"" help:"List the witnesses, and what they have cosigned."`
+	Remove logWitnessRemoveCmd `cmd:"" help:"Ask a witness no more."`
+	Ask    logWitnessAskCmd    `cmd:"" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
+}
+
+// quorumFlag says how many witnesses make a checkpoint count.
+type quorumFlag struct {
+	Quorum int `placeholder:"N" help:"How many of the witnesses must have cosigned a checkpoint for it to count. Left out: more than half."`
+}
+
+type logWitnessAddCmd struct {
+	URL string `arg:"" help:"Where the witness takes checkpoints: what comes before /add-checkpoint."`
+	Key string `required:"" placeholder:"KEY" help:"Its verifier key, as whoever runs it gives it: name+hash+base64."`
+	quorumFlag
+}
+
+// Help is shown by 'jurat log witness add --help'.
+func (*logWitnessAddCmd) Help() string {
+	return `A witness is somebody else who sees that this log only grows, and says so with a signature on its checkpoints. It must be told of
+this log's key, which 'jurat trust' prints under "logs". Every witness that speaks C2SP tlog-witness will do, and 'jurat witness'
+makes one.
+
+From now on 'jurat trust' demands the quorum: whoever verifies by that file believes no order that too few have cosigned. 'jurat
+serve' asks the witnesses whenever the log has grown, and elsewhere those commands do that give out checkpoints and proofs. Nobody
+who seals waits for a witness.
+
+    jurat log witness add https://witness.example --key witness.example/w1+0a1b2c3d+BIqI…`
+}
+
+// Run adds a witness.
+func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		if err := i.AddWitness(installation.LogWitness{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(io.err, "jurat: give those who verify the new trust file ('jurat trust'); 'jurat log witness ask' asks at once")
+		return err
+	})
+}
+
+type logWitnessListCmd struct{}
+
+// Run lists witnesses.
+func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		settings, err := i.Witnesses()
+		if err != nil {
+			return err
+		}
+		if len(settings.List) == 0 {
+			_, err := fmt.Fprintln(io.out, "nobody cosigns this log's checkpoints")
+			return err
+		}
+		kept, err := i.LastCosigned(ctx)
+		if err != nil {
+			return err
+		}
+		size, err := i.Ledger.Size(ctx)
+		if err != nil {
+			return err
+		}
+		if kept == nil {
+			kept = &installation.Cosigning{Quorum: settings.Quorum}
+			for _, w := range settings.List {
+				kept.Answers = append(kept.Answers, installation.Answer{LogWitness: w, Err: fmt.Errorf("it has cosigned nothing yet")})
+			}
+		}
+		return printCosigning(io, kept, size)
+	})
+}
+
+// printCosigning says who has cosigned what.
+func printCosigning(io stdio, c *installation.Cosigning, size int64) error {
+	p := newPage(io.out)
+	met := "which counts"
+	if !c.Met() {
+		met = "which is too few"
+	}
+	p.line("checkpoint of %d of %d records: cosigned by %d of %d witnesses, %d are demanded, %s", c.Size, size, c.Cosigned(), len(c.Answers), c.Quorum, met)
+	for _, a := range c.Answers {
+		said := "at " + a.At.Format(time.RFC3339)
+		if a.Err != nil {
+			said = "not: " + inert(a.Err.Error())
+		}
+		p.line("%-30s %-40s %s", inert(a.Name()), inert(a.URL), said)
+	}
+	return p.err
+}
+
+type logWitnessRemoveCmd struct {
+	Name string `arg:"" help:"The witness's name or URL."`
+	quorumFlag
+}
+
+// Run removes a witness.
+func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		if err := i.RemoveWitness(c.Name, c.Quorum); err != nil {
+			return hint(err, "'jurat log witness list' names them")
+		}
+		_, err := fmt.Fprintln(io.err, "jurat: trust files that were given out demand it still, until they are replaced")
+		return err
+	})
+}
+
+type logWitnessAskCmd struct{}
+
+// Help is shown by 'jurat log witness ask --help'.
+func (*logWitnessAskCmd) Help() string {
+	return `Exit code 0: as many have cosigned as are demanded. 3: too few. 2: it could not be done.`
+}
+
+// Run asks.
+func (*logWitnessAskCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		c, err := i.Cosign(ctx)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			return hint(fmt.Errorf("there is no witness"), "'jurat log witness add URL --key KEY' adds one")
+		}
+		if err := printCosigning(io, c, c.Size); err != nil || c.Met() {
+			return err
+		}
+		return exitCode(exitUndecided)
+	})
+}

@@ -1,0 +1,515 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/pgtest"
+)
+
+// A machine runs 'jurat serve' on a database that it shares with others, as a process of its own.
+type machine struct {
+	t    *testing.T
+	env  []string
+	args []string
+	with []string // which 'jurat serve' has besides
+
+	mu      sync.Mutex // while it is held, nobody else starts or ends it
+	at      string     // where it answers
+	said    *lines
+	process *exec.Cmd
+}
+
+// machines makes a database, and so many machines on it, none of which runs yet.
+func machines(t *testing.T, count int) []*machine {
+	t.Helper()
+	return machinesOn(t, pgtest.Database(t), count)
+}
+
+func machinesOn(t *testing.T, database string, count int) []*machine {
+	t.Helper()
+	dir := t.TempDir()
+	key := filepath.Join(dir, "wrapping.key")
+	doing(t, 0, "keys", "wrapping-key", key)
+	// On a machine that does much else, a database that is slow is not out of reach.
+	env := append(os.Environ(), "JURAT_DB="+database+"?connect_timeout=60", "JURAT_WRAPPING_KEY="+key)
+	var list []*machine
+	for n := range count {
+		m := &machine{t: t, env: env, args: []string{"--data", filepath.Join(dir, fmt.Sprint("machine-", n))}}
+		t.Cleanup(m.kill)
+		list = append(list, m)
+	}
+	return list
+}
+
+// command is the built command on this machine.
+func (m *machine) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("jurat", append(append([]string{}, m.args...), args...)...)
+	cmd.Env = m.env
+	return cmd
+}
+
+// do runs a command to its end, and returns what it prints.
+func (m *machine) do(args ...string) string {
+	m.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := m.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		m.t.Fatalf("jurat %s: %v\n%s%s", strings.Join(args, " "), err, &out, &errs)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// start starts the server, and returns when it answers.
+func (m *machine) start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cmd := m.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--name", "mia"}, m.with...)...)
+	said := new(lines)
+	cmd.Stderr = said
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	m.process, m.said = cmd, said
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("it does not start: %w\n%s", err, said)
+	}
+	m.at = strings.TrimSpace(line)
+	return nil
+}
+
+// kill ends the server so that it can do nothing more.
+func (m *machine) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process == nil {
+		return
+	}
+	_ = m.process.Process.Kill()
+	_ = m.process.Wait() // it was killed
+	m.process = nil
+}
+
+// stop ends the server as its operator does.
+func (m *machine) stop() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	process := m.process
+	m.process = nil
+	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := process.Wait(); err != nil {
+		return fmt.Errorf("%w\n%s", err, m.said)
+	}
+	return nil
+}
+
+func (m *machine) address() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at
+}
+
+const machinesAgent = "logistics-agent-v1"
+
+// seal asks the machine to seal, and returns what came of it: no record and no error where it is worth trying again elsewhere.
+func (m *machine) seal(ctx context.Context, token, key, request string) (*evidence.Record, error) {
+	body := fmt.Sprintf(`{"agent_id": %q, "request_id": %q, "timestamp": "2026-01-31T16:15:00Z", "model": "m", "model_version": "m-1",
+		"prompt": "p", "response": "r", "parameters": {}}`, machinesAgent, request)
+	r, err := http.NewRequestWithContext(ctx, "POST", m.address()+"/v1/records", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set(api.IdempotencyKey, key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, nil // it was killed
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	switch {
+	case err != nil, answer.StatusCode == http.StatusTooManyRequests, answer.StatusCode >= 500:
+		return nil, nil
+	case answer.StatusCode != http.StatusCreated:
+		return nil, fmt.Errorf("%s: %s", answer.Status, doc)
+	}
+	return evidence.Open(doc)
+}
+
+func (m *machine) get(token, path string) (int, string) {
+	m.t.Helper()
+	r, err := http.NewRequestWithContext(m.t.Context(), "GET", m.address()+path, nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return answer.StatusCode, string(doc)
+}
+
+func (m *machine) grant(name, role string) string {
+	m.t.Helper()
+	return m.do("access", "grant", name, role, "--reason", "a test", "--by", "tester")
+}
+
+// startAll starts machines at the same moment.
+func startAll(t *testing.T, list []*machine) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, m := range list {
+		all.Go(func() {
+			if err := m.start(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// TestMachines: three servers that are started at the same moment on an empty database are one installation. An agent that all of
+// them meet at once has one key, each reads what the others have sealed, and a browser is served by any of them.
+func TestMachines(t *testing.T) {
+	list := machines(t, 3)
+	startAll(t, list)
+	token, auditor := list[0].grant(machinesAgent, "agent"), list[1].grant("ada", "auditor")
+	const each = 6
+	records := make([]*evidence.Record, len(list)*each)
+	var all sync.WaitGroup
+	for n := range records {
+		all.Go(func() {
+			var err error
+			key := fmt.Sprint("order ", n)
+			if records[n], err = list[n%len(list)].seal(t.Context(), token, key, key); err != nil || records[n] == nil {
+				t.Error(records[n], err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	var trusts []string
+	for _, m := range list {
+		for _, r := range records {
+			if status, doc := m.get(auditor, "/v1/records/"+r.Payload.RecordID); status != http.StatusOK || !strings.Contains(doc, r.Payload.RequestID) {
+				t.Errorf("%s: %d", r.Payload.RequestID, status)
+			}
+			if r.Payload.Signers[0] != records[0].Payload.Signers[0] {
+				t.Errorf("%s was signed with another key", r.Payload.RequestID)
+			}
+		}
+		_, trust := m.get(auditor, "/v1/trust")
+		trusts = append(trusts, trust)
+	}
+	if trusts[0] != trusts[1] || trusts[0] != trusts[2] {
+		t.Error("they give out different trust files")
+	}
+	// What is asked a second time, of another machine, is done once.
+	again, err := list[1].seal(t.Context(), token, "order 0", "order 0")
+	if err != nil || again == nil || again.Digest != records[0].Digest {
+		t.Error(again, err)
+	}
+	browse(t, list)
+	for _, m := range list {
+		if err := m.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	list[2].do("log", "fsck")
+}
+
+// browse goes with one browser from machine to machine.
+func browse(t *testing.T, list []*machine) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	_, link, _ := strings.Cut(list[0].said.String(), "link=")
+	link, _, _ = strings.Cut(link, "\n")
+	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // good once, wherever
+		who := browser
+		if n > 0 {
+			who = http.DefaultClient // somebody else
+		}
+		answer, err := who.PostForm(list[(n+1)%len(list)].at+"/sign-in", url.Values{"link": {link}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("signing in: %s, want %d", answer.Status, want)
+		}
+	}
+	for _, m := range list {
+		answer, err := browser.Get(m.at + "/reviews")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "mia") {
+			t.Errorf("%s: %s, %v", m.at, answer.Status, err)
+		}
+	}
+}
+
+// TestMachinesAreKilled kills machines at random moments while agents have them seal: what was acknowledged is there once, whichever
+// machine acknowledged it, and the log is whole. Meanwhile it is backed up, and restored to a folder and to another database.
+func TestMachinesAreKilled(t *testing.T) {
+	list := machines(t, 3)
+	startAll(t, list)
+	token, auditor := list[0].grant(machinesAgent, "agent"), list[0].grant("ada", "auditor")
+	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	defer end()
+	acknowledged := make([][]*evidence.Record, 6)
+	var agents sync.WaitGroup
+	for n := range acknowledged {
+		agents.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				request := fmt.Sprint("agent ", n, ", request ", k)
+				for tried := 0; ctx.Err() == nil; tried++ { // with one key, on one machine after the other
+					r, err := list[(n+k+tried)%len(list)].seal(ctx, token, request, request)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if r != nil {
+						acknowledged[n] = append(acknowledged[n], r)
+						break
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		})
+	}
+	copies := make(chan string, 1)
+	go func() { // with the first machine, of which only the server is killed
+		copied := filepath.Join(t.TempDir(), "copy")
+		cmd := list[0].command("backup", copied)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("backup: %v\n%s", err, out)
+		}
+		copies <- copied
+	}()
+	for ctx.Err() == nil {
+		time.Sleep(rand.N(400 * time.Millisecond))
+		m := list[rand.N(len(list))]
+		m.kill()
+		if err := m.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agents.Wait()
+
+	seen := map[string]bool{}
+	total := 0
+	for _, records := range acknowledged {
+		for _, r := range records {
+			total++
+			if seen[r.Payload.RequestID] {
+				t.Errorf("%s was acknowledged twice", r.Payload.RequestID)
+			}
+			seen[r.Payload.RequestID] = true
+			if status, _ := list[total%len(list)].get(auditor, "/v1/records/"+r.Payload.RecordID); status == http.StatusTooManyRequests {
+				time.Sleep(20 * time.Millisecond)
+			} else if status != http.StatusOK {
+				t.Errorf("%s was acknowledged, and is %d", r.Payload.RequestID, status)
+			}
+		}
+	}
+	t.Logf("%d records were acknowledged", total)
+	if total < 20 {
+		t.Errorf("only %d records were acknowledged", total)
+	}
+	for _, m := range list {
+		m.kill()
+	}
+	list[1].do("log", "fsck")
+	wantOnceEach(t, list[2], seen)
+
+	copied := <-copies
+	folder := filepath.Join(t.TempDir(), "restored")
+	doing(t, 0, "--data", folder, "restore", copied, "--none-later")
+	doing(t, 0, "--data", folder, "log", "fsck")
+	other := machines(t, 1)[0]
+	other.do("restore", copied, "--none-later")
+	other.do("log", "fsck")
+}
+
+// TestMachinesWithoutDatabase: while the database is away a server says so and seals nothing, and when it is back it goes on.
+func TestMachinesWithoutDatabase(t *testing.T) {
+	server := pgtest.Start(t)
+	m := machinesOn(t, server.Database(t), 1)[0]
+	startAll(t, []*machine{m})
+	token := m.grant(machinesAgent, "agent")
+	seal := func(key string) *evidence.Record {
+		t.Helper()
+		r, err := m.seal(t.Context(), token, key, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := seal("first")
+	server.Halt(t)
+	if r := seal("lost"); r != nil {
+		t.Errorf("sealed without a database: %s", r.Payload.RecordID)
+	}
+	if status, _ := m.get("", "/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("it is ready without a database: %d", status)
+	}
+	if status, _ := m.get("", "/healthz"); status != http.StatusOK {
+		t.Errorf("it does not live without a database: %d", status)
+	}
+	server.Restart(t)
+	var again *evidence.Record
+	for again == nil { // until the connections are new
+		again = seal("lost")
+	}
+	if again.Payload.Signers[0] != first.Payload.Signers[0] {
+		t.Error("it has signed with another key")
+	}
+	if err := m.stop(); err != nil {
+		t.Error(err)
+	}
+	m.do("log", "fsck")
+}
+
+// TestWrappingKeyOnTheCommandLine: what is missing or wrong is said with what to do, a key is never overwritten, and a password is
+// never printed.
+func TestWrappingKeyOnTheCommandLine(t *testing.T) {
+	m := machines(t, 1)[0]
+	m.do("keys", "new", "agent", "a")
+	database, _ := strings.CutPrefix(m.env[len(m.env)-2], "JURAT_DB=")
+	key, _ := strings.CutPrefix(m.env[len(m.env)-1], "JURAT_WRAPPING_KEY=")
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	in := func(args ...string) []string {
+		return append([]string{"--data", filepath.Join(t.TempDir(), "data"), "--db", database}, args...)
+	}
+	other := filepath.Join(t.TempDir(), "other.key")
+	doing(t, 0, "keys", "wrapping-key", other)
+	both := filepath.Join(t.TempDir(), "both.key")
+	if err := os.WriteFile(both, bytes.Join([][]byte{mustRead(t, other), mustRead(t, key)}, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone, withQuery := *u, *u
+	gone.Path += "x"
+	withQuery.RawQuery = "sslmode=nonsense&password=" + password
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no wrapping key":      {in("keys", "list"), "jurat keys wrapping-key FILE"},
+		"another wrapping key": {in("--wrapping-key", other, "keys", "list"), "the other machines have"},
+		"it is there already":  {[]string{"keys", "wrapping-key", other}, "never overwritten"},
+		"nothing to rewrap":    {[]string{"--data", t.TempDir(), "keys", "rewrap"}, "--db"},
+		"no such database":     {[]string{"--data", t.TempDir(), "--db", gone.String(), "--wrapping-key", key, "keys", "list"}, "testx"},
+		"a URL that is none":   {[]string{"--data", t.TempDir(), "--db", withQuery.String(), "--wrapping-key", key, "keys", "list"}, "sslmode"},
+	} {
+		_, said := ran(t, exitCannot, c.args...)
+		if strings.Contains(said, password) {
+			t.Errorf("%s: it says the password:\n%s", name, said)
+		}
+		if name != "no such database" && !strings.Contains(said, c.want) {
+			t.Errorf("%s:\n%s", name, said)
+		}
+	}
+	if got := doing(t, 0, in("--wrapping-key", both, "keys", "rewrap")...); !strings.HasPrefix(got, "6 files were wrapped again") {
+		t.Error(got)
+	}
+	if list := doing(t, 0, in("--wrapping-key", other, "keys", "list")...); !strings.Contains(list, "agent") {
+		t.Error(list)
+	}
+}
+
+func mustRead(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// wantOnceEach wants each request that was acknowledged in the log once, and those that were not at most once.
+func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
+	t.Helper()
+	if err := m.start(); err != nil {
+		t.Fatal(err)
+	}
+	auditor := m.grant("ben", "auditor")
+	count, after := map[string]int{}, ""
+	for {
+		status, doc := m.get(auditor, "/v1/records?limit=500&after="+after)
+		if status != http.StatusOK {
+			t.Fatal(status, doc)
+		}
+		var page api.Listing
+		if err := json.Unmarshal([]byte(doc), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Records {
+			if e.Actor == machinesAgent {
+				count[e.RequestID]++
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	for request := range acknowledged {
+		if count[request] != 1 {
+			t.Errorf("%s was acknowledged, and is there %d times", request, count[request])
+		}
+	}
+	for request, n := range count {
+		if n != 1 {
+			t.Errorf("%s is there %d times", request, n)
+		}
+	}
+}

@@ -1,0 +1,484 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/server"
+	"jurat/internal/witness"
+)
+
+// A watchedLog is an installation's folder, as its operator has it.
+type watchedLog string
+
+func (l watchedLog) open(t *testing.T) *installation.Installation {
+	t.Helper()
+	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: string(l)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// grow seals n things, each of which says what.
+func (l watchedLog) grow(t *testing.T, n int, what string) {
+	t.Helper()
+	i := l.open(t)
+	defer i.Close()
+	growIn(t, i, n, what)
+}
+
+func growIn(t *testing.T, i *installation.Installation, n int, what string) {
+	t.Helper()
+	for range n {
+		draft, err := evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
+			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(fmt.Sprintf("%q", what)), Parameters: jsontext.Value(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := i.Ledger.Seal(t.Context(), draft, signers, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := i.Ledger.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copied is the folder as it is now, elsewhere: a backup, or what somebody does behind everybody's back.
+func (l watchedLog) copied(t *testing.T) watchedLog {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(to, os.DirFS(string(l))); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return watchedLog(to)
+}
+
+// rewrite changes the database as somebody does who has the file and knows SQL.
+func (l watchedLog) rewrite(t *testing.T, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, trigger := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
+		statements = append([]string{"DROP TRIGGER " + trigger}, statements...)
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// hashes reads all stored hashes, and size the head.
+func (l watchedLog) hashes(t *testing.T) (hashes []tlog.Hash, size int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SELECT hash FROM hashes ORDER BY idx`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var hash []byte
+		if err := rows.Scan(&hash); err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, tlog.Hash(hash))
+	}
+	if err := errors.Join(rows.Err(), db.QueryRowContext(t.Context(), `SELECT size FROM head`).Scan(&size)); err != nil {
+		t.Fatal(err)
+	}
+	return hashes, size
+}
+
+// reader reads stored hashes.
+func reader(hashes []tlog.Hash) tlog.HashReader {
+	return tlog.HashReaderFunc(func(indexes []int64) (list []tlog.Hash, err error) {
+		for _, i := range indexes {
+			list = append(list, hashes[i])
+		}
+		return list, nil
+	})
+}
+
+// forgeRecord puts another record in the place of one, with every hash that follows from it, and signs that with the log's own key.
+func (l watchedLog) forgeRecord(t *testing.T, index int64) {
+	t.Helper()
+	hashes, size := l.hashes(t)
+	forged := l.forged(t, index)
+	leaf := tlog.RecordHash(forged.LogEntry(evidence.LogCounts{}))
+	statements := []string{fmt.Sprintf("UPDATE records SET payload = %s, digest = %s WHERE idx = %d", blob(forged.Canonical()), blob(forged.Digest[:]), index)}
+	for level, n := 0, index; ; level, n = level+1, n/2 {
+		at := tlog.StoredHashIndex(level, n)
+		hashes[at] = leaf
+		statements = append(statements, fmt.Sprintf("UPDATE hashes SET hash = %s WHERE idx = %d", blob(leaf[:]), at))
+		if (n/2+1)<<(level+1) > size {
+			break
+		}
+		leaf = tlog.NodeHash(hashes[tlog.StoredHashIndex(level, n&^1)], hashes[tlog.StoredHashIndex(level, n|1)])
+	}
+	root, err := tlog.TreeHash(size, reader(hashes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := l.sign(t, size, root)
+	l.rewrite(t, append(statements, fmt.Sprintf("UPDATE head SET root = %s, checkpoint = CAST(%s AS TEXT)", blob(root[:]), blob([]byte(signed))))...)
+	if err := os.WriteFile(filepath.Join(string(l), "checkpoint"), []byte(signed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forged is a record with another word in it, under the same signatures.
+func (l watchedLog) forged(t *testing.T, index int64) *evidence.Record {
+	t.Helper()
+	i := l.open(t)
+	defer i.Close()
+	for r, err := range i.Ledger.Records(t.Context(), index) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload := bytes.Replace(r.Canonical(), []byte("as it was"), []byte("otherwise"), 1)
+		forged, err := evidence.OpenParts(payload, r.Signatures, r.Timestamps)
+		if err != nil || forged.Digest == r.Digest {
+			t.Fatalf("record %d: %v", index, err)
+		}
+		return forged
+	}
+	t.Fatal("there is no such record")
+	return nil
+}
+
+// sign signs with the log's own key, as its operator can.
+func (l watchedLog) sign(t *testing.T, size int64, root tlog.Hash) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(string(l), "log.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _, _ := strings.Cut(string(text), "\n")
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: signer.Name(), Size: size, Root: root}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
+
+// A watcher looks at a log that is served at one URL, whoever serves it.
+type watcher struct {
+	t      *testing.T
+	folder string
+	url    string
+	served http.Handler // what is served now
+}
+
+func newWatcher(t *testing.T, l watchedLog) *watcher {
+	t.Helper()
+	w := &watcher{t: t, folder: t.TempDir()}
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { w.served.ServeHTTP(out, r) }))
+	t.Cleanup(s.Close)
+	w.url = s.URL + "/log"
+	i := l.open(t)
+	defer i.Close()
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := trust.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.file("trust.json"), doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *watcher) file(name string) string { return filepath.Join(w.folder, name) }
+
+// serve has a log served from now on, as jurat serves it.
+func (w *watcher) serve(l watchedLog) {
+	w.t.Helper()
+	i := l.open(w.t)
+	w.t.Cleanup(func() { _ = i.Close() })
+	s, err := server.New(server.Config{Installation: i, PublicEntries: true, Limits: server.Limits{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.served = s
+}
+
+func (w *watcher) run(args ...string) (code int, out, complaints string) {
+	w.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(w.t.Context(), args, stdio{in: strings.NewReader(""), out: &stdout, err: &stderr})
+	return code, stdout.String(), stderr.String()
+}
+
+// look looks, and expects an exit code and a word.
+func (w *watcher) look(name string, code int, says string, more ...string) {
+	w.t.Helper()
+	got, out, complaints := w.run(append([]string{"log", "monitor", w.url, "--trust", w.file("trust.json"), "--state", w.file("state"), "--patient", "1ms"}, more...)...)
+	if got != code || !strings.Contains(out+complaints, says) {
+		w.t.Errorf("%s: exit code %d, %q, %q; want %d, %q", name, got, out, complaints, code, says)
+	}
+}
+
+// others takes what an alarm has left, as somebody else would, and expects what 'jurat verify' says of it.
+func (w *watcher) others(name string, code int, says string) {
+	w.t.Helper()
+	folders, err := filepath.Glob(w.file("state.*-*"))
+	if err != nil || len(folders) != 1 {
+		w.t.Fatalf("%s: evidence in %v, %v", name, folders, err)
+	}
+	how, err := os.ReadFile(filepath.Join(folders[0], "how.txt"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	args := strings.Fields(strings.Replace(string(how), "TRUST", w.file("trust.json"), 1))[1:]
+	for i, arg := range args {
+		if strings.Contains(arg, ".checkpoint") || arg == "proof.json" {
+			args[i] = filepath.Join(folders[0], arg)
+		}
+	}
+	got, out, complaints := w.run(args...)
+	if got != code || !strings.Contains(out, says) {
+		w.t.Errorf("%s: jurat %v: exit code %d, %q, %q; want %d, %q", name, args, got, out, complaints, code, says)
+	}
+	if err := os.RemoveAll(folders[0]); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// between changes answers on their way.
+func between(h http.Handler, path string, change func([]byte) []byte) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		doc := answer.Body.Bytes()
+		if strings.HasPrefix(r.URL.Path, path) && answer.Code == http.StatusOK {
+			doc = change(doc)
+		}
+		out.WriteHeader(answer.Code)
+		_, _ = out.Write(doc)
+	})
+}
+
+// TestTwoMonitorsOfOneState: what one has seen is not forgotten because another, which has seen less, was slower.
+func TestTwoMonitorsOfOneState(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 2, "as it was")
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("first", 0, "consistent")
+	const other = "what the other has seen"
+	w.served = between(w.served, "/log/checkpoint", func(signed []byte) []byte {
+		if err := os.WriteFile(w.file("state"), []byte(other), 0o600); err != nil {
+			t.Error(err)
+		}
+		return signed
+	})
+	w.look("at the same time", exitCannot, "a --state of its own")
+	if state := read(t, w.file("state")); state != other {
+		t.Errorf("the state is %q", state)
+	}
+}
+
+// TestMonitorCatches has a log watched whose operator tampers with its database, with the real key in his hands: everything that he
+// does is caught, what shows it convinces others, and no witness who knew the log cosigns it.
+func TestMonitorCatches(t *testing.T) {
+	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
+	honest.grow(t, 280, "as it was")
+	backup := honest.copied(t)
+	honest.grow(t, 20, "as it was")
+
+	w := newWatcher(t, honest)
+	w.serve(honest)
+	w.look("first", 0, "consistent: the log ")
+	state, err := os.ReadFile(w.file("state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := knownWitness(t, honest)
+	if _, err := seen.cosign(t, honest); err != nil {
+		t.Fatal(err)
+	}
+
+	forkedSame, forkedLarger, forgedRecord, forgedAndGrown, oneHash, oneNode := backup.copied(t), backup.copied(t), honest.copied(t), honest.copied(t), honest.copied(t), honest.copied(t)
+	forkedSame.grow(t, 20, "another history")
+	forkedLarger.grow(t, 40, "another history")
+	forgedRecord.forgeRecord(t, 4)
+	forgedAndGrown.forgeRecord(t, 4)
+	forgedAndGrown.grow(t, 5, "as it was")
+	oneHash.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(0, 4)))
+	oneNode.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(8, 0)))
+
+	for _, test := range []struct {
+		name    string
+		log     watchedLog
+		change  func(http.Handler) http.Handler
+		says    string
+		code    int // of 'jurat verify' on what is left
+		others  string
+		witness func(error) bool // what a witness who knows the log says; nil: it is not asked
+	}{
+		{"an older copy that went on otherwise, to the same size", forkedSame, nil, "ALARM: FORK", 1, "different roots", isFork},
+		{"an older copy that went on otherwise, and is larger", forkedLarger, nil, "ALARM: FORK", 1, "is not the beginning of", isFork},
+		{"an older copy", backup, nil, "ALARM: SHRINK", 3, "covers 300 entries and the file's 280", isBehind},
+		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", 1, "different roots", isFork},
+		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", 1, "is not the beginning of", isFork},
+		{"one hash in the database", oneHash, nil, "ALARM: REWRITTEN", 0, "", nil},
+		{"a tile, by who serves it", honest, func(h http.Handler) http.Handler {
+			return between(h, "/log/tile/0/000", func(doc []byte) []byte { doc[40] ^= 1; return doc })
+		}, "tile/0/000", 0, "", nil},
+		{"entries, by who serves them", honest, func(h http.Handler) http.Handler {
+			return between(h, "/log/tile/entries/000", func(doc []byte) []byte {
+				return bytes.Replace(doc, []byte(`"payload":"sha256:`), []byte(`"payload":"sha512:`), 1)
+			})
+		}, "entry 0 does not hash to its leaf", 0, "", nil},
+		{"a checkpoint that nobody signed", honest, func(h http.Handler) http.Handler {
+			return between(h, "/log/checkpoint", func(doc []byte) []byte { return bytes.Replace(doc, []byte("\n30"), []byte("\n31"), 1) })
+		}, "ALARM: FOREIGN", 1, "", nil},
+	} {
+		w.serve(test.log)
+		if test.change != nil {
+			w.served = test.change(w.served)
+		}
+		w.look(test.name, 1, test.says)
+		w.others(test.name, test.code, test.others)
+		if now, err := os.ReadFile(w.file("state")); err != nil || !bytes.Equal(now, state) {
+			t.Errorf("%s: the state has changed: %v", test.name, err)
+		}
+		if test.witness != nil {
+			if line, err := seen.cosign(t, test.log); err == nil || !test.witness(err) {
+				t.Errorf("%s: a witness who knew the log says %q, %v", test.name, line, err)
+			}
+		}
+	}
+
+	// A hash further up breaks what the server computes itself, which says that it cannot, and nothing false.
+	if i, err := installation.Open(t.Context(), installation.Config{Dir: string(oneNode)}); err == nil {
+		t.Error("a log with a broken node on its edge opens", i.Close())
+	}
+	w.served = http.NotFoundHandler()
+	w.look("nobody there", 2, "status 404")
+	honest.grow(t, 30, "as it was")
+	w.serve(honest)
+	w.look("the honest log again", 0, "30 more than the last time")
+	w.look("all of it", 0, "330 entries are what it signed", "--full")
+	w.look("for machines", 0, `"outcome": "consistent"`, "--json")
+	if line, err := seen.cosign(t, honest); err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+func isFork(err error) bool {
+	var conflict *witness.ConflictError
+	return errors.Is(err, witness.ErrProof) || errors.As(err, &conflict) && conflict.Forked
+}
+
+func isBehind(err error) bool {
+	var conflict *witness.ConflictError
+	return errors.As(err, &conflict) && !conflict.Forked
+}
+
+// A seeing is a witness that is asked over HTTP.
+type seeing struct {
+	remote *witness.Remote
+}
+
+func knownWitness(t *testing.T, l watchedLog) *seeing {
+	t.Helper()
+	key, err := evidence.GenerateCosigner(nil, "witness.example/w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := l.open(t)
+	defer i.Close()
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := note.NewVerifier(trust.Logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := witness.Open(t.Context(), witness.Config{File: filepath.Join(t.TempDir(), "w.db"), Key: key, Logs: []note.Verifier{log}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	s := httptest.NewServer(w.Handler(slog.New(slog.DiscardHandler)))
+	t.Cleanup(s.Close)
+	remote, err := witness.NewRemote(s.URL, w.Key(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &seeing{remote}
+}
+
+// cosign asks the witness to cosign a log's last checkpoint.
+func (s *seeing) cosign(t *testing.T, l watchedLog) (string, error) {
+	t.Helper()
+	i := l.open(t)
+	defer i.Close()
+	signed, err := i.Ledger.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := i.Ledger.SizeAt(t.Context(), signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.remote.Ask(t.Context(), signed, size, func(ctx context.Context, old, size int64) ([]tlog.Hash, error) {
+		if old > size {
+			return nil, nil
+		}
+		return i.Ledger.ProveConsistency(ctx, old, size)
+	})
+	return c.Line, err
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/retention"
+)
+
+// decidedFlags say why something was decided, and by whom.
+type decidedFlags struct {
+	Reason string `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
+	By     string `required:"" help:"Which person decided it." placeholder:"WHO"`
+}
+
+type archiveExpireCmd struct {
+	Before time.Time `required:"" placeholder:"DATE" format:"2006-01-02" help:"Delete archived records that are proved, by their time stamps, to have been sealed before this day (UTC)."`
+	decidedFlags
+	DryRun bool `name:"dry-run" help:"Only say what would be deleted."`
+	JSON   bool `name:"json" help:"Print what was done as JSON."`
+}
+
+// Help is shown by 'jurat archive expire --help'.
+func (*archiveExpireCmd) Help() string {
+	return `Deletes archived records whose retention time is over, and the keys to their texts that are sealed apart. It refuses a day within the
+retention time ('jurat archive retention'), which is six months at least, and leaves what is on hold ('jurat hold list'), what is not proved to be
+that old, and the operator's own acts. Today is what the clock says, but no later than the newest time stamp of the log.
+
+The log keeps each record's id, digest, place and hash: the proofs of all other records stand, and an act says when, why and by whom it was
+decided. Copies of the old files and backups still have the records: delete them, too.
+
+    jurat archive expire --before 2025-01-01 --reason "retention time over" --by "records office"`
+}
+
+// Run deletes.
+func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		done, err := i.Expire(ctx, installation.ExpireOrder{Before: c.Before, Reason: c.Reason, By: c.By, DryRun: c.DryRun, Progress: steps(io)})
+		if errors.Is(err, installation.ErrTooYoung) {
+			return hint(err, "'jurat archive retention' says how long records are kept; less than %d days is not possible. If nothing was sealed lately, seal something: "+
+				"the clock counts no further than the log's newest time stamp", evidence.MinRetention)
+		}
+		if err != nil {
+			return hint(archiveError(err), "what an act says was deleted is finished by the next run")
+		}
+		if c.JSON {
+			return io.printJSON(done)
+		}
+		p := newPage(io.out)
+		verb := "deleted"
+		if c.DryRun {
+			verb = "would delete"
+		}
+		for _, f := range done.Files {
+			p.line("%s: %s %d records %s", f.File, verb, f.Records, inert(actOf(f.Act)))
+		}
+		if done.Finished > 0 {
+			p.line("finished %d deletions that were broken off", done.Finished)
+		}
+		p.line("%s %d records; the log keeps their ids and hashes. %d are on hold, of %d it is not proved when they were sealed", verb, done.Records, done.Held, done.Unproved)
+		return p.err
+	})
+}
+
+func actOf(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "(act " + id + ")"
+}
+
+type archiveRetentionCmd struct {
+	Keep   string `placeholder:"TIME" help:"Keep records for this long from now on: 24mo, 400d, 2y. A month counts as 31 days, a year as 366."`
+	Reason string `help:"Why, with --keep." placeholder:"TEXT"`
+	By     string `help:"Which person decided it, with --keep." placeholder:"WHO"`
+	JSON   bool   `name:"json" help:"Print it as JSON."`
+}
+
+// Help is shown by 'jurat archive retention --help'.
+func (*archiveRetentionCmd) Help() string {
+	return `Says for how long records are kept before 'jurat archive expire' may delete them, or changes it. It is never less than 183 days: six months,
+as Articles 19 and 26(6) of the EU AI Act ask at least of logs. The change is an act in the log.`
+}
+
+// Run says or changes how long records are kept.
+func (c *archiveRetentionCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		if c.Keep != "" {
+			days, err := parseDays(c.Keep)
+			if err != nil {
+				return fmt.Errorf("--keep: %w", err)
+			}
+			if c.Reason == "" || c.By == "" {
+				return errors.New("--keep needs --reason and --by")
+			}
+			if err := i.SetRetention(ctx, days, c.Reason, c.By); err != nil {
+				return err
+			}
+		}
+		book, err := i.Retention(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return io.printJSON(map[string]int64{"days": book.Days})
+		}
+		_, err = fmt.Fprintf(io.out, "records are kept for %d days at least\n", book.Days)
+		return err
+	})
+}
+
+// parseDays reads a length of time in days, months or years, of which none is shorter than what it says.
+func parseDays(text string) (int64, error) {
+	for unit, days := range map[string]int64{"mo": 31, "d": 1, "y": 366} {
+		number, ok := strings.CutSuffix(text, unit)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || n < 1 || n > 100_000 {
+			break
+		}
+		return n * days, nil
+	}
+	return 0, fmt.Errorf("%q is no length of time: want a whole number and d, mo or y, such as 24mo", text)
+}
+
+type holdCmd struct {
+	Add     holdAddCmd     `cmd:"" help:"Hold a chain, a record or everything: nothing of it is deleted or erased."`
+	List    holdListCmd    `cmd:"" help:"List what is on hold."`
+	Release holdReleaseCmd `cmd:"" help:"End a hold."`
+}
+
+type holdAddCmd struct {
+	What string `arg:"" optional:"" help:"The id of a record, a trial or a chain."`
+	All  bool   `help:"Hold everything."`
+	decidedFlags
+}
+
+// Help is shown by 'jurat hold add --help'.
+func (*holdAddCmd) Help() string {
+	return `Keeps 'jurat archive expire' from deleting records, and 'jurat erase' from erasing their texts, until the hold is released. It is an act
+in the log. Several holds may be on one record; each is released by itself.
+
+    jurat hold add trial-0199... --reason "case 17/2026" --by "legal department"`
+}
+
+// Run holds.
+func (c *holdAddCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.All == (c.What != "") {
+		return errors.New("name a record or a chain, or say --all")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		order := installation.HoldOrder{All: c.All, Reason: c.Reason, By: c.By}
+		if !c.All {
+			if err := whatIs(ctx, i, c.What, &order); err != nil {
+				return err
+			}
+		}
+		id, err := i.Hold(ctx, order)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "on hold: %s\n", id)
+		return err
+	})
+}
+
+// whatIs finds out whether a name is a record's or a chain's.
+func whatIs(ctx context.Context, i *installation.Installation, name string, order *installation.HoldOrder) error {
+	_, err := i.Ledger.KeptRow(ctx, name)
+	if err == nil {
+		order.RecordID = name
+		return nil
+	}
+	if !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	there, err := i.Ledger.HasChain(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return hint(fmt.Errorf("%q: %w", name, ledger.ErrNotFound), "no record and no chain has this id")
+	}
+	order.Chain = name
+	return nil
+}
+
+type holdListCmd struct {
+	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Run lists holds.
+func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		book, err := i.Retention(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return io.printJSON(append([]retention.Hold{}, book.Holds...))
+		}
+		p := newPage(io.out)
+		for _, h := range book.Holds {
+			p.line("%s: %s, since %s: %s, by %s", h.ID, inert(h.What()), h.Since.UTC().Format(time.RFC3339), inert(h.Reason), inert(h.By))
+		}
+		if len(book.Holds) == 0 {
+			p.line("nothing is on hold")
+		}
+		return p.err
+	})
+}
+
+type holdReleaseCmd struct {
+	Hold string `arg:"" help:"The hold's id, as 'jurat hold list' shows it."`
+	decidedFlags
+}
+
+// Run releases.
+func (c *holdReleaseCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		act, err := i.Release(ctx, c.Hold, c.Reason, c.By)
+		if errors.Is(err, installation.ErrNoHold) {
+			return hint(err, "'jurat hold list' shows what is on hold")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "released: act %s\n", act)
+		return err
+	})
+}

@@ -1,0 +1,224 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/api"
+	"jurat/internal/llm/llmtest"
+	"jurat/jury"
+)
+
+// processes are several servers on one folder of one machine, none of which runs yet.
+func processes(t *testing.T, count int) []*machine {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "data")
+	var list []*machine
+	for range count {
+		m := &machine{t: t, env: os.Environ(), args: []string{"--data", folder}}
+		t.Cleanup(m.kill)
+		list = append(list, m)
+	}
+	return list
+}
+
+// A move is a trial that one of several servers conducts when something happens to that server. The third juror's answer in the round of discussion
+// is on its way until let go.
+type move struct {
+	*scene
+	list      []*machine
+	submitter string
+	auditor   string
+	id        string
+	conductor *machine
+	letGo     func()
+}
+
+const discussion = 2 // the number of a juror's call in the round of discussion, where nobody is asked twice
+
+// begin starts the servers, submits a trial, and returns in the middle of its round: two have answered, and their acts are sealed.
+func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *move {
+	t.Helper()
+	gate := make(chan struct{})
+	says := finds(jury.SafePass, 90)
+	s := newScene(t, map[int]llmtest.Script{2: func(c llmtest.Call) llmtest.Reply {
+		if c.Number == discussion {
+			<-gate
+		}
+		return says(c)
+	}})
+	s.rest = "rounds: 1\n"
+	v := &move{scene: s, letGo: sync.OnceFunc(func() { close(gate) })}
+	t.Cleanup(v.letGo)
+	v.list = places(t, count)
+	for _, m := range v.list {
+		m.with = []string{"--config", s.config()}
+	}
+	if err := v.list[0].start(); err != nil { // makes the installation
+		t.Fatal(err)
+	}
+	startAll(t, v.list[1:])
+	v.submitter, v.auditor = v.list[0].grant("sam", "submitter"), v.list[0].grant("ada", "auditor")
+	v.id = v.submit()
+	v.await("nine acts", func(s *api.Submission) bool { return s.Acts == 9 }) // submission, opening, three, check, opening, two
+	for _, m := range v.list {
+		if _, metrics := m.get(v.auditor, "/metrics"); strings.Contains(metrics, "jurat_trials_under_way 1\n") {
+			v.conductor = m
+		}
+	}
+	if v.conductor == nil {
+		t.Fatal("nobody conducts the trial")
+	}
+	return v
+}
+
+func (v *move) submit() string {
+	v.t.Helper()
+	card, err := os.ReadFile(filepath.Join(v.accused, "agent-card.json"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	conversation, err := os.ReadFile(filepath.Join(v.accused, "conversation.json"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)
+	r, err := http.NewRequest("POST", v.list[0].address()+"/v1/submissions", strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+v.submitter)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var made api.Submission
+	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusAccepted {
+		v.t.Fatal(answer.Status, err)
+	}
+	return made.ID
+}
+
+// others are the servers to which nothing happens.
+func (v *move) others() (list []*machine) {
+	for _, m := range v.list {
+		if m != v.conductor {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// await waits until the trial is as it should be, as any server but the conductor sees it.
+func (v *move) await(what string, is func(*api.Submission) bool) api.Submission {
+	v.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		status, doc := v.others()[0].get(v.auditor, "/v1/submissions/"+v.id)
+		var s api.Submission
+		if err := json.Unmarshal([]byte(doc), &s); err != nil || status != http.StatusOK {
+			v.t.Fatal(status, err, doc)
+		}
+		if is(&s) {
+			return s
+		}
+		if time.Now().After(end) {
+			v.t.Fatalf("waiting for %s: %+v\n%s", what, s, v.others()[0].said)
+		}
+	}
+}
+
+func isOver(s *api.Submission) bool { return s.State == api.Over }
+
+// wantOnce wants the trial proved, every call that had been answered and sealed made once, and the third juror's lost one so often again.
+func (v *move) wantOnce(again int) {
+	v.t.Helper()
+	for i, server := range v.servers {
+		want := map[int]int{0: 2, 1: 2, 2: 2 + again, 3: 1}[i]
+		bodies := map[string]int{}
+		for _, r := range server.Requests() {
+			bodies[string(r.Body)]++
+		}
+		if n := len(server.Requests()); n != want || len(bodies) != min(want, 2) {
+			v.t.Errorf("%s was asked %d times for %d things, want %d", seatIDs[i], n, len(bodies), want)
+		}
+	}
+	m := v.others()[0]
+	_, doc := m.get(v.auditor, "/v1/submissions/"+v.id+"/case")
+	file, trust := filepath.Join(v.dir, "case.jurat"), filepath.Join(v.dir, "trust.json")
+	for name, content := range map[string]string{file: doc, trust: m.do("trust")} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	ran(v.t, 0, "verify", "--trust", trust, file)
+	if n := len(v.records()); n != 15 {
+		v.t.Errorf("%d acts", n)
+	}
+}
+
+// TestTrialGoesOnElsewhere: the server that conducts a trial is killed in the middle of a round. The trial ends on another one, which asks nobody
+// again whose answer was sealed, and the case file is proved.
+func TestTrialGoesOnElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		places func(*testing.T, int) []*machine
+		count  int
+	}{"three machines": {machines, 3}, "two processes": {processes, 2}} {
+		t.Run(name, func(t *testing.T) {
+			v := begin(t, c.places, c.count)
+			v.conductor.kill()
+			s := v.await("the end", isOver)
+			if s.Verdict == nil || s.Verdict.Position != jury.SafePass || s.Degraded {
+				t.Errorf("%+v", s)
+			}
+			v.letGo()
+			v.wantOnce(1)
+		})
+	}
+}
+
+// TestTrialOfOneWhoStandsStill: the server that conducts a trial stands still for longer than others wait, and goes on then. The trial ends once.
+// Where sessions of a database say who is there, another one has ended it meanwhile; on one machine the operating system knows that it lives.
+func TestTrialOfOneWhoStandsStill(t *testing.T) {
+	if os.Getenv("JURAT_TEST_LONG") == "" {
+		t.Skip("takes a minute: set JURAT_TEST_LONG=1")
+	}
+	signal := func(t *testing.T, m *machine, what syscall.Signal) {
+		t.Helper()
+		if err := m.process.Process.Signal(what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("three machines", func(t *testing.T) {
+		v := begin(t, machines, 3)
+		signal(t, v.conductor, syscall.SIGSTOP)
+		v.await("the end", isOver)
+		v.letGo() // its answer comes to who stands still
+		signal(t, v.conductor, syscall.SIGCONT)
+		time.Sleep(3 * time.Second)
+		v.wantOnce(1)
+		if _, metrics := v.conductor.get(v.auditor, "/metrics"); !strings.Contains(metrics, "jurat_trials_under_way 0\n") {
+			t.Error("it still conducts a trial that is over")
+		}
+	})
+	t.Run("two processes", func(t *testing.T) {
+		v := begin(t, processes, 2)
+		signal(t, v.conductor, syscall.SIGSTOP)
+		time.Sleep(20 * time.Second)
+		v.await("what it was", func(s *api.Submission) bool { return s.State == api.UnderWay && s.Acts == 9 })
+		v.letGo()
+		signal(t, v.conductor, syscall.SIGCONT)
+		v.await("the end", isOver)
+		v.wantOnce(0)
+	})
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
+	"jurat/internal/witness"
+)
+
+type witnessCmd struct {
+	Init  witnessInitCmd  `cmd:"" help:"Make the witness's key, and print what those who trust it need."`
+	Key   witnessKeyCmd   `cmd:"" help:"Print the witness's verifier key."`
+	Serve witnessServeCmd `cmd:"" help:"Take checkpoints, and cosign those of logs that have only grown."`
+	List  witnessListCmd  `cmd:"" help:"List what the witness has cosigned last of each log."`
+}
+
+// witnessFolder is where a witness keeps its key and what it has cosigned.
+type witnessFolder struct {
+	Dir string `default:"./jurat-witness" env:"JURAT_WITNESS" help:"The witness's folder: its key, and what it has cosigned. Never restore it from a backup: it would sign a second history."`
+}
+
+func (f *witnessFolder) keyFile() string { return filepath.Join(f.Dir, "witness.key") }
+
+func (f *witnessFolder) memory() string { return filepath.Join(f.Dir, "witness.db") }
+
+func (f *witnessFolder) key() (*evidence.Cosigner, error) {
+	text, err := cabinet.ReadPrivate(f.keyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hint(err, "'jurat witness init NAME' makes a witness")
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := evidence.ParseCosigner(strings.TrimSuffix(string(text), "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.keyFile(), err)
+	}
+	return key, nil
+}
+
+func (f *witnessFolder) open(ctx context.Context, logs []note.Verifier) (*witness.Witness, error) {
+	key, err := f.key()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(f.memory()); err != nil {
+		return nil, hint(fmt.Errorf("what the witness has cosigned is not there: %w", err),
+			"one that forgets would sign a second history: make another with a new key ('jurat witness init NAME --dir FOLDER'), and have it take this one's place")
+	}
+	return witness.Open(ctx, witness.Config{File: f.memory(), Key: key, Logs: logs})
+}
+
+type witnessInitCmd struct {
+	Name string `arg:"" help:"The witness's name: where it can be reached, without https://, such as witness.example/w1."`
+	witnessFolder
+}
+
+// Help is shown by 'jurat witness init --help'.
+func (*witnessInitCmd) Help() string {
+	return `A witness sees logs that others run grow, and says so: as long as it does, who runs a log cannot show different people different
+histories. It needs one small machine that the log's operator has no power over.
+
+    jurat witness init witness.example/w1
+    jurat witness serve --log trust.json`
+}
+
+// Run makes a witness.
+func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
+	key, err := evidence.GenerateCosigner(nil, c.Name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return err
+	}
+	err = atomicfile.Create(c.keyFile(), []byte(key.MarshalPrivate()+"\n"), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return hint(err, "there is a witness already; 'jurat witness key' prints its key")
+	}
+	if err != nil {
+		return err
+	}
+	w, err := witness.Open(ctx, witness.Config{File: c.memory(), Key: key}) // which knows nothing yet, and is never begun anew
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(io.out, key)
+	return errors.Join(err, w.Close())
+}
+
+type witnessKeyCmd struct{ witnessFolder }
+
+// Run prints the verifier key.
+func (c *witnessKeyCmd) Run(io stdio) error {
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(io.out, key)
+	return err
+}
+
+type witnessListCmd struct{ witnessFolder }
+
+// Run lists logs.
+func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
+	w, err := c.open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	known, err := w.Logs(ctx)
+	p := newPage(io.out)
+	for _, k := range known {
+		p.line("%-40s %d entries", inert(k.Origin), k.Size)
+	}
+	return errors.Join(err, p.err, w.Close())
+}
+
+type witnessServeCmd struct {
+	witnessFolder
+	Addr    string   `default:"127.0.0.1:8418" help:"Where to listen. Put a proxy with TLS before it."`
+	Log     []string `required:"" sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be given several times."`
+	LogJSON bool     `name:"log-json" help:"Write what it does as JSON lines."`
+}
+
+// Help is shown by 'jurat witness serve --help'.
+func (*witnessServeCmd) Help() string {
+	return `Answers POST /add-checkpoint as C2SP tlog-witness has it, for the logs whose keys are given. It prints its own key, which those
+who trust it put into their trust files ('witnesses'), and whoever runs a log gives to 'jurat log witness add'.
+
+What it refuses although the log has signed it is written to its log with all that was sent. Two checkpoints of one size and with
+different roots are evidence against the log; a proof that does not hold may be the fault of whoever has sent it.`
+}
+
+// Run serves until it is interrupted.
+func (c *witnessServeCmd) Run(ctx context.Context, io stdio) error {
+	logs, err := c.logs()
+	if err != nil {
+		return err
+	}
+	w, err := c.open(ctx, logs)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return errors.Join(hint(err, "--addr names another address; port 0 takes one that is free"), w.Close())
+	}
+	for _, log := range logs {
+		fmt.Fprintf(io.err, "jurat: witnesses the log %s\n", inert(log.Name()))
+	}
+	fmt.Fprintf(io.err, "jurat: as %s; Ctrl-C ends it\n", w.Key())
+	fmt.Fprintf(io.out, "http://%s\n", l.Addr())
+	return errors.Join(serveUntil(ctx, l, w.Handler(c.logger(io))), w.Close())
+}
+
+func (c *witnessServeCmd) logger(io stdio) *slog.Logger {
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(io.err, nil))
+	}
+	return slog.New(slog.NewTextHandler(io.err, nil))
+}
+
+// serveUntil answers until ctx is done, and then what is under way.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{Handler: h, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return s.Shutdown(rest)
+}
+
+// logs reads the keys of the logs: from trust files, or as they are.
+func (c *witnessServeCmd) logs() ([]note.Verifier, error) {
+	var logs []note.Verifier
+	seen := map[string]bool{}
+	for _, text := range c.Log {
+		keys := []string{text}
+		if _, err := os.Stat(text); err == nil {
+			trust, err := readTrust(text)
+			if err != nil {
+				return nil, err
+			}
+			if keys = trust.Logs; len(keys) == 0 {
+				return nil, fmt.Errorf("--log: the trust file %s names no log", text)
+			}
+		}
+		for _, key := range keys {
+			log, err := note.NewVerifier(key)
+			if err != nil {
+				return nil, fmt.Errorf("--log: %q is neither a trust file nor the verifier key of a log: %w", inert(text), err)
+			}
+			if !seen[key] { // package note takes no signature of a key that it is given twice
+				logs = append(logs, log)
+			}
+			seen[key] = true
+		}
+	}
+	return logs, nil
+}

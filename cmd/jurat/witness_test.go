@@ -1,0 +1,187 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+)
+
+// TestWitnesses goes the way of people: two of them become witnesses, an operator asks them, and whoever verifies by the new trust file
+// believes an order only with both. A third person watches.
+func TestWitnesses(t *testing.T) {
+	folder := t.TempDir()
+	data := filepath.Join(folder, "data")
+	file := func(name string) string { return filepath.Join(folder, name) }
+	write := func(name, text string) string {
+		t.Helper()
+		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file(name)
+	}
+	jurat := func(want int, args ...string) string {
+		return doing(t, want, append([]string{"--data", data}, args...)...) + "\n"
+	}
+
+	payload := write("said.json", `{"agent_id":"courier","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`)
+	before := write("before.json", jurat(0, "seal", payload))
+	plain := write("plain.json", jurat(0, "trust"))
+	early := write("early.checkpoint", jurat(0, "log", "checkpoint"))
+
+	urls := map[string]string{}
+	for _, name := range []string{"w1", "w2"} {
+		key := doing(t, 0, "witness", "init", "witness.example/"+name, "--dir", file(name))
+		if again := doing(t, 0, "witness", "key", "--dir", file(name)); again != key {
+			t.Errorf("%q, %q", key, again)
+		}
+		doing(t, exitCannot, "witness", "init", "witness.example/"+name, "--dir", file(name))
+		url, _, _ := serve(t, "witness", "serve", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
+		jurat(0, "log", "witness", "add", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
+		urls[name] = url
+	}
+	jurat(exitCannot, "log", "witness", "add", urls["w1"], "--key", "nothing")
+	trust := write("trust.json", jurat(0, "trust"))
+	if list := jurat(0, "log", "witness", "list"); !strings.Contains(list, "witness.example/w2") || !strings.Contains(list, "nothing yet") {
+		t.Error(list)
+	}
+	if out := doing(t, exitUndecided, "verify", "--trust", trust, before); !strings.Contains(out, "0 of the 2") {
+		t.Error(out)
+	}
+	if out := jurat(0, "log", "witness", "ask"); !strings.Contains(out, "cosigned by 2 of 2 witnesses, 2 are demanded, which counts") {
+		t.Error(out)
+	}
+	if known := doing(t, 0, "witness", "list", "--dir", file("w2")); !strings.Contains(known, " 1 entries") {
+		t.Error(known)
+	}
+	record := recordID(t, before)
+	proved := write("proved.json", jurat(0, "log", "prove", record))
+	if out := doing(t, 0, "verify", "--trust", trust, proved); !strings.Contains(out, "the reader's 2 witnesses have cosigned it: witness.example/w1") {
+		t.Error(out)
+	}
+	doing(t, 0, "verify", "--trust", plain, proved) // who knows no witnesses is not disturbed
+
+	// A server asks by itself, and a stranger watches it.
+	url, _, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--public-entries")
+	log := url + "/log"
+	look := func(want int, says string, more ...string) {
+		t.Helper()
+		out := doing(t, want, append([]string{"log", "monitor", log, "--trust", trust, "--state", file("state")}, more...)...)
+		if !strings.Contains(out, says) {
+			t.Errorf("%q in %s", says, out)
+		}
+	}
+	look(0, "cosigned by witness.example/w2")
+	jurat(0, "seal", payload)
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if signed := get(t, log+"/checkpoint"); strings.Contains(signed, "\n2\n") && strings.Count(signed, "— ") == 3 {
+			break
+		} else if time.Now().After(until) {
+			t.Fatalf("the server has not had the checkpoint cosigned: %s", signed)
+		}
+	}
+	look(0, "1 more than the last time")
+	look(0, `"entries": true`, "--json")
+	look(0, `"quorum": 2`, "--json")
+
+	// Whoever has a record proves by the log itself that it is still there.
+	again := write("again.json", doing(t, 0, "log", "prove", proved, "--log", log, "--trust", trust)+"\n")
+	if out := doing(t, 0, "verify", "--trust", trust, again); !strings.Contains(out, "at 2 entries") {
+		t.Error(out)
+	}
+	proof := write("proof.json", doing(t, 0, "log", "consistency", early, "--log", log, "--trust", trust)+"\n")
+	now := write("now.checkpoint", get(t, log+"/checkpoint"))
+	doing(t, 0, "verify", "--trust", trust, "--checkpoint", early, "--consistency", proof, now)
+	if same := doing(t, 0, "log", "consistency", "1", now, "--log", log, "--trust", trust); same+"\n" != read(t, proof) {
+		t.Errorf("%q", same)
+	}
+	forged := strings.Replace(read(t, proved), `"index":0`, `"index":1`, 1)
+	doing(t, exitCannot, "log", "prove", write("forged.json", forged), "--log", log, "--trust", trust)
+	doing(t, exitCannot, "log", "prove", proved, "--log", log)
+	doing(t, exitCannot, "log", "prove", record, "--log", url+"/elsewhere", "--trust", trust)
+	doing(t, exitCannot, "log", "prove", record, "--log", log, "--trust", trust) // which strangers may not read
+	token := jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
+	doing(t, 0, "log", "prove", record, "--log", log, "--trust", trust, "--token-file", write("token", token))
+
+	// One witness goes away: the log goes on, and what is proved stays proved.
+	jurat(0, "log", "witness", "remove", "witness.example/w2")
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	doing(t, exitCannot, "log", "monitor", log, "--trust", trust, "--state", file("state"))
+	doing(t, exitCannot, "log", "monitor", log, "--trust", file("nothing"), "--state", file("state"))
+	doing(t, exitCannot, "witness", "serve", "--dir", file("w1"), "--log", "nothing")
+	doing(t, exitCannot, "witness", "key", "--dir", file("nobody"))
+
+	// A witness whose key is there and whose memory is not would begin anew, and sign a second history.
+	forgetful := file("forgetful")
+	doing(t, 0, "witness", "init", "witness.example/forgetful", "--dir", forgetful)
+	doing(t, 0, "witness", "list", "--dir", forgetful)
+	for _, part := range []string{"witness.db", "witness.db-wal", "witness.db-shm"} {
+		if err := os.Remove(filepath.Join(forgetful, part)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	doing(t, exitCannot, "witness", "list", "--dir", forgetful)
+	doing(t, exitCannot, "witness", "serve", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
+}
+
+// TestMonitorWithoutQuorum: a log that has only grown, and that too few have seen, is told apart from one that all have.
+func TestMonitorWithoutQuorum(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 3, "as it was")
+	i := l.open(t)
+	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
+	doing(t, 0, "--data", string(l), "log", "witness", "add", "http://127.0.0.1:1", "--key", key)
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
+	w.look("for machines", exitUndecided, `"unmet": "too few`, "--json")
+	if code, out, complaints := w.run("--data", string(l), "log", "witness", "ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+	if code, out, complaints := w.run("--data", string(l), "log", "checkpoint"); code != 0 || !strings.Contains(complaints, "0 of the 1 witnesses that are demanded") {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// recordID is that of the record in a file.
+func recordID(t *testing.T, file string) string {
+	t.Helper()
+	record, err := evidence.Open([]byte(read(t, file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Payload.RecordID
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"jurat/internal/atomicfile"
+	"jurat/internal/installation"
+	"jurat/internal/wrapping"
+)
+
+type keysWrappingKeyCmd struct {
+	File string `arg:"" help:"The new file. Its mode is 0600."`
+}
+
+// Help is shown by 'jurat keys wrapping-key --help'.
+func (*keysWrappingKeyCmd) Help() string {
+	return `In a database that several machines share, private keys are encrypted (AES-256-GCM) under a wrapping key that the database
+never has. Make it once, give every machine a copy of the file, and keep one where you keep what must not be lost: without it the
+private keys in the database are gone. No backup holds it.
+
+    jurat keys wrapping-key /etc/jurat/wrapping.key
+    jurat --db postgres://jurat@db.example/jurat --wrapping-key /etc/jurat/wrapping.key serve
+
+To change it, make another, and put its line before the old one in every machine's file: the first line wraps, all of them unwrap.
+When every machine has been started again with that, 'jurat keys rewrap' wraps everything under the new one. Then take the old
+line out.`
+}
+
+// Run makes a wrapping key.
+func (c *keysWrappingKeyCmd) Run(io stdio) error {
+	text := wrapping.Generate()
+	keys, err := wrapping.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Create(c.File, text, 0o600); errors.Is(err, fs.ErrExist) {
+		return hint(err, "a wrapping key is never overwritten: keys may be wrapped under it")
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(io.out, keys)
+	return err
+}
+
+type keysRewrapCmd struct{}
+
+// Help is shown by 'jurat keys rewrap --help'.
+func (*keysRewrapCmd) Help() string {
+	return `For changing the wrapping key: see 'jurat keys wrapping-key --help'. It can be interrupted and run again, also while machines
+serve.`
+}
+
+// Run wraps files again.
+func (*keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if a.DB == "" {
+		return hint(errors.New("no database is named: the files in a data folder are not wrapped"), "--db or JURAT_DB names one")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		told := progress(io, "files wrapped")
+		done, key, err := i.Rewrap(ctx, func(done int64) { told(done, done) })
+		if err != nil {
+			return known(err)
+		}
+		_, err = fmt.Fprintf(io.out, "%d files were wrapped again; all of them are under %s now\n", done, key)
+		return err
+	})
+}

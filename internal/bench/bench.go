@@ -1,0 +1,201 @@
+// Package bench measures what this program does, in turn with what it cannot do without, in the same run: signatures, time stamps, a
+// synced page, a commit of the database, the slowest juror. A figure belongs to the machine and to the moment; its ratio to such a
+// limit travels, since what disturbs the machine disturbs both.
+//
+// Everything happens in a temporary installation on the disk of a folder that the caller names, and nothing of it is left. No log
+// that is in use is touched.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+)
+
+// Config says what is measured, and how.
+type Config struct {
+	Dir       string             // where the temporary installation is made; "": the system's folder for temporary files
+	Callers   int                // how many seal, or hold trials, at the same time; 0: 256, and of trials 8
+	Time      time.Duration      // about how long to measure; 0: 10 s
+	Payload   int                // bytes of a payload, about; 0: 2048
+	Algorithm evidence.Algorithm // of records' signatures; "": ES256
+	Batch     bool               // one token for the records of a transaction, see installation.Config
+	Records   int                // how large the large log of Ledger is, and how many records Verify verifies; 0: 100,000, and 5,000
+	Watchers  int                // connections of Watch; 0: 1,000
+	Delay     time.Duration      // how long the slowest juror of Trial and Watch takes for an answer; 0: 200 ms
+
+	Progress func(what string, done, total int64) // nil: nobody is told
+}
+
+func (c Config) complete() Config {
+	set := func(to *int, value int) {
+		if *to == 0 {
+			*to = value
+		}
+	}
+	set(&c.Payload, 2048)
+	set(&c.Watchers, 1000)
+	if c.Time == 0 {
+		c.Time = 10 * time.Second
+	}
+	if c.Delay == 0 {
+		c.Delay = 200 * time.Millisecond
+	}
+	if c.Algorithm == "" {
+		c.Algorithm = evidence.ES256
+	}
+	if c.Dir == "" {
+		c.Dir = os.TempDir()
+	}
+	if c.Progress == nil {
+		c.Progress = func(string, int64, int64) {}
+	}
+	return c
+}
+
+func (c Config) check() error {
+	for name, n := range map[string]int{"callers": c.Callers, "payload": c.Payload, "records": c.Records, "watchers": c.Watchers} {
+		if n < 0 {
+			return fmt.Errorf("%s: %d is less than none", name, n)
+		}
+	}
+	if c.Time < 0 || c.Delay < 0 {
+		return errors.New("a time is less than none")
+	}
+	if c.Payload > 0 && c.Payload < minPayload {
+		return fmt.Errorf("payload: a payload has at least %d bytes", minPayload)
+	}
+	return nil
+}
+
+// A Report is what a benchmark has found.
+type Report struct {
+	Benchmark string   `json:"benchmark"`
+	Machine   Machine  `json:"machine"`
+	Settings  Settings `json:"settings"`
+	Figures   []Figure `json:"figures"`
+}
+
+// Settings are what the figures were measured with, as far as it plays a part.
+type Settings struct {
+	Callers      int                `json:"callers,omitzero"`
+	PayloadBytes int                `json:"payload_bytes,omitzero"`
+	Algorithm    evidence.Algorithm `json:"algorithm,omitzero"`
+	BatchTokens  bool               `json:"batch_tokens,omitzero"`
+	Records      int                `json:"records,omitzero"`
+	Watchers     int                `json:"watchers,omitzero"`
+	Seconds      float64            `json:"seconds"` // that the whole took
+}
+
+// A Figure is a value beside its limit.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Limit *Limit  `json:"limit,omitzero"` // nil: it is itself a limit, or has none
+	Ratio float64 `json:"ratio,omitzero"` // the value as a multiple of the limit; 0: there is no limit
+}
+
+// A Limit is what bounds a figure, measured in the same run and in turn with it.
+type Limit struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// figure adds a figure, and one with a limit has a ratio.
+func (r *Report) figure(name, unit string, value float64, limit *Limit) {
+	f := Figure{Name: name, Unit: unit, Value: value, Limit: limit}
+	if limit != nil && limit.Value > 0 {
+		f.Ratio = value / limit.Value
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// Of returns the figure whose name begins so, or nil.
+func (r *Report) Of(name string) *Figure {
+	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return strings.HasPrefix(f.Name, name) })
+	if i < 0 {
+		return nil
+	}
+	return &r.Figures[i]
+}
+
+// A Benchmark measures something.
+type Benchmark func(ctx context.Context, c Config) (*Report, error)
+
+// run gives a benchmark a folder of its own, and says what machine it ran on.
+func run(c Config, name string, do func(c Config, dir string, r *Report) error) (r *Report, err error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("bench %s: %w", name, err)
+	}
+	c = c.complete()
+	dir, err := os.MkdirTemp(c.Dir, "jurat-bench-*")
+	if err != nil {
+		return nil, fmt.Errorf("bench %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r = &Report{Benchmark: name, Machine: machineOf(dir)}
+	begin := time.Now()
+	if err := do(c, dir, r); err != nil {
+		return nil, fmt.Errorf("bench %s: %w", name, err)
+	}
+	r.Settings.Seconds = time.Since(begin).Seconds()
+	r.Machine.LoadAfter = loadAverage()
+	return r, nil
+}
+
+// A house is a temporary installation, as users have it: on disk, durable, with its own authority.
+type house struct {
+	*installation.Installation
+	config  installation.Config
+	draft   *evidence.Draft
+	signers []evidence.Signer
+}
+
+func furnish(ctx context.Context, c Config, dir, name string) (*house, error) {
+	config := installation.Config{Dir: filepath.Join(dir, name), Algorithm: c.Algorithm, BatchTokens: c.Batch}
+	if err := installation.Create(ctx, config); err != nil {
+		return nil, err
+	}
+	i, err := installation.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	h := &house{Installation: i, config: config}
+	if h.signers, err = i.Keys.Signers(evidence.RoleAgent, agent); err == nil {
+		h.draft, err = draftOf(c.Payload)
+	}
+	if err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	return h, nil
+}
+
+const (
+	agent = "agent-7"
+	frame = `{"agent_id":"` + agent + `","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",` +
+		`"parameters":{"temperature":0.5},"prompt":"May I send the parcel?","response":%q}`
+	added      = 220 // bytes that sealing adds: record_id, schema, action_type, signers
+	minPayload = 600
+)
+
+// draftOf makes a draft whose payload has about so many bytes when it is sealed.
+func draftOf(size int) (*evidence.Draft, error) {
+	const sentence = "It is 17 km away. "
+	n := max(1, size-added-len(frame))
+	text := strings.Repeat(sentence, n/len(sentence)+1)[:n]
+	return evidence.ParseDraft(fmt.Appendf(nil, frame, text))
+}
+
+func (h *house) seal(ctx context.Context) error {
+	_, err := h.Ledger.Seal(ctx, h.draft, h.signers, nil)
+	return err
+}

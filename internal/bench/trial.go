@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/examples"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+// Trial measures trials in which every juror takes its time for an answer: what is left is what this program adds. Some trials are held
+// at the same time.
+func Trial(ctx context.Context, c Config) (*Report, error) {
+	return run(c, "trial", func(c Config, dir string, r *Report) error {
+		if c.Callers == 0 {
+			c.Callers = 8
+		}
+		h, err := furnish(ctx, c, dir, "data")
+		if err != nil {
+			return err
+		}
+		r.Settings = Settings{Callers: c.Callers, Algorithm: c.Algorithm}
+		return errors.Join(trials(ctx, c, h, r), h.Close())
+	})
+}
+
+func trials(ctx context.Context, c Config, h *house, r *Report) error {
+	on, err := aCase()
+	if err != nil {
+		return err
+	}
+	if _, _, err := h.try(ctx, c, on); err != nil { // which makes the keys
+		return err
+	}
+	var mu sync.Mutex // held while what follows is added to
+	var took, ideal time.Duration
+	var alone timings
+	n, acts, begin, used := 0, 0, time.Now(), processorTime()
+	one := func(ctx context.Context) error {
+		t, bound, err := h.try(ctx, c, on)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		first, last := t.Records[0].Payload.Time(), t.Records[len(t.Records)-1].Payload.Time()
+		took, ideal, n, acts = took+last.Sub(first), ideal+bound, n+1, acts+len(t.Records)
+		alone = append(alone, last.Sub(first))
+		c.Progress("trials held", int64(min(time.Since(begin), c.Time)), int64(c.Time))
+		return nil
+	}
+	var all meter
+	if err := all.during(ctx, c.Time, c.Callers, one); err != nil {
+		return err
+	}
+	mean := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(n) }
+	r.figure(fmt.Sprintf("time of a trial, %d at the same time", c.Callers), "ms", mean(took), &Limit{"its slowest jurors' answers", mean(ideal)})
+	r.figure("time of a trial (median)", "ms", float64(alone.median().Microseconds())/1000, nil)
+	r.figure("trials/s", "1/s", all.perSecond(), nil)
+	r.figure("acts sealed in a trial", "acts", float64(acts)/float64(n), nil)
+	if spent := processorTime() - used; spent > 0 {
+		r.figure("processor time of a trial", "ms", float64(spent.Microseconds())/1000/float64(n), nil)
+	}
+	return nil
+}
+
+// try holds a trial, and says how long its slowest answers took, one after the other.
+func (h *house) try(ctx context.Context, c Config, on *subject.Case) (*trial.Trial, time.Duration, error) {
+	config := deliberating(c.Delay)
+	config.Ledger, config.Keys, config.Claim = h.Ledger, h.Keys, h.Claim
+	t, err := trial.Run(ctx, config, on)
+	if err != nil {
+		return nil, 0, err
+	}
+	if t.Result.Degraded {
+		return nil, 0, fmt.Errorf("trial %s is degraded", t.ID)
+	}
+	phases := 0 // and rounds
+	for _, r := range t.Records {
+		if r.Payload.ActionType == evidence.PhaseOpening {
+			phases++
+		}
+	}
+	return t, time.Duration(phases) * c.Delay, nil
+}
+
+func aCase() (*subject.Case, error) {
+	card, conversation, err := examples.Read(examples.Names()[0])
+	if err != nil {
+		return nil, err
+	}
+	return subject.New(card, conversation)
+}
+
+// deliberating seats three who take this time, half of it, and a quarter, and a judge who takes all of it.
+func deliberating(slowest time.Duration) trial.Config {
+	seats := []jury.Seat{seat("juror-slow", "Slowest"), seat("juror-middle", "Slower"), seat("juror-fast", "Slow")}
+	judge := seat("judge", "Judge")
+	config := trial.Config{Judge: thinker(slowest), Settings: jury.Settings{Seats: seats, Judge: &judge, Rubric: jury.DefaultRubric(),
+		Collaborative: true, MaxRounds: 1, Threshold: 2, Method: jury.FinalJudge}}
+	for i := range seats {
+		config.Jurors = append(config.Jurors, thinker(slowest>>i))
+	}
+	return config
+}
+
+func seat(id, role string) jury.Seat {
+	return jury.Seat{JurorID: id, RoleName: role, RoleFocus: "a benchmark", Provider: "benchmark", Model: "none", Parameters: jsontext.Value("{}"),
+		Template: evidence.DigestOf([]byte("benchmark"))}
+}
+
+// A thinker takes its time, and always says the same.
+type thinker time.Duration
+
+var said = jury.Origin{Model: "none", ModelVersion: "1"}
+
+func (t thinker) think(ctx context.Context) error {
+	timer := time.NewTimer(time.Duration(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t thinker) opinion() jury.Opinion {
+	o := jury.Opinion{Position: jury.SafePass, AxisScores: jury.Scores{}, Confidence: 0.8, Findings: []jury.Finding{},
+		Rationale: "This is a benchmark: nobody has read anything. " + strings.Repeat("Nothing was found. ", 20)}
+	for _, axis := range jury.DefaultRubric() {
+		o.AxisScores[axis.ID] = axis.Max * 85 / 100
+		o.TotalScore += o.AxisScores[axis.ID]
+	}
+	return o
+}
+
+// Evaluate implements jury.Juror.
+func (t thinker) Evaluate(ctx context.Context, _ jury.Brief) (jury.Opinion, jury.Origin, error) {
+	return t.opinion(), said, t.think(ctx)
+}
+
+// Discuss implements jury.Juror.
+func (t thinker) Discuss(ctx context.Context, _ jury.Brief) (jury.Speech, jury.Origin, error) {
+	return jury.Speech{Statement: "I stay with what I said.", Position: jury.SafePass, Reasoning: "Nothing new was said."}, said, t.think(ctx)
+}
+
+// Judge implements jury.Judge.
+func (t thinker) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	return t.Evaluate(ctx, b)
+}

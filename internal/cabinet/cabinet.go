@@ -1,0 +1,46 @@
+// Package cabinet keeps the small files that an installation is made of beside its log: keys, certificates, settings,
+// what is sealed apart. They are in a folder of one machine, or in a database that many share, and nobody who uses them
+// needs to know which.
+//
+// A file is there whole or not at all, whatever crashes, and when a change has returned it is durable. What ends in .key
+// is a secret: nobody but the operator's account reads it from a folder. In a database all of them are encrypted.
+package cabinet
+
+import (
+	"io/fs"
+	"path"
+)
+
+// A Cabinet keeps files by their names: paths with slashes, as fs.ValidPath wants them. It is safe for concurrent use, also
+// by several processes. Nothing waits for long: what cannot be reached is an error.
+type Cabinet interface {
+	// Read returns what is in a file, or an error with fs.ErrNotExist in its chain.
+	Read(name string) ([]byte, error)
+	// Create makes a new file, or returns an error with fs.ErrExist in its chain: whoever comes second, in any process,
+	// changes nothing.
+	Create(name string, content []byte) error
+	// Replace makes a file, or puts it in the place of the one that is there.
+	Replace(name string, content []byte) error
+	// Rename gives a file another name, in the place of the file that has that name already. One that is not there is an fs.ErrNotExist.
+	Rename(from, to string) error
+	// Remove removes a file. One that is not there is an fs.ErrNotExist, and stays away all the same.
+	Remove(name string) error
+	// Overwrite writes over the beginning of what is in a file, in its very place, for what is to be read by nobody any
+	// more. One that is not there is an fs.ErrNotExist.
+	Overwrite(name string, content []byte) error
+	// List calls found for every file below a folder, in no particular order. Files that come or go meanwhile may be missed.
+	// Of what a crash has left half written it gives the name that has been left, too.
+	List(folder string, found func(name string) error) error
+	// Where says where a file is, to people.
+	Where(name string) string
+}
+
+// Secret reports whether what is in a file of this name is to be read by nobody but the operator.
+func Secret(name string) bool { return path.Ext(name) == ".key" }
+
+func check(op, name string) error {
+	if !fs.ValidPath(name) {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package docket_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/ledger"
+	"jurat/jurattest"
+)
+
+// messages keeps what is logged.
+type messages struct {
+	slog.Handler
+	all []string
+}
+
+func (m *messages) Enabled(context.Context, slog.Level) bool { return true }
+
+func (m *messages) Handle(_ context.Context, r slog.Record) error {
+	m.all = append(m.all, r.Message)
+	return nil
+}
+
+// archive has the first records of a log be in a file that is not there, but for the operator's acts.
+func archive(t *testing.T, h *jurattest.House) {
+	t.Helper()
+	for range ledger.TileWidth {
+		h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
+	}
+	file := ledger.Archived{To: ledger.TileWidth, File: "lost", Digest: evidence.DigestOf(nil)}
+	if err := h.Ledger.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
+		t.Fatal(err)
+	}
+	var all []ledger.Shedding
+	for r, err := range h.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Index < ledger.TileWidth && !r.Payload.ActionType.ByOperator() {
+			all = append(all, ledger.Shedding{Index: r.Index, Timestamps: 1})
+		}
+	}
+	if err := h.Ledger.Shed(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestArchiveIsMissing opens a docket whose first trial is in an archive that cannot be read: that is said, new trials are held, and the
+// old one is not listed as if nothing was said in it.
+func TestArchiveIsMissing(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	first := open(t, config(h, b))
+	stop := run(t, first)
+	old := submit(t, first)
+	awaitState(t, first, old, docket.Over)
+	stop()
+	archive(t, h)
+	said := &messages{}
+	c := config(h, b)
+	c.Log = slog.New(said)
+	d := open(t, c)
+	if !slices.ContainsFunc(said.all, func(m string) bool { return strings.Contains(m, "archive") }) {
+		t.Errorf("nobody was told: %q", said.all)
+	}
+	run(t, d)
+	awaitState(t, d, submit(t, d), docket.Over)
+	if e, err := d.Entry(t.Context(), old); err == nil {
+		t.Errorf("the trial in the archive is listed as %+v", e)
+	}
+}
+
+// TestArchiveIsMissingOfATrialThatWasStopped: what the operator did to a trial in it is not about nothing.
+func TestArchiveIsMissingOfATrialThatWasStopped(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	first := open(t, config(h, b))
+	old := submit(t, first) // and nobody conducts it
+	if err := first.Cancel(t.Context(), old, "Hana", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	archive(t, h)
+	d := open(t, config(h, b))
+	run(t, d)
+	awaitState(t, d, submit(t, d), docket.Over)
+}

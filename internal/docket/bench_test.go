@@ -1,0 +1,123 @@
+package docket_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+)
+
+// BenchmarkOpen opens a docket on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the docket
+// holds in memory after that.
+func BenchmarkOpen(b *testing.B) {
+	for _, others := range []int{0, 10_000, 1_000_000} {
+		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
+			dir := b.TempDir() + "/data"
+			i, _, err := installation.OpenOrCreate(b.Context(), installation.Config{Dir: dir})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer i.Close()
+			c := docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: (&bench{}).sit}
+			d := open(b, c)
+			run(b, d)
+			for range 100 {
+				submit(b, d)
+			}
+			for waiting := 1; waiting > 0; {
+				list, _, err := d.Entries(b.Context(), "", 1, func(s *docket.Summary) bool { return !s.Over })
+				if err != nil {
+					b.Fatal(err)
+				}
+				waiting = len(list)
+			}
+			fill(b, dir+"/jurat.db", others)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var opened []*docket.Docket
+			for b.Loop() {
+				opened = append(opened, open(b, c))
+			}
+			b.StopTimer()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1024/float64(len(opened)), "KiB_kept")
+			runtime.KeepAlive(opened)
+		})
+	}
+}
+
+// fill adds records that belong to no trial, as far as a store can tell records from others.
+func fill(b *testing.B, path string, n int) {
+	b.Helper()
+	store, err := sqlite.Open(b.Context(), path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	payload := make([]byte, 500)
+	for n > 0 {
+		part := min(n, 10_000)
+		n -= part
+		err := store.Append(context.Background(), func(head ledger.Head, _ ledger.Committed) (ledger.Batch, error) {
+			next := head.Size + int64(part)
+			batch := ledger.Batch{Next: ledger.Head{Size: next}, Hashes: make([]tlog.Hash, tlog.StoredHashCount(next)-tlog.StoredHashCount(head.Size))}
+			for k := range int64(part) {
+				id := fmt.Sprintf("record-%d", head.Size+k)
+				batch.Rows = append(batch.Rows, ledger.Row{Index: head.Size + k, RecordID: id, Digest: evidence.DigestOf([]byte(id)), ChainID: fmt.Sprint("chain-", k/8),
+					Counts: evidence.LogCounts{ChainSeq: k%8 + 1}, Payload: payload, Signatures: [][]byte{{1}}})
+			}
+			return batch, nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSubmit submits a trial to a docket that has room, in an installation on disk, and waits until it is over: jurors take no time, so
+// that what is measured is the ledger, and how soon a submission is begun.
+func BenchmarkSubmit(b *testing.B) {
+	i, _, err := installation.OpenOrCreate(b.Context(), installation.Config{Dir: b.TempDir() + "/data"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer i.Close()
+	queue, err := i.Jobs(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer queue.Close()
+	d := open(b, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Jobs: queue, Sit: (&bench{}).sit})
+	stop := run(b, d)
+	defer stop()
+	var began time.Duration
+	for b.Loop() {
+		id := submit(b, d)
+		events, err := d.Watch(b.Context(), id, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range events.Frames {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		chain, err := i.Ledger.Chain(b.Context(), id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		began += chain[1].Payload.Time().Sub(chain[0].Payload.Time())
+	}
+	b.ReportMetric(float64(began.Microseconds())/1000/float64(b.N), "ms_to_begin")
+}

@@ -1,0 +1,303 @@
+package docket_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/jobs"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+)
+
+// jobsIn opens the jobs in a file, as one of several processes.
+func jobsIn(t *testing.T, path string) *jobs.Database {
+	t.Helper()
+	db, err := jobs.SQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// two opens two dockets on one log, as two processes would.
+func two(t *testing.T, h *jurattest.House, b *bench) (one, other *docket.Docket) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	c := config(h, b)
+	claims := newClaims()
+	c.Claim, c.Claimed = claims.claim, claims.claimed
+	c.Jobs = jobsIn(t, path)
+	one = open(t, c)
+	c.Jobs = jobsIn(t, path)
+	return one, open(t, c)
+}
+
+// TestSharedOut: what is submitted anywhere is held once, wherever there is room, and everybody sees where it is.
+func TestSharedOut(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: time.Millisecond}
+	one, other := two(t, h, b)
+	var ids []string
+	for i := range 8 {
+		ids = append(ids, submit(t, []*docket.Docket{one, other}[i%2]))
+	}
+	for i, id := range ids {
+		if e := entry(t, other, id); e.State != docket.Queued || e.Ahead != i {
+			t.Errorf("%+v", e)
+		}
+	}
+	run(t, one)
+	run(t, other)
+	for _, id := range ids {
+		if frames := watched(t, other, id, 0); len(frames) != 15 {
+			t.Errorf("%d events", len(frames))
+		}
+	}
+	if asked := b.asked.Load(); asked != 8*7 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestJobsAreLost: whoever opens a docket makes all the jobs that there should be.
+func TestJobsAreLost(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	first := open(t, config(h, b))
+	var ids []string
+	for range 3 {
+		ids = append(ids, submit(t, first))
+	}
+	if err := first.Cancel(t.Context(), ids[1], "somebody", "a mistake"); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, config(h, b)) // whose jobs are others
+	run(t, d)
+	awaitState(t, d, ids[0], docket.Over)
+	awaitState(t, d, ids[2], docket.Over)
+	if e := entry(t, d, ids[1]); e.State != docket.Stopped || e.Acts != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestOrphan: a submission whose submitter died before there was a job for it is held all the same.
+func TestOrphan(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	run(t, d)
+	c, _ := b.sit(0)
+	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
+	id, err := trial.Submit(t.Context(), c, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, d, id, docket.Over)
+}
+
+// TestTriedAgain: what breaks off for what may pass is tried again by itself, so often and no more, and everybody sees when.
+func TestTriedAgain(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	keys := &lost{Keys: h.Keys}
+	c := config(h, b)
+	c.Keys, c.Backoff, c.Attempts, c.Lease = keys, time.Hour, 3, time.Minute
+	keys.now.Store(true)
+	d := open(t, c)
+	run(t, d)
+	id := submit(t, d)
+	e := awaitState(t, d, id, docket.BrokenOff)
+	if !strings.Contains(e.Reason, errLost.Error()) || time.Until(e.Next) < 50*time.Minute {
+		t.Errorf("%+v", e)
+	}
+	keys.now.Store(false)
+	if err := d.Retry(t.Context(), id, "somebody", "the key is back"); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, d, id, docket.Over)
+
+	c.Backoff = time.Millisecond
+	keys.now.Store(true)
+	d = open(t, c)
+	run(t, d)
+	id = submit(t, d)
+	for {
+		if e = awaitState(t, d, id, docket.BrokenOff); e.Next.IsZero() {
+			break
+		}
+	}
+	if !strings.Contains(e.Reason, errLost.Error()) {
+		t.Errorf("%+v", e)
+	}
+}
+
+// changes are the acts of the operator on trials.
+func changes(t *testing.T, h *jurattest.House) (list []evidence.TrialEventBody) {
+	t.Helper()
+	chain, err := h.Ledger.Chain(t.Context(), evidence.TrialsChain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range chain {
+		e, err := evidence.ReadTrialEvent(&r.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, *e)
+	}
+	return list
+}
+
+// TestCancelWaiting: a trial that is stopped before its turn comes never begins, others do, and it can be had back.
+func TestCancelWaiting(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	one, other := two(t, h, b)
+	id, next := submit(t, one), submit(t, one)
+	if err := other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"); err != nil {
+		t.Fatal(err)
+	}
+	if e := entry(t, one, id); e.State != docket.Stopped || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
+		t.Errorf("%+v", e)
+	}
+	if e := entry(t, one, next); e.Ahead != 0 {
+		t.Errorf("%+v", e)
+	}
+	if err := one.Cancel(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrOver) {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, docket.ErrUnknown) {
+		t.Errorf("cancelled what never was: %v", err)
+	}
+	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
+		t.Error("cancelled without a reason")
+	}
+	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
+	if err != nil || len(list) != 2 || list[0].Cancelled != "submitted by mistake" || list[1].Cancelled != "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	run(t, one)
+	awaitState(t, one, next, docket.Over)
+	if err := one.Cancel(t.Context(), next, "somebody", "too late"); !errors.Is(err, docket.ErrOver) {
+		t.Errorf("cancelled what is over: %v", err)
+	}
+	if e := entry(t, one, id); e.State != docket.Stopped || e.Acts != 1 {
+		t.Errorf("%+v", e)
+	}
+	if err := other.Retry(t.Context(), id, "Ivan", "it was none"); err != nil {
+		t.Fatal(err)
+	}
+	if e := awaitState(t, one, id, docket.Over); e.Cancelled != nil {
+		t.Errorf("%+v", e)
+	}
+	want := []evidence.TrialEventBody{{By: "Reika Mori", Event: evidence.TrialCancelled, Reason: "submitted by mistake", Trial: id},
+		{By: "Ivan", Event: evidence.TrialResumed, Reason: "it was none", Trial: id}}
+	if got := changes(t, h); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestCancelUnderWay: whoever was asked answers and is recorded, nobody is asked any more, whichever process holds the trial; and when it
+// goes on, nobody is asked again.
+func TestCancelUnderWay(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 300 * time.Millisecond}
+	one, other := two(t, h, b)
+	run(t, one)
+	id := submit(t, one)
+	for len(recorded(t, h, id)) < 2 { // submission, opening
+		time.Sleep(time.Millisecond)
+	}
+	if err := other.Cancel(t.Context(), id, "Reika Mori", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	e := awaitState(t, other, id, docket.Stopped)
+	r, err := trial.Reopen(t.Context(), h.Ledger, id)
+	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || e.Acts != 6 {
+		t.Fatalf("%v, %+v", err, e)
+	}
+	if asked := b.asked.Load(); asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	if err := other.Retry(t.Context(), id, "Reika Mori", "not enough"); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, other, id, docket.Over)
+	if asked := b.asked.Load(); asked != 7 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestResumedAtOnce: whoever takes a cancellation back while the trial is still stopping has it go on.
+func TestResumedAtOnce(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 20 * time.Millisecond}
+	one, other := two(t, h, b)
+	run(t, one)
+	id := submit(t, one)
+	for len(recorded(t, h, id)) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	for i := range 5 {
+		if err := other.Cancel(t.Context(), id, "somebody", "enough"); err != nil && (i == 0 || !errors.Is(err, docket.ErrOver)) {
+			t.Fatal(err)
+		}
+		for {
+			err := other.Retry(t.Context(), id, "somebody", "not enough")
+			if err == nil || entry(t, other, id).State == docket.Over {
+				break
+			}
+			if !errors.Is(err, docket.ErrNotBrokenOff) {
+				t.Fatal(err)
+			}
+		}
+	}
+	awaitState(t, other, id, docket.Over)
+	if asked := b.asked.Load(); asked != 7 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestBelievedDead: River, or another process, offers a trial again that is still held: it stays with who has it, and ends once.
+func TestBelievedDead(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 50 * time.Millisecond}
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	claims := newClaims()
+	var blind atomic.Bool // the second does not see who has claimed what, until it tries
+	c := config(h, b)
+	c.Claim, c.Claimed, c.Jobs = claims.claim, claims.claimed, jobsIn(t, path)
+	one := open(t, c)
+	run(t, one)
+	id := submit(t, one)
+	for len(recorded(t, h, id)) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Claimed = func(id string) (bool, error) {
+		if blind.Load() {
+			return false, nil
+		}
+		return claims.claimed(id)
+	}
+	c.Jobs, c.Lease, c.Attempts = jobsIn(t, path), time.Millisecond, 3
+	blind.Store(true)
+	other := open(t, c)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); other.Run(ctx) }()
+	time.Sleep(20 * time.Millisecond)
+	blind.Store(false)
+	awaitState(t, one, id, docket.Over)
+	stop()
+	<-done
+	if asked := b.asked.Load(); asked != 7 {
+		t.Errorf("asked %d times", asked)
+	}
+	if n := len(recorded(t, h, id)); n != 15 {
+		t.Errorf("%d acts", n)
+	}
+}

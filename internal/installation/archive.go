@@ -1,0 +1,382 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/archive"
+	"jurat/internal/ledger"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// archiveFolder is where archives lie, in the data folder.
+const archiveFolder = "archive"
+
+// archives is the folder of archive files.
+func (c Config) archives() string {
+	if c.Archives != "" {
+		return c.Archives
+	}
+	return filepath.Join(c.Dir, archiveFolder)
+}
+
+// maxArchive is how many records one file holds at most. Tests have fewer.
+var maxArchive int64 = archive.MaxTiles * ledger.TileWidth
+
+// An ArchiveOrder says what is archived.
+type ArchiveOrder struct {
+	Before   time.Time // records that are proved to have been sealed before this
+	DryRun   bool      // only say what would be
+	Progress func(step string, done, total int64)
+}
+
+// Archiving says what came of an order.
+type Archiving struct {
+	From  int64             `json:"from"`  // index of the first record that was not in an archive before
+	To    int64             `json:"to"`    // index after the last that is in one now, or would be
+	Files []ledger.Archived `json:"files"` // that were made
+	Shed  int64             `json:"shed"`  // rows that gave up what archives hold of them
+	Stops string            `json:"stops"` // why it went no further
+}
+
+// Archive moves records into archive files: of those that are in none yet, as many whole tiles as begin the rest of the log, were
+// sealed before a moment and wait for nothing. The operator's acts stay in the database as well, because every start reads them.
+//
+// The order of steps for each file is: the file, durable; all of it read again and held against the database's rows, byte for byte, and
+// its roots against the log's hashes; the file noted in the database; its rows shed, a tile at a time; the file noted as done.
+// A crash before the file is noted leaves a file that the next run takes up if it is whole. A crash after that leaves rows that are in
+// the file and in the database, and the next run goes on with them. Several runs at a time make the same files: one of them notes
+// each. Nothing of this keeps anybody from sealing or reading.
+func (i *Installation) Archive(ctx context.Context, o ArchiveOrder) (*Archiving, error) {
+	a := &archiving{Installation: i, order: o, done: &Archiving{Files: []ledger.Archived{}}}
+	if err := a.all(ctx); err != nil {
+		return a.done, fmt.Errorf("archiving: %w", err)
+	}
+	return a.done, nil
+}
+
+type archiving struct {
+	*Installation
+	order ArchiveOrder
+	done  *Archiving
+}
+
+func (a *archiving) tell(step string, done, total int64) {
+	if a.order.Progress != nil {
+		a.order.Progress(step, done, total)
+	}
+}
+
+func (a *archiving) all(ctx context.Context) error {
+	from, err := a.finish(ctx)
+	if err != nil {
+		return err
+	}
+	a.done.From, a.done.To = from, from
+	to, err := a.limit(ctx, from)
+	if err != nil {
+		return err
+	}
+	if a.order.DryRun {
+		a.done.To = to
+		return nil
+	}
+	for a.done.To < to {
+		// Files begin and end at multiples of their greatest size wherever they can: which they are does not depend on how often this runs.
+		err := a.file(ctx, a.done.To, min(to, (a.done.To/maxArchive+1)*maxArchive))
+		if err != nil && !errors.Is(err, ledger.ErrConflict) {
+			return err
+		}
+		if a.done.To, err = a.finish(ctx); err != nil { // of another run's files, too
+			return err
+		}
+	}
+	if a.done.Shed == 0 {
+		return nil
+	}
+	return a.Ledger.Reclaim(ctx, func(done, total int64) { a.tell("database pages given back", done, total) })
+}
+
+// finish has rows shed that a run which was broken off, or is under way elsewhere, has left. It returns where archives end.
+func (a *archiving) finish(ctx context.Context) (end int64, err error) {
+	files, err := a.Ledger.Archives(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, in := range files {
+		if !a.order.DryRun {
+			if err := a.shed(ctx, in); err != nil {
+				return 0, err
+			}
+		}
+		end = in.To
+	}
+	return end, nil
+}
+
+// limit says how far the log can be archived, from an index on.
+func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
+	settled, err := a.Ledger.Settled(ctx)
+	if err != nil {
+		return 0, err
+	}
+	size, err := a.Ledger.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	a.done.Stops = "the log ends"
+	if settled < size {
+		a.done.Stops = fmt.Sprintf("record %d waits for a time stamp", settled)
+	}
+	ages, err := a.newAges()
+	if err != nil {
+		return 0, err
+	}
+	at := from
+	for more := true; more && at < settled; {
+		n := min(ledger.TileWidth, settled-at)
+		young, err := a.firstYoung(ctx, ages, at, n)
+		if err != nil {
+			return 0, err
+		}
+		if at += young; young < n {
+			more = false
+		}
+		a.tell("records looked at", at-from, settled-from)
+	}
+	whole := at / ledger.TileWidth * ledger.TileWidth
+	if whole < at && at == settled {
+		a.done.Stops += fmt.Sprintf("; %d records do not fill a tile of %d yet", at-whole, ledger.TileWidth)
+	}
+	return max(from, whole), nil
+}
+
+// firstYoung is how many of some records come before the first that cannot be archived, and notes why that one cannot.
+func (a *archiving) firstYoung(ctx context.Context, ages *ages, from, n int64) (int64, error) {
+	rows, err := a.Ledger.RowsFrom(ctx, from, n)
+	if err != nil {
+		return 0, err
+	}
+	reasons := make([]error, len(rows))
+	var all sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+		all.Go(func() {
+			for k := next.Add(1) - 1; k < int64(len(rows)); k = next.Add(1) - 1 {
+				reasons[k] = a.tooYoung(ages, &rows[k])
+			}
+		})
+	}
+	all.Wait()
+	for k, reason := range reasons {
+		if reason != nil {
+			a.done.Stops = fmt.Sprintf("record %d (%s): %v", rows[k].Index, rows[k].RecordID, reason)
+			return int64(k), nil
+		}
+	}
+	return n, nil
+}
+
+func (a *archiving) tooYoung(ages *ages, row *ledger.Row) error {
+	record, err := ledger.OpenRow(row)
+	if err != nil {
+		return err
+	}
+	sealed, err := ages.sealed(record)
+	if err == nil && !sealed.Before(a.order.Before) {
+		err = fmt.Errorf("it is proved to have been sealed at %s", sealed.UTC().Format(time.RFC3339))
+	}
+	return err
+}
+
+// file makes an archive and has its rows shed.
+func (a *archiving) file(ctx context.Context, from, to int64) error {
+	source, err := a.source(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	in, ok, err := a.archives.Adopt(ctx, source)
+	if err == nil && !ok {
+		in, err = a.archives.Create(ctx, source)
+	}
+	if err != nil {
+		return err
+	}
+	a.after("archive written")
+	if err := a.Ledger.PutArchive(ctx, evidence.Digest{}, in); err != nil {
+		return err // ErrConflict: another run was first
+	}
+	a.after("archive noted")
+	a.done.Files = append(a.done.Files, in)
+	return nil
+}
+
+// source is a range of the log, for a file to be made of.
+func (a *archiving) source(ctx context.Context, from, to int64) (archive.Source, error) {
+	signed, head, err := a.Ledger.CheckpointOver(ctx, to)
+	if err != nil {
+		return archive.Source{}, err
+	}
+	return archive.Source{Origin: a.Ledger.Origin(), From: from, To: to, Checkpoint: signed, Size: head.Size,
+		Hashes: tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return a.Ledger.StoredHashes(ctx, indexes) }),
+		Rows:   a.Ledger.RowsFrom, Progress: func(done int64) { a.tell("records written", done, to-from) }}, nil
+}
+
+// shed has the rows of a file shed what it holds, unless they have.
+func (a *archiving) shed(ctx context.Context, in ledger.Archived) error {
+	if in.Shed {
+		return nil
+	}
+	err := a.archives.With(in, func(f *archive.File) error {
+		for from := in.From; from < in.To; from += ledger.TileWidth {
+			if err := a.shedTile(ctx, f, from); err != nil {
+				return err
+			}
+			a.tell("records taken out of the database", from+ledger.TileWidth-in.From, in.To-in.From)
+			a.after("tile shed")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	next := in
+	next.Shed = true
+	if err := a.Ledger.PutArchive(ctx, in.Digest, next); err != nil && !errors.Is(err, ledger.ErrConflict) { // another run was first
+		return err
+	}
+	a.after("archive done")
+	return nil
+}
+
+func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) error {
+	rows, err := a.Ledger.KeptRows(ctx, from, ledger.TileWidth)
+	if err != nil {
+		return err
+	}
+	var list []ledger.Shedding
+	for n := range rows {
+		if rows[n].HasShed() {
+			continue
+		}
+		record, err := ledger.OpenRow(&rows[n])
+		if err != nil {
+			return err
+		}
+		if record.Payload.ActionType.ByOperator() {
+			continue
+		}
+		had, _, err := f.Row(rows[n].Index)
+		if err != nil {
+			return err
+		}
+		if string(had.Payload) != string(rows[n].Payload) {
+			return fmt.Errorf("%w: record %s is another in the archive than in the database", ledger.ErrDamaged, rows[n].RecordID)
+		}
+		list = append(list, ledger.Shedding{Index: rows[n].Index, Timestamps: len(had.Timestamps)})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := a.Ledger.Shed(ctx, list); err != nil {
+		return err
+	}
+	a.done.Shed += int64(len(list))
+	return nil
+}
+
+// ages says when records were sealed, by time stamps that verify.
+type ages struct{ options verify.Options }
+
+func (i *Installation) newAges() (*ages, error) {
+	trust, err := i.Trust()
+	if err != nil {
+		return nil, err
+	}
+	return &ages{verify.Options{Trust: forever(trust), Memory: timestamp.NewMemory()}}, nil
+}
+
+// sealed is the time by which a record is proved to have existed. What the record claims does not count.
+func (a *ages) sealed(r *evidence.Record) (time.Time, error) {
+	report := verify.Record(r, a.options)
+	f := report.Of(verify.Time)
+	t, ok := report.TimeOf(r.Payload.RecordID)
+	if !ok || f.Status == verify.Refuted { // but that the actor's clock was ahead of the authority's does not matter here
+		return time.Time{}, fmt.Errorf("when it was sealed is not proved: %s", f.Reason)
+	}
+	return t.Time, nil
+}
+
+// An ArchiveFile is what there is to say of an archive file.
+type ArchiveFile struct {
+	ledger.Archived
+	Bytes   int64  `json:"bytes"`
+	Stray   bool   `json:"stray"`             // it lies in the folder, and the log's database does not name it
+	Problem string `json:"problem,omitempty"` // why it cannot be read
+}
+
+// Archives lists archive files: those that the log's database names, in the order of the log, and then strays.
+func (i *Installation) Archives(ctx context.Context) ([]ArchiveFile, error) {
+	files, err := i.Ledger.Archives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []ArchiveFile{}
+	known := map[string]bool{}
+	for _, in := range files {
+		known[in.File] = true
+		f := ArchiveFile{Archived: in}
+		if err := i.archives.With(in, func(f *archive.File) error { return f.CheckProof(i.log.verifier) }); err != nil {
+			f.Problem = err.Error()
+		}
+		f.Bytes = sizeOf(i.archives.Path(in.File))
+		list = append(list, f)
+	}
+	names, err := i.archives.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !known[name] {
+			list = append(list, ArchiveFile{Archived: ledger.Archived{File: name}, Bytes: sizeOf(i.archives.Path(name)), Stray: true})
+		}
+	}
+	return list, nil
+}
+
+// sizeOf is 0 for a file that is not there.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// ArchivePath is where an archive file of this installation lies.
+func (i *Installation) ArchivePath(file string) string { return i.archives.Path(file) }
+
+// CheckRoots says whether a file holds what the log of this installation holds: its roots are the log's hashes.
+func (i *Installation) CheckRoots(ctx context.Context, f *archive.File) error {
+	indexes, roots := f.Roots()
+	stored, err := i.Ledger.StoredHashes(ctx, indexes)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(stored, roots) {
+		return errors.New("its roots are not the hashes that the log has of these records")
+	}
+	return nil
+}

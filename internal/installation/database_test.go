@@ -1,0 +1,433 @@
+package installation_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/pgtest"
+	"jurat/internal/vault"
+	"jurat/internal/wrapping"
+)
+
+// wrappingKey is a file with a new wrapping key.
+func wrappingKey(t *testing.T, more ...string) string {
+	t.Helper()
+	text := wrapping.Generate()
+	for _, file := range more {
+		text = append(text, must(os.ReadFile(file))...)
+	}
+	file := filepath.Join(t.TempDir(), "wrapping.key")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// patiently waits for a database on a machine that does much else meanwhile.
+const patiently = "?connect_timeout=60"
+
+// machines returns what configures one more machine that shares a new, empty database.
+func machines(t *testing.T) func() installation.Config {
+	t.Helper()
+	c := installation.Config{DB: pgtest.Database(t) + patiently, WrappingKey: wrappingKey(t)}
+	return func() installation.Config {
+		c.Dir = filepath.Join(t.TempDir(), "node")
+		return c
+	}
+}
+
+// begun is what machines returns, with an installation in the database that this one machine has open.
+func begun(t *testing.T) (installation.Config, *installation.Installation, func() installation.Config) {
+	t.Helper()
+	machine := machines(t)
+	c := machine()
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	return c, open(t, c), machine
+}
+
+func execute(t *testing.T, database string, statements ...string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // also when the test is over
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// TestMachinesBeginAtOnce: of all that are started at the same moment on an empty database one makes the installation, all
+// open it, each seals, an actor has one key wherever it was first met, and each reads what the others have sealed.
+func TestMachinesBeginAtOnce(t *testing.T) {
+	const count = 5
+	machine := machines(t)
+	opened := make([]*installation.Installation, count)
+	made := make([]bool, count)
+	sealed := make([]*evidence.Record, count)
+	var all sync.WaitGroup
+	for n := range count {
+		c := machine()
+		all.Go(func() {
+			var err error
+			if opened[n], made[n], err = installation.OpenOrCreate(t.Context(), c); err != nil {
+				t.Error(err)
+				return
+			}
+			if sealed[n], err = sealRequest(t, opened[n], "r"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	creators := 0
+	for n, i := range opened {
+		defer i.Close()
+		if made[n] {
+			creators++
+		}
+		if got := sealed[n].Payload.Signers[0].KeyID; got != sealed[0].Payload.Signers[0].KeyID {
+			t.Errorf("machine %d has signed with another key: %s", n, got)
+		}
+		if i.Ledger.Origin() != opened[0].Ledger.Origin() {
+			t.Errorf("machine %d has another log: %s", n, i.Ledger.Origin())
+		}
+		for _, r := range sealed {
+			if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
+				t.Errorf("machine %d does not have %s: %v", n, r.Payload.RecordID, err)
+			}
+		}
+	}
+	if creators != 1 {
+		t.Errorf("%d have made it", creators)
+	}
+	if opened[0].Database() == nil {
+		t.Error("nobody is told of the database")
+	}
+	c := machine()
+	wantKinds(t, c)
+	if err := installation.Create(t.Context(), c); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made twice: %v", err)
+	}
+}
+
+// TestHalfMade: a machine that dies while it makes an installation leaves none, and whoever comes next finishes it.
+func TestHalfMade(t *testing.T) {
+	for name, undo := range map[string][]string{
+		"before the log":    {`UPDATE jurat.head SET checkpoint = ''`},
+		"before the keys":   {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
+		"before the folder": {`UPDATE jurat.head SET checkpoint = ''`, `DROP TABLE jurat.files`},
+		"at once":           {`DROP SCHEMA jurat CASCADE`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := machines(t)
+			c := machine()
+			if err := installation.Create(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			execute(t, c.DB, undo...)
+			c = machine()
+			if _, err := installation.Open(t.Context(), c); !errors.Is(err, installation.ErrNone) {
+				t.Errorf("half an installation: %v", err)
+			}
+			i, made, err := installation.OpenOrCreate(t.Context(), c)
+			if err != nil || !made {
+				t.Fatal(made, err)
+			}
+			defer i.Close()
+			must(sealRequest(t, i, "r"))
+			wantKinds(t, c)
+		})
+	}
+}
+
+// TestPartsOfADatabase: where a part is missing nothing is made in its place.
+func TestPartsOfADatabase(t *testing.T) {
+	for name, undo := range map[string][]string{
+		"the key of the log":    {`DELETE FROM jurat.files WHERE name = 'log.key'`},
+		"the small files":       {`DROP TABLE jurat.files`},
+		"the authority":         {`DELETE FROM jurat.files WHERE name LIKE 'authority/%'`},
+		"the last checkpoint":   {`UPDATE jurat.head SET checkpoint = ''`},
+		"the tables of the log": {`DROP TABLE jurat.records CASCADE`},
+		"what it is wrapped by": {`UPDATE jurat.files SET wrapped = '' WHERE name = 'log.key'`},
+		"what it is a secret of": {`UPDATE jurat.files SET content = (SELECT content FROM jurat.files WHERE name = 'authority/root.key')
+			WHERE name = 'authority/authority.key'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, i, machine := begun(t)
+			must(sealRequest(t, i, "r"))
+			execute(t, c.DB, undo...)
+			for _, c := range []installation.Config{c, machine()} {
+				if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || errors.Is(err, installation.ErrNone) && name != "the last checkpoint" {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestWrappingKeyIsNeeded: without the key, with another, or with one that others can read, nothing else happens.
+func TestWrappingKeyIsNeeded(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "r"))
+	refused := func(name, file string, want error, text string) {
+		t.Helper()
+		other := machine()
+		other.WrappingKey = file
+		_, _, err := installation.OpenOrCreate(t.Context(), other)
+		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if entries, _ := os.ReadDir(other.Dir); len(entries) > 0 {
+			t.Errorf("%s: it has left %v", name, entries)
+		}
+	}
+	refused("none", "", installation.ErrNoWrappingKey, "")
+	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
+	refused("another", wrappingKey(t), wrapping.ErrOtherKey, "secret")
+	broken := wrappingKey(t)
+	if err := os.WriteFile(broken, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("broken", broken, nil, "line 1")
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(c.WrappingKey, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused("one that others can read", c.WrappingKey, nil, "0644")
+	}
+}
+
+// TestRewrapWhileMachinesRun: a wrapping key is changed machine by machine, and none of them is ever without a secret.
+func TestRewrapWhileMachinesRun(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "r"))
+	both, late := machine(), machine()
+	both.WrappingKey = wrappingKey(t, c.WrappingKey)
+	changed := open(t, both)
+	first := must(sealRequest(t, changed, "r"))
+	draft := must(evidence.NewDraft(note()))
+	must(changed.Keys.Signers(draft.Role(), draft.Actor())) // made under the new key
+	if n, _, err := changed.Rewrap(t.Context(), func(int64) {}); err != nil || n < 3 {
+		t.Errorf("%d secrets, %v", n, err)
+	}
+	newOnly := filepath.Join(t.TempDir(), "new.key")
+	lines := strings.SplitAfter(string(must(os.ReadFile(both.WrappingKey))), "\n")
+	if err := os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	late.WrappingKey = newOnly
+	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
+		t.Error("it has another key now")
+	}
+	if _, err := installation.Open(t.Context(), c); !errors.Is(err, wrapping.ErrOtherKey) {
+		t.Errorf("with the old key: %v", err)
+	}
+	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, wrapping.ErrOtherKey) {
+		t.Errorf("with the old key: %v", err)
+	}
+	folder, _ := made(t)
+	if _, _, err := open(t, folder).Rewrap(t.Context(), func(int64) {}); err == nil {
+		t.Error("a data folder has no wrapped secrets")
+	}
+}
+
+// TestDatabaseThatWasSetBack: a machine remembers what it has seen, whatever the database says later. One that has seen nothing
+// takes its word, and says so.
+func TestDatabaseThatWasSetBack(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "first"))
+	must(i.Ledger.Checkpoint(t.Context()))
+	other := machine()
+	second := open(t, other)
+	if i.Joined() || !second.Joined() {
+		t.Errorf("joined: %t, %t", i.Joined(), second.Joined())
+	}
+	if again := open(t, other); again.Joined() {
+		t.Error("joined twice")
+	}
+	// A copy of the database as it is, to which all go back later.
+	u := must(url.Parse(c.DB))
+	copied := strings.TrimPrefix(u.Path, "/") + "_copy"
+	copyDatabase(t, pgtest.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
+	u.Path = "/" + copied
+
+	i = open(t, c)
+	must(sealRequest(t, i, "second"))
+	must(i.Ledger.Checkpoint(t.Context()))
+	c.DB, other.DB = u.String(), u.String()
+	if err := open(t, c).Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
+		t.Errorf("the machine that knows better: %v", err)
+	}
+	if err := open(t, other).Ledger.CanAppend(t.Context()); err != nil {
+		t.Errorf("the machine that has seen no more: %v", err)
+	}
+	elsewhere := machine()
+	elsewhere.DB = pgtest.Database(t) + patiently
+	elsewhere.Dir = c.Dir // a machine that was there before, and a database that is empty
+	if _, _, err := installation.OpenOrCreate(t.Context(), elsewhere); err == nil {
+		t.Error("a new log was begun beside the traces of another")
+	}
+}
+
+// copyDatabase copies a database, of which nobody may have a connection meanwhile.
+func copyDatabase(t *testing.T, admin, from, to string) {
+	t.Helper()
+	u := must(url.Parse(admin))
+	u.Path = "/postgres"
+	execute(t, u.String(), `ALTER DATABASE `+from+` ALLOW_CONNECTIONS false`,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+from+`'`,
+		`CREATE DATABASE `+to+` OWNER jurat TEMPLATE `+from, `ALTER DATABASE `+from+` ALLOW_CONNECTIONS true`)
+	t.Cleanup(func() { execute(t, u.String(), `DROP DATABASE `+to+` WITH (FORCE)`) })
+}
+
+// TestEraseOnAnyMachine: what one machine has sealed apart another discloses and erases, and then none opens it.
+func TestEraseOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	c := machine()
+	other := open(t, c)
+	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
+	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
+	if _, err := other.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Fatal(err)
+	}
+	wantDisclosed(t, i, r, "/metadata/user")
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Error(err)
+	}
+	var n int
+	name := vault.Name(r.Digest, "/prompt")
+	if err := i.Database().QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows are left of it, %v", n, err)
+	}
+	wantKinds(t, c)
+}
+
+// TestEraseCrashesOnAMachine: whatever step of an erasure a machine dies after, another finishes it.
+func TestEraseCrashesOnAMachine(t *testing.T) {
+	c, i, machine := begun(t)
+	for step := 1; ; step++ {
+		r := sealApart(t, i, note(), "/prompt")
+		victim := open(t, c)
+		if !crash(victim, step, func() { victim.Erase(t.Context(), order(r, "/prompt")) }) {
+			if step < 5 {
+				t.Errorf("only %d steps", step)
+			}
+			break
+		}
+		other := open(t, machine())
+		if _, err := other.Erase(t.Context(), order(r, "/prompt")); err != nil {
+			t.Fatalf("after step %d: %v", step, err)
+		}
+		wantDisclosed(t, i, r)
+	}
+	wantKinds(t, machine())
+}
+
+// TestRotateOnAnyMachine: a key that one machine replaces signs nowhere any more.
+func TestRotateOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	c := machine()
+	other := open(t, c)
+	before := must(sealRequest(t, i, "r"))
+	must(sealRequest(t, other, "r"))
+	if err := other.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+		t.Fatal(err)
+	}
+	after := must(sealRequest(t, i, "r"))
+	if after.Payload.Signers[0] == before.Payload.Signers[0] {
+		t.Error("it has signed with the old key")
+	}
+	if r := must(sealRequest(t, other, "r")); r.Payload.Signers[0] != after.Payload.Signers[0] {
+		t.Error("two machines sign with two keys")
+	}
+	wantKinds(t, c)
+}
+
+// TestSettingsOnAnyMachine: what is set on one machine holds on all.
+func TestSettingsOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	other := open(t, machine())
+	if err := other.SetApart(installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+		t.Fatal(err)
+	}
+	if apart, err := i.Apart(must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 1 {
+		t.Errorf("%v, %v", apart, err)
+	}
+	list, err := i.ApartSettings()
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := i.UnsetApart("nurse"); err != nil {
+		t.Error(err)
+	}
+	if apart, err := other.Apart(must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 0 {
+		t.Errorf("%v, %v", apart, err)
+	}
+}
+
+// TestClaimsOnMachines: a trial is conducted on one machine at a time.
+func TestClaimsOnMachines(t *testing.T) {
+	_, i, machine := begun(t)
+	other := open(t, machine())
+	_, release, err := i.Claim(t.Context(), "trial-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.Claim(t.Context(), "trial-1"); !errors.Is(err, installation.ErrClaimed) {
+		t.Error(err)
+	}
+	release()
+	_, release, err = other.Claim(t.Context(), "trial-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+// TestPlaces: a machine's own folder is no data folder of an installation, and nothing says a password.
+func TestPlaces(t *testing.T) {
+	folder, _ := made(t)
+	c := machines(t)()
+	password, _ := must(url.Parse(c.DB)).User.Password()
+	for db, want := range map[string]string{"postgres:///jurat?host=/run/postgresql&password=p": "the database jurat", "postgres://": "the database",
+		"postgres://me:secret@db.example:5433/jurat?sslmode=require": "the database jurat on db.example:5433", "postgres://%": "the database"} {
+		if got := (installation.Config{DB: db}).Where(); got != want {
+			t.Errorf("%s is in %q, want %q", db, got, want)
+		}
+	}
+	if strings.Contains(c.Where(), password) || !strings.Contains(c.Where(), "127.0.0.1") {
+		t.Errorf("it is in %s", c.Where())
+	}
+	mixed := c
+	mixed.Dir = folder.Dir
+	gone := c
+	gone.DB = strings.Replace(c.DB, "/test", "/none", 1)
+	for name, c := range map[string]installation.Config{"a data folder": mixed, "no database": gone, "no folder": {DB: c.DB, WrappingKey: c.WrappingKey},
+		"no URL": {Dir: c.Dir, DB: "jurat", WrappingKey: c.WrappingKey}} {
+		if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

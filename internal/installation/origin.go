@@ -1,0 +1,240 @@
+package installation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/internal/cabinet"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/postgres"
+	"jurat/internal/ledger/sqlite"
+)
+
+// An origin is what a backup is made of. A backup is the same, wherever its installation was: a folder with a log in SQLite and
+// files. So one of a database can be restored to a folder, and the other way round.
+type origin interface {
+	// each calls f for every file in the parts, which are folders or files, and need not be there. Names have slashes.
+	each(ctx context.Context, parts []string, f func(name string, size int64) error) error
+	// open opens a file. One that is not there any more is an fs.ErrNotExist.
+	open(name string) (io.ReadCloser, error)
+	// log writes one committed state of the log into a new SQLite file, and tells how many bytes there are more of it now and then.
+	log(ctx context.Context, to string, tell func(more int64)) error
+	close() error
+}
+
+// openOrigin finds what a configuration names.
+func openOrigin(ctx context.Context, c Config) (origin, error) {
+	at, err := find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if at.pool == nil {
+		return archiveOrigin{folderOrigin{c.Dir}, folderOrigin{c.archives()}}, at.leave()
+	}
+	return archiveOrigin{databaseOrigin{folderOrigin{c.Dir}, at}, folderOrigin{c.archives()}}, nil
+}
+
+// An archiveOrigin has its archive files in a folder that may be elsewhere.
+type archiveOrigin struct {
+	origin
+	files folderOrigin
+}
+
+func (s archiveOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
+	i := slices.Index(parts, archiveFolder)
+	if i < 0 {
+		return s.origin.each(ctx, parts, f)
+	}
+	if err := s.origin.each(ctx, slices.Concat(parts[:i], parts[i+1:]), f); err != nil {
+		return err
+	}
+	return s.files.each(ctx, []string{"."}, func(name string, size int64) error {
+		if strings.Contains(name, "/") {
+			return nil
+		}
+		return f(path.Join(archiveFolder, name), size)
+	})
+}
+
+func (s archiveOrigin) open(name string) (io.ReadCloser, error) {
+	if path.Dir(name) == archiveFolder {
+		return s.files.open(path.Base(name))
+	}
+	return s.origin.open(name)
+}
+
+// A folderOrigin is the data folder of one machine.
+type folderOrigin struct{ dir string }
+
+func (s folderOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
+	for _, part := range parts {
+		err := filepath.WalkDir(filepath.Join(s.dir, filepath.FromSlash(part)), func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case d.IsDir() || isDraft(d.Name()):
+				return ctx.Err()
+			case !d.Type().IsRegular():
+				return fmt.Errorf("%s is no regular file", file)
+			}
+			return s.one(file, d, f)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s folderOrigin) one(file string, d fs.DirEntry, f func(name string, size int64) error) error {
+	info, err := d.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed since its folder was read
+	}
+	if err != nil {
+		return err
+	}
+	name, err := filepath.Rel(s.dir, file)
+	if err != nil {
+		return err
+	}
+	return f(filepath.ToSlash(name), info.Size())
+}
+
+func (s folderOrigin) open(name string) (io.ReadCloser, error) {
+	return os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
+}
+
+// log has SQLite copy its file, and looks how far that is.
+func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64)) error {
+	done := make(chan error, 1)
+	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, databaseFile), to) }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	grown := growth(to, tell)
+	for {
+		select {
+		case <-tick.C:
+			grown()
+		case err := <-done:
+			grown()
+			return err
+		}
+	}
+}
+
+// growth returns what tells by how much a file has grown since the last time.
+func growth(file string, tell func(more int64)) func() {
+	told := int64(0)
+	return func() {
+		if info, err := os.Stat(file); err == nil { // it may not be there yet
+			tell(info.Size() - told)
+			told = info.Size()
+		}
+	}
+}
+
+func (s folderOrigin) close() error { return nil }
+
+// A databaseOrigin is a database that machines share, and of the folder of this machine its case files.
+type databaseOrigin struct {
+	own folderOrigin
+	at  *place
+}
+
+func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
+	for _, part := range parts {
+		if part == casesFolder {
+			if err := s.own.each(ctx, []string{part}, f); err != nil {
+				return err
+			}
+			continue
+		}
+		if path.Ext(part) != "" {
+			if err := s.single(part, f); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.at.files.List(part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// single calls f for a part that is a file, if it is there.
+func (s databaseOrigin) single(name string, f func(name string, size int64) error) error {
+	if _, err := s.at.files.Read(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return f(name, 0)
+}
+
+func (s databaseOrigin) open(name string) (io.ReadCloser, error) {
+	if path.Dir(name) == casesFolder {
+		return s.own.open(name)
+	}
+	content, err := s.at.files.Read(name) // a secret comes out as it is: a backup is whole without the wrapping key
+	return io.NopCloser(bytes.NewReader(content)), err
+}
+
+func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64)) (err error) {
+	shared, err := postgres.Open(ctx, s.at.pool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shared.Close()) }()
+	file, err := sqlite.Create(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	grown := growth(to, tell)
+	return shared.Snapshot(ctx, func(log ledger.Store) error {
+		if _, err := ledger.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
+			return err
+		}
+		return ledger.FinishCopy(ctx, log, file)
+	})
+}
+
+func (s databaseOrigin) close() error { return s.at.leave() }
+
+// unpackInto puts the small files of an unpacked backup into a cabinet, in which the same may be already, and nothing else.
+func unpackInto(ctx context.Context, dir string, names []string, files cabinet.Cabinet) error {
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		err = files.Create(name, content)
+		if errors.Is(err, fs.ErrExist) {
+			var there []byte
+			if there, err = files.Read(name); err == nil && !slices.Equal(there, content) {
+				err = fmt.Errorf("%s is there already, and is another", files.Where(name))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

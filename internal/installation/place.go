@@ -1,0 +1,88 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"jurat/internal/cabinet"
+	"jurat/internal/claim"
+	"jurat/internal/ledger"
+)
+
+// A place is where an installation is: the data folder of one machine, or a database that many share.
+type place struct {
+	files     cabinet.Cabinet
+	claims    claim.Claims
+	published ledger.Published // the last checkpoint that this machine has seen
+	pool      *pgxpool.Pool    // of the database that is shared; nil: a folder of one machine
+	joined    bool             // this machine had no checkpoint yet, and took the database's
+
+	store func(context.Context) (ledger.Store, error) // opens it
+	parts string                                      // what must fit together, for people
+}
+
+// find looks for an installation. Where there is none, the error has ErrNone in its chain.
+func find(ctx context.Context, c Config) (*place, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if c.DB != "" {
+		return findInDatabase(ctx, c)
+	}
+	return findInFolder(c)
+}
+
+// leave lets go of what a place holds, after its store was closed.
+func (p *place) leave() error {
+	err := p.claims.Close()
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	return err
+}
+
+// check refuses a configuration that names no place.
+func (c Config) check() error {
+	switch {
+	case c.Dir == "":
+		return errors.New("no data folder is named")
+	case c.DB == "":
+		return nil
+	case c.WrappingKey == "":
+		return ErrNoWrappingKey
+	}
+	for _, part := range []string{logKeyFile, databaseFile} {
+		if _, err := os.Stat(filepath.Join(c.Dir, part)); err == nil {
+			return fmt.Errorf("the folder %s holds an installation of its own (%s): name another one for what this machine keeps for itself", c.Dir, part)
+		}
+	}
+	return nil
+}
+
+// Where says where an installation is, to people. It has no password in it.
+func (c Config) Where() string {
+	if c.DB == "" {
+		return c.Dir
+	}
+	u, err := url.Parse(c.DB)
+	switch {
+	case err != nil || u.Path == "" || u.Path == "/":
+		return "the database"
+	case u.Host == "": // it is reached by a socket, or where the environment says
+		return "the database " + filepath.Base(u.Path)
+	}
+	return fmt.Sprintf("the database %s on %s", filepath.Base(u.Path), u.Host)
+}
+
+// Database returns the database that several machines share, or nil where the installation is a folder of one.
+func (i *Installation) Database() *pgxpool.Pool { return i.pool }
+
+// Joined reports whether this machine had no checkpoint of the log before it opened the installation, and so took the
+// database's word for the latest.
+func (i *Installation) Joined() bool { return i.joined }

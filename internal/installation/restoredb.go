@@ -1,0 +1,130 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jurat/internal/atomicfile"
+	shared "jurat/internal/cabinet/postgres"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/sqlite"
+)
+
+// restoreToDatabase unpacks and examines a backup in a folder beside the machine's own, and then copies it.
+func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := checkUnseen(c.Dir); err != nil {
+		return nil, err
+	}
+	p, files, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.leave()) }()
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	draft, err := os.MkdirTemp(c.Dir, ".jurat-restore-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	if err := unpack(ctx, m, o.From, draft); err != nil {
+		return nil, err
+	}
+	unpacked := c
+	unpacked.Dir, unpacked.DB, unpacked.Archives = draft, "", ""
+	r = &Restored{Manifest: *m}
+	if err := r.examine(ctx, unpacked, o); err != nil {
+		return nil, err
+	}
+	return r, p.alone(ctx, func() error { return fill(ctx, c, p, files, draft, m, o.Progress) })
+}
+
+// checkUnseen refuses the folder of a machine that has seen a checkpoint of a log before.
+func checkUnseen(dir string) error {
+	file := filepath.Join(dir, checkpointFile)
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("this machine has seen a checkpoint before, %s: say it with --checkpoint and put it away, or name another folder", file)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// fill copies an unpacked backup into a database. The checkpoint comes last: without it there is no installation.
+func fill(ctx context.Context, c Config, p *place, files *shared.Cabinet, draft string, m *Manifest, progress func(done, total int64)) (err error) {
+	to, err := p.tables(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if signed, err := to.Checkpoint(ctx); err != nil || signed != "" {
+		return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where()))
+	}
+	if err := files.CheckKeys(ctx); err != nil {
+		return err
+	}
+	from, err := sqlite.Open(ctx, filepath.Join(draft, databaseFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if _, err := ledger.Copy(ctx, from, to, progress); err != nil {
+		return err
+	}
+	own, small, archives := sorted(m)
+	if err := keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, c.archives()); err != nil {
+		return err
+	}
+	if err := unpackInto(ctx, draft, small, files); err != nil {
+		return err
+	}
+	// A crash before the last line leaves a database in which there is no installation, and a machine that remembers what it restored.
+	if err := keepOwn(ctx, draft, append(own, checkpointFile), c.Dir); err != nil {
+		return err
+	}
+	return ledger.FinishCopy(ctx, from, to)
+}
+
+// sorted tells what of a backup stays the machine's own from what goes into the database beside the log.
+func sorted(m *Manifest) (own, small, archives []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		switch {
+		case name == databaseFile:
+		case strings.HasPrefix(name, casesFolder+"/"):
+			own = append(own, name)
+		case strings.HasPrefix(name, archiveFolder+"/"):
+			archives = append(archives, strings.TrimPrefix(name, archiveFolder+"/"))
+		default:
+			small = append(small, name)
+		}
+	}
+	return own, small, archives
+}
+
+// keepOwn copies files of an unpacked backup into the machine's own folder.
+func keepOwn(ctx context.Context, draft string, names []string, dir string) error {
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(draft, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Replace(filepath.Join(dir, filepath.FromSlash(name)), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+package installation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/retention"
+)
+
+// aYearAgo is an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a text sealed apart. It is
+// opened by the present clock.
+func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
+	t.Helper()
+	then := time.Now().AddDate(-1, 0, 0)
+	c = installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
+	past, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(text string, apart ...string) *evidence.Record {
+		d, err := evidence.ParseDraft([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := past.Ledger.Seal(t.Context(), d, must(past.Keys.Signers(evidence.RoleAgent, "courier")), apart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
+	alone, apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
+	chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
+	sealMany(t, past, ledger.TileWidth)
+	if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+		t.Fatal(err)
+	}
+	if err := past.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = nil
+	i = open(t, c)
+	sealMany(t, i, 1) // the log has to have come to the present
+	return c, i, alone, chained, apart
+}
+
+// TestExpireByAClockThatIsAhead: what the log has seen of time counts, and not what this machine believes.
+func TestExpireByAClockThatIsAhead(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealMany(t, i, ledger.TileWidth)
+	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = func() time.Time { return time.Now().AddDate(1, 0, 0) }
+	i = open(t, c)
+	o := expireOrder()
+	o.Before = time.Now().AddDate(0, 0, 2)
+	if done, err := i.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
+		t.Errorf("deleted by the clock alone: %+v, %v", done, err)
+	}
+	sealMany(t, i, 1) // an authority says so, too
+	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+func expireOrder() installation.ExpireOrder {
+	return installation.ExpireOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
+}
+
+func wantExpired(t *testing.T, i *installation.Installation, r *evidence.Record) {
+	t.Helper()
+	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); !errors.Is(err, ledger.ErrExpired) || errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("record %s: %v", r.Payload.RecordID, err)
+	}
+}
+
+func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
+	t.Helper()
+	got, err := i.Ledger.Record(t.Context(), r.Payload.RecordID)
+	if err != nil || got.Digest != r.Digest {
+		t.Errorf("record %s: %v", r.Payload.RecordID, err)
+		return
+	}
+	wantProved(t, i, got)
+}
+
+// TestExpire deletes what may be, keeps what is held, and leaves every other proof standing.
+func TestExpire(t *testing.T) {
+	c, i, alone, chained, apart := aYearAgo(t)
+	hashed := entries(t, i)
+	hold, err := i.Hold(t.Context(), installation.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dry := expireOrder()
+	dry.DryRun = true
+	if done, err := i.Expire(t.Context(), dry); err != nil || done.Records != ledger.TileWidth-1 || done.Held != 1 {
+		t.Fatalf("dry run: %+v, %v", done, err)
+	}
+	wantThere(t, i, alone)
+	done, err := i.Expire(t.Context(), expireOrder())
+	if err != nil || done.Records != ledger.TileWidth-1 || done.Held != 1 || done.Unproved != 0 || len(done.Files) != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, alone)
+	wantExpired(t, i, apart)
+	wantThere(t, i, chained)
+	if _, err := i.Ledger.Record(t.Context(), alone.Payload.RecordID); !strings.Contains(err.Error(), done.Files[0].Act) {
+		t.Errorf("the error names no act: %v", err)
+	}
+	if opens(i, apart) {
+		t.Error("the text that was sealed apart can still be opened")
+	}
+	if diff := cmp.Diff(hashed, entries(t, i)[:len(hashed)]); diff != "" {
+		t.Errorf("entries (-before +after):\n%s", diff)
+	}
+	wantWhole(t, c)
+	seen := 0
+	for r, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		wantProved(t, i, r.Record)
+	}
+	if size, err := i.Ledger.Size(t.Context()); err != nil || int64(seen) != size-(ledger.TileWidth-1) {
+		t.Errorf("%d records of %d, %v", seen, size, err)
+	}
+
+	if _, err := i.Release(t.Context(), hold, "case closed", "legal"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Release(t.Context(), hold, "case closed", "legal"); !errors.Is(err, installation.ErrNoHold) {
+		t.Errorf("released twice: %v", err)
+	}
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 1 || done.Held != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, chained)
+	if _, err := i.Ledger.Chain(t.Context(), "c-1"); !errors.Is(err, ledger.ErrExpired) {
+		t.Errorf("the chain: %v", err)
+	}
+	wantWhole(t, c)
+	if names, err := os.ReadDir(filepath.Join(c.Dir, "archive")); err != nil || len(names) != 1 {
+		t.Errorf("files %v, %v", names, err)
+	}
+}
+
+// opens reports whether a text of a record that is sealed apart can be opened.
+func opens(i *installation.Installation, r *evidence.Record) bool {
+	disclosed, err := i.Disclose(r, nil)
+	return err == nil && len(disclosed.Disclosures) > 0
+}
+
+// TestExpireRefuses asks for what must not be.
+func TestExpireRefuses(t *testing.T) {
+	_, i, alone, _, apart := aYearAgo(t)
+	for name, change := range map[string]func(*installation.ExpireOrder){
+		"younger than six months": func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(0, 0, -evidence.MinRetention+1) },
+		"to come":                 func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(1, 0, 0) },
+		"no time":                 func(o *installation.ExpireOrder) { o.Before = time.Time{} },
+		"no reason":               func(o *installation.ExpireOrder) { o.Reason = " " },
+		"nobody":                  func(o *installation.ExpireOrder) { o.By = "" },
+	} {
+		o := expireOrder()
+		change(&o)
+		if done, err := i.Expire(t.Context(), o); err == nil {
+			t.Errorf("%s: %+v", name, done)
+		}
+	}
+	if err := i.SetRetention(t.Context(), evidence.MinRetention-1, "less", "boss"); !errors.Is(err, installation.ErrTooYoung) {
+		t.Errorf("less than six months: %v", err)
+	}
+	if err := i.SetRetention(t.Context(), 2*366, "contract", "boss"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := i.Expire(t.Context(), expireOrder()); !errors.Is(err, installation.ErrTooYoung) {
+		t.Errorf("within the time that was set: %+v, %v", done, err)
+	}
+	if err := i.SetRetention(t.Context(), evidence.MinRetention, "contract over", "boss"); err != nil {
+		t.Fatal(err)
+	}
+	// What the records claim is a year old, too; what counts is when they were stamped.
+	if done, err := i.Expire(t.Context(), installation.ExpireOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
+		t.Errorf("sealed later than that: %+v, %v", done, err)
+	}
+	for _, o := range []installation.HoldOrder{{All: true}, {RecordID: apart.Payload.RecordID}} {
+		o.Reason, o.By = "case 18", "legal"
+		hold, err := i.Hold(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held *retention.HeldError
+		if _, err := i.Erase(t.Context(), order(apart, "/prompt")); !errors.As(err, &held) || held.Hold.ID != hold {
+			t.Errorf("an erasure of what is held: %v", err)
+		}
+		wantDisclosed(t, i, apart, "/prompt")
+		if o.All {
+			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records > 0 || done.Held != ledger.TileWidth {
+				t.Errorf("all is held: %+v, %v", done, err)
+			}
+		}
+		if _, err := i.Release(t.Context(), hold, "over", "legal"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantThere(t, i, alone)
+	for _, bad := range []installation.HoldOrder{{Reason: "r", By: "b"}, {RecordID: "no such record", Reason: "r", By: "b"}, {Chain: "c-1", By: "b"}, {Chain: "c-1", Reason: "r"}} {
+		if id, err := i.Hold(t.Context(), bad); err == nil {
+			t.Errorf("%+v: held by %s", bad, id)
+		}
+	}
+	if _, err := i.Erase(t.Context(), withQuotes(order(apart, "/prompt"))); err != nil {
+		t.Errorf("an erasure of what is held no more: %v", err)
+	}
+}
+
+// withQuotes erases although the text stands elsewhere.
+func withQuotes(o installation.ErasureOrder) installation.ErasureOrder {
+	o.DespiteQuotes = true
+	return o
+}
+
+// TestExpireCrash crashes after each step: what an act says is finished by the next run, and until then fsck says what is to be done.
+func TestExpireCrash(t *testing.T) {
+	for n := 1; ; n++ {
+		c, i, alone, _, apart := aYearAgo(t)
+		var steps []string
+		var err error
+		crashed := crash(i, n, func() { _, err = i.Expire(t.Context(), expireOrder()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.After(func(step string) { steps = append(steps, step) })
+		if err := i.Close(); err != nil {
+			t.Fatal(err)
+		}
+		i = open(t, c)
+		book, err := i.Retention(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed := len(book.Expiries) > 0
+		if !sealed {
+			wantThere(t, i, alone)
+		}
+		damages, _, err := installation.Fsck(t.Context(), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range damages {
+			if d.Kind != ledger.DamageStray && d.Kind != ledger.DamageNotExpired && d.Kind != ledger.DamageOrphan || d.Kind == ledger.DamageNotExpired && !sealed {
+				t.Errorf("after %d steps: %v", n, d)
+			}
+		}
+		done, err := i.Expire(t.Context(), expireOrder())
+		if err != nil {
+			t.Fatalf("after %d steps: %v", n, err)
+		}
+		wantExpired(t, i, alone)
+		if opens(i, apart) {
+			t.Errorf("after %d steps a text of an expired record can be opened", n)
+		}
+		if book, err = i.Retention(t.Context()); err != nil || len(book.Expiries) != 1 {
+			t.Errorf("after %d steps %d acts, %v; %+v", n, len(book.Expiries), err, done)
+		}
+		damages, _, err = installation.Fsck(t.Context(), c, nil)
+		for _, d := range damages {
+			if d.Kind != ledger.DamageStray {
+				t.Errorf("after %d steps and another run: %v", n, d)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if !crashed {
+			break
+		}
+	}
+}
+
+// TestExpireWhileHeld has somebody hold what another deletes: it is held, or gone before.
+func TestExpireWhileHeld(t *testing.T) {
+	_, i, _, chained, _ := aYearAgo(t)
+	var wg sync.WaitGroup
+	var first sync.Once
+	i.After(func(step string) {
+		if step == "file without them written" {
+			first.Do(func() {
+				if _, err := i.Hold(context.Background(), installation.HoldOrder{Chain: "c-1", Reason: "case 19", By: "legal"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+	for range 2 {
+		wg.Go(func() {
+			if _, err := i.Expire(context.Background(), expireOrder()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	wantThere(t, i, chained)
+}
+
+// TestForgedExpiry takes a record out of an archive without an act: fsck says so.
+func TestForgedExpiry(t *testing.T) {
+	c, i, alone, _, _ := aYearAgo(t)
+	if err := installation.ForgeExpiry(i, alone, "no-such-act"); err != nil {
+		t.Fatal(err)
+	}
+	wantExpired(t, i, alone)
+	wantKinds(t, c, ledger.DamageExpired, ledger.DamageStray)
+}
+
+// TestNothingIsGoneInTheNameOfAnAct: a record that was on hold, and was taken out of its archive by hand in the name of an act
+// that deleted others, is not among those that the act counts.
+func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
+	c, i, _, chained, _ := aYearAgo(t)
+	if _, err := i.Hold(t.Context(), installation.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"}); err != nil {
+		t.Fatal(err)
+	}
+	done, err := i.Expire(t.Context(), expireOrder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, c)
+	if err := installation.ForgeExpiry(i, chained, done.Files[0].Act); err != nil {
+		t.Fatal(err)
+	}
+	damages, _, err := installation.Fsck(t.Context(), c, nil)
+	if err != nil || !slices.ContainsFunc(damages, func(d ledger.Damage) bool {
+		return d.Kind == ledger.DamageExpired && strings.Contains(d.Detail, "are gone in its name")
+	}) {
+		t.Errorf("%v, %v", damages, err)
+	}
+}

@@ -1,0 +1,226 @@
+package installation_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	lognote "golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/witness"
+	"jurat/verify"
+)
+
+// aWitness is one of the installation's log, behind HTTP.
+type aWitness struct {
+	*witness.Witness
+	installation.LogWitness
+	server *httptest.Server
+	down   bool
+}
+
+func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
+	t.Helper()
+	key, err := evidence.GenerateCosigner(nil, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := lognote.NewVerifier(trust.Logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := new(aWitness)
+	if w.Witness, err = witness.Open(t.Context(), witness.Config{File: t.TempDir() + "/w.db", Key: key, Logs: []lognote.Verifier{log}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	handler := w.Handler(slog.New(slog.DiscardHandler))
+	w.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if w.down {
+			out.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(out, r)
+	}))
+	t.Cleanup(w.server.Close)
+	w.LogWitness = installation.LogWitness{URL: w.server.URL, Key: key.String()}
+	return w
+}
+
+func house(t *testing.T) *installation.Installation {
+	t.Helper()
+	c, _ := made(t)
+	return open(t, c)
+}
+
+// TestCosigned: what two of three witnesses have cosigned is proved to who demands two, with one of them away, and what none has is not.
+func TestCosigned(t *testing.T) {
+	i := house(t)
+	first := seal(t, i)
+	if c, err := i.Cosign(t.Context()); c != nil || err != nil {
+		t.Fatalf("without witnesses: %v, %v", c, err)
+	}
+	var all []*aWitness
+	for _, name := range []string{"w1.example", "w2.example", "w3.example"} {
+		w := witnessOf(t, i, name)
+		if err := i.AddWitness(w.LogWitness, 0); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, w)
+	}
+	trust, err := i.Trust()
+	if err != nil || trust.Quorum != 2 || len(trust.Witnesses) != 3 {
+		t.Fatalf("quorum %d of %d: %v", trust.Quorum, len(trust.Witnesses), err)
+	}
+	order := func(r *evidence.Record) verify.Finding {
+		t.Helper()
+		proved, err := i.Ledger.ProveOne(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
+	}
+	if f := order(first); f.Status != verify.NotProved || f.Rule != "witnesses" {
+		t.Errorf("before anybody was asked: %+v", f)
+	}
+	all[2].down = true
+	c, err := i.Cosign(t.Context())
+	if err != nil || c.Cosigned() != 2 || !c.Met() || !errors.Is(c.Answers[2].Err, witness.ErrUnavailable) || c.Answers[0].At.IsZero() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if f := order(first); f.Status != verify.Proved || !strings.Contains(f.Reason, "w1.example, w2.example") {
+		t.Errorf("cosigned by two: %+v", f)
+	}
+	all[2].down = false
+	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
+		t.Errorf("the third comes later: %+v, %v", c, err)
+	}
+	published, err := i.Published(t.Context())
+	if err != nil || published != c.Checkpoint || strings.Count(published, "— ") != 4 {
+		t.Errorf("%q, %v", published, err)
+	}
+
+	// All are away: sealing goes on, and what is published stays what counts.
+	for _, w := range all {
+		w.down = true
+	}
+	second := seal(t, i)
+	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 0 || c.Met() {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if f := order(second); f.Status != verify.NotProved || f.Rule != "witnesses" {
+		t.Errorf("nobody has cosigned it: %+v", f)
+	}
+	if f := order(first); f.Status != verify.Proved {
+		t.Errorf("what was cosigned stays so: %+v", f)
+	}
+	if again, err := i.Published(t.Context()); err != nil || again != published {
+		t.Errorf("%q, %v", again, err)
+	}
+	for _, w := range all {
+		w.down = false
+	}
+	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if f := order(second); f.Status != verify.Proved {
+		t.Errorf("%+v", f)
+	}
+	if err := i.RemoveWitness("w3.example", 0); err != nil {
+		t.Error(err)
+	}
+	if settings, err := i.Witnesses(); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
+		t.Errorf("%+v, %v", settings, err)
+	}
+}
+
+// TestWitnessesAreToldApart: what no trust file could demand, or nobody could ask, is not taken.
+func TestWitnessesAreToldApart(t *testing.T) {
+	i := house(t)
+	w := witnessOf(t, i, "w1.example")
+	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+		t.Fatal(err)
+	}
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := witnessOf(t, i, "w2.example").LogWitness
+	for name, bad := range map[string]installation.LogWitness{
+		"the same":          w.LogWitness,
+		"the same key":      {URL: other.URL, Key: w.LogWitness.Key},
+		"the same URL":      {URL: w.URL, Key: other.Key},
+		"no key":            {URL: other.URL, Key: "w2.example"},
+		"the log's key":     {URL: other.URL, Key: trust.Logs[0]},
+		"no URL":            {URL: "w2.example", Key: other.Key},
+		"not over the wire": {URL: "http://w2.example", Key: other.Key},
+	} {
+		if err := i.AddWitness(bad, 0); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if err := i.AddWitness(other, 3); err == nil {
+		t.Error("three of two")
+	}
+	if err := i.RemoveWitness("w7.example", 0); err == nil {
+		t.Error("one that is not there was removed")
+	}
+	if err := os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Trust(); err == nil {
+		t.Error("a trust file from a list that nobody can read demands nobody")
+	}
+}
+
+// TestWitnessOfAnotherHistory: a witness that has seen more of the log than there is says so.
+func TestWitnessOfAnotherHistory(t *testing.T) {
+	i := house(t)
+	w := witnessOf(t, i, "w1.example")
+	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+		t.Fatal(err)
+	}
+	backup := t.TempDir() + "/backup"
+	if err := os.CopyFS(backup, os.DirFS(i.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	for name := range tree(t, backup) { // which keeps no modes
+		if info, err := os.Stat(filepath.Join(backup, name)); err == nil && info.Mode().IsRegular() {
+			if err := os.Chmod(filepath.Join(backup, name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seal(t, i)
+	if c, err := i.Cosign(t.Context()); err != nil || c.Cosigned() != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	old, err := installation.Open(t.Context(), installation.Config{Dir: backup}) // with the checkpoint that was published then
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	c, err := old.Cosign(t.Context())
+	var conflict *witness.ConflictError
+	if err != nil || !errors.As(c.Answers[0].Err, &conflict) || conflict.Size <= c.Size {
+		t.Fatalf("a log that went back: %+v, %v", c, err)
+	}
+	for range 3 {
+		seal(t, old)
+	}
+	if c, err = old.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
+		t.Fatalf("a log that went on otherwise: %+v, %v", c, err)
+	}
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"jurat/internal/installation"
+)
+
+const (
+	cosignEvery = 2 * time.Second  // how often it is looked whether the log has grown
+	cosignAgain = 30 * time.Second // after what time witnesses are asked again that did not answer
+)
+
+// cosigning has witnesses cosign what the log has signed, beside everything else: nobody who seals waits for it.
+type cosigning struct {
+	server *Server
+	last   atomic.Pointer[installation.Cosigning] // what came of it the last time; nil: nobody was asked yet
+}
+
+// run asks witnesses until ctx is done: when the log has grown, and again where one did not answer.
+func (c *cosigning) run(ctx context.Context) {
+	var asked time.Time
+	for {
+		if c.due(ctx, asked) {
+			asked = c.server.config.Now()
+			c.once(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cosignEvery):
+		}
+	}
+}
+
+func (c *cosigning) due(ctx context.Context, asked time.Time) bool {
+	last := c.last.Load()
+	if last == nil {
+		return true
+	}
+	size, err := c.server.config.Installation.Ledger.Size(ctx)
+	return err != nil || size != last.Size || last.Cosigned() < len(last.Answers) && c.server.config.Now().Sub(asked) >= cosignAgain
+}
+
+func (c *cosigning) once(ctx context.Context) {
+	now, err := c.server.config.Installation.Cosign(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.server.config.Log.Error("the checkpoint was not cosigned", "error", err)
+		}
+		return
+	}
+	before := c.last.Swap(now)
+	if now == nil {
+		return
+	}
+	for n, a := range now.Answers {
+		changed := before == nil || len(before.Answers) != len(now.Answers) || (before.Answers[n].Err == nil) != (a.Err == nil)
+		if a.Err != nil && changed {
+			c.server.config.Log.Warn("a witness has not cosigned", "witness", a.Name(), "url", a.URL, "why", a.Err, "cosigned", now.Cosigned(), "quorum", now.Quorum)
+		} else if changed {
+			c.server.config.Log.Info("a witness cosigns", "witness", a.Name(), "cosigned", now.Cosigned(), "quorum", now.Quorum)
+		}
+	}
+}
+
+// measure adds to the metrics what shows whether witnesses keep up.
+func (c *cosigning) measure(m *meters) {
+	kept := func(value func(*installation.Cosigning) float64) func() float64 {
+		return func() float64 {
+			last, err := c.server.config.Installation.LastCosigned(context.Background())
+			if err != nil || last == nil {
+				return 0
+			}
+			return value(last)
+		}
+	}
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records that the last checkpoint covers which witnesses have cosigned; 0 without witnesses."},
+			kept(func(k *installation.Cosigning) float64 { return float64(k.Size) })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosignatures", Help: "Witnesses that have cosigned that checkpoint."},
+			kept(func(k *installation.Cosigning) float64 { return float64(k.Cosigned()) })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_quorum", Help: "Witnesses that must have cosigned a checkpoint for it to count."},
+			kept(func(k *installation.Cosigning) float64 { return float64(k.Quorum) })))
+}

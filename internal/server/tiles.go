@@ -1,0 +1,83 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/api"
+	"jurat/internal/access"
+	"jurat/tiles"
+)
+
+// entryReaders may read what the log hashed. It holds no word of what was said, but who knows a chain_id or the evidence of a case
+// recognises it there, and signatures tell whose they are: to strangers that would say what there is of what is not public.
+var entryReaders = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}}
+
+// tileRoutes show the log as C2SP tlog-tiles lays it out.
+func (s *Server) tileRoutes() []Route {
+	entries := entryReaders
+	if s.config.PublicEntries {
+		entries = Anyone
+	}
+	return []Route{
+		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Who: Anyone, Handle: s.getCheckpoint,
+			Doc: Doc{Summary: "The log's signed checkpoint, with what witnesses have said of it: a C2SP signed note.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Who: Anyone, Handle: s.getTile,
+			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
+		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Who: entries, Handle: s.getEntries,
+			Doc: Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
+	}
+}
+
+func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	checkpoint, err := s.config.Installation.Published(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+}
+
+func (s *Server) getTile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	tile, err := s.config.Installation.Ledger.Tile(r.Context(), t.L, t.N, t.W)
+	if err != nil {
+		return err
+	}
+	return writeForEver(w, r, "public", tile)
+}
+
+func (s *Server) getEntries(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	t, err := tiles.Parse("entries", r.PathValue("index"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	entries, err := s.entries(r, t)
+	if err != nil {
+		return err
+	}
+	kept := "private"
+	if s.config.PublicEntries {
+		kept = "public"
+	}
+	return writeForEver(w, r, kept, entries)
+}
+
+func (s *Server) entries(r *http.Request, t tlog.Tile) ([]byte, error) {
+	entries, err := s.config.Installation.Ledger.EntryBundle(r.Context(), t.N, t.W)
+	if err != nil {
+		return nil, err
+	}
+	return tiles.FormatEntries(entries)
+}
+
+// writeForEver answers with what is the same whenever it is asked for. Browsers, or everybody on the way, may keep it and not ask again.
+func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
+	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
+	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
+}

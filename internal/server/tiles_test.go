@@ -1,0 +1,175 @@
+package server_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/server"
+	"jurat/tiles"
+)
+
+// reader is a client of a server's log.
+func (r *running) reader(t testing.TB, token string) *tiles.Client {
+	t.Helper()
+	c, err := tiles.New(tiles.Config{URL: r.URL + "/log", Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// head opens the checkpoint that a server serves.
+func (r *running) head(t testing.TB) evidence.Checkpoint {
+	t.Helper()
+	signed, err := r.reader(t, "").Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := r.Installation.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := note.NewVerifier(trust.Logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := evidence.OpenCheckpoint(signed, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+// fill has an agent say n things more.
+func (r *running) fill(t testing.TB, token string, n int) {
+	t.Helper()
+	for i := range n {
+		said := strings.Replace(action, "uuid", fmt.Sprint("request ", i), 1)
+		post(t, r.URL+"/v1/records", said, bearer(token)...)
+	}
+}
+
+// limitless lets everybody ask as often as they like.
+func limitless(c *server.Config) { c.Limits = server.Limits{PerSecond: 1e6, Burst: 1e6} }
+
+// TestTilesOfALog reads a log of more than one tile as a stranger and as an auditor do.
+func TestTilesOfALog(t *testing.T) {
+	r := start(t, limitless)
+	agent, auditor := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "ada", access.Auditor)
+	r.fill(t, agent, 280)
+	head := r.head(t)
+	if head.Size < 280 {
+		t.Fatalf("%d records", head.Size)
+	}
+	var logged [][]byte
+	for entry, err := range r.Installation.Ledger.Entries(t.Context(), 0, head.Size) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged = append(logged, entry)
+	}
+	read := int64(0)
+	tree := r.reader(t, auditor).Tree(t.Context(), head)
+	err := tree.Entries(0, head.Size, func(i int64, entry []byte) error {
+		if i != read || !bytes.Equal(entry, logged[i]) {
+			t.Errorf("entry %d: %d, %s", read, i, entry)
+		}
+		read++
+		return nil
+	})
+	if err != nil || read != head.Size {
+		t.Fatalf("%d of %d entries: %v", read, head.Size, err)
+	}
+	stranger := r.reader(t, "").Tree(t.Context(), head)
+	proof, err := stranger.ProveInclusion(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tlog.CheckRecord(proof, head.Size, head.Root, 200, tlog.RecordHash(logged[200])); err != nil {
+		t.Error(err)
+	}
+	if err := stranger.Entries(0, 1, func(int64, []byte) error { return nil }); !errors.Is(err, tiles.ErrRefused) {
+		t.Errorf("a stranger reads entries: %v", err)
+	}
+}
+
+// TestTilesAreForEver: what is served is what the specification says it is, and may be kept.
+func TestTilesAreForEver(t *testing.T) {
+	r := start(t, limitless)
+	agent, auditor := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "ada", access.Auditor)
+	r.fill(t, agent, 3)
+	size := int(r.head(t).Size)
+	for path, want := range map[string]struct{ media, kept string }{
+		"/log/checkpoint":                                 {"text/plain; charset=utf-8", "no-cache"},
+		fmt.Sprintf("/log/tile/0/000.p/%d", size):         {"application/octet-stream", "public, max-age=31536000, immutable"},
+		fmt.Sprintf("/log/tile/entries/000.p/%d", size-1): {"application/octet-stream", "private, max-age=31536000, immutable"},
+	} {
+		answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(auditor)...)
+		if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != want.media || answer.Header.Get("Cache-Control") != want.kept || doc == "" {
+			t.Errorf("%s: %s %v", path, answer.Status, answer.Header)
+		}
+		again, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", append(bearer(auditor), "If-None-Match", answer.Header.Get("ETag"))...)
+		if again.StatusCode != http.StatusNotModified || doc != "" {
+			t.Errorf("%s, again: %s", path, again.Status)
+		}
+		head, doc := send(t, http.DefaultClient, "HEAD", r.URL+path, "", bearer(auditor)...)
+		if head.StatusCode != 200 || doc != "" || head.ContentLength != answer.ContentLength {
+			t.Errorf("%s, HEAD: %s, %d bytes", path, head.Status, head.ContentLength)
+		}
+	}
+}
+
+// TestTilesShowOnlyWhatIsSigned: what is committed and in no checkpoint yet is shown by no tile.
+func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
+	r := start(t, limitless)
+	auditor := r.token(t, "ada", access.Auditor)
+	signed := int(r.head(t).Size)
+	r.token(t, "bob", access.Auditor) // an act of the operator, over which nothing has been signed
+	if size := int(r.size(t)); size <= signed {
+		t.Fatalf("%d records of which %d are signed", size, signed)
+	}
+	ask := func(path string) *http.Response {
+		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/log/tile/"+path, "", bearer(auditor)...)
+		return answer
+	}
+	for _, level := range []string{"0", "entries"} {
+		if got := ask(fmt.Sprintf("%s/000.p/%d", level, signed)); got.StatusCode != http.StatusOK {
+			t.Errorf("%s: what is signed: %s", level, got.Status)
+		}
+		got := ask(fmt.Sprintf("%s/000.p/%d", level, signed+1))
+		if kept := got.Header.Get("Cache-Control"); got.StatusCode != http.StatusNotFound || kept != "no-store" {
+			t.Errorf("%s: what is not signed: %s, %s", level, got.Status, kept)
+		}
+	}
+	r.head(t)
+	for _, level := range []string{"0", "entries"} {
+		if got := ask(fmt.Sprintf("%s/000.p/%d", level, signed+1)); got.StatusCode != http.StatusOK {
+			t.Errorf("%s: what is signed by now: %s", level, got.Status)
+		}
+	}
+	for _, path := range []string{"0/000", "1/000.p/1", "0/001.p/1", "0/000.p/0", "0/000.p/256", "0/000.p/01", "7/000.p/1", "8/000.p/1", "63/000.p/1", "64/000.p/1", "-1/000.p/1",
+		"0/x036/x028/x797/x018/x963/967", "0/0", "entries/000", "entries/x000/000.p/1", "data/000.p/1", "0/%2e%2e/000.p/1"} {
+		if got := ask(path); got.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", path, got.Status)
+		}
+	}
+}
+
+// TestPublicEntries: where the operator wants it so, strangers read entries.
+func TestPublicEntries(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.PublicEntries = true })
+	r.token(t, "ada", access.Auditor)
+	head := r.head(t)
+	if err := r.reader(t, "").Tree(t.Context(), head).Entries(0, head.Size, func(int64, []byte) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
