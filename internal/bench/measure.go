@@ -29,7 +29,7 @@ func (m *meter) each(workers int) time.Duration {
 	return m.in * time.Duration(workers) / time.Duration(m.n)
 }
 
-// during has so many do something again and again for a while. The time counts until the last has finished.
+// during has so many do something again and again for a while, each at least once. The time counts until the last has finished.
 func (m *meter) during(ctx context.Context, slice time.Duration, workers int, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -38,7 +38,7 @@ func (m *meter) during(ctx context.Context, slice time.Duration, workers int, do
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			for ctx.Err() == nil && time.Since(begin) < slice {
+			for first := true; ctx.Err() == nil && (first || time.Since(begin) < slice); first = false {
 				if err := do(ctx); err != nil {
 					cancel(err)
 					return
