@@ -52,6 +52,7 @@
 //	atomicfile    files that are there whole or not at all
 //	cabinet       the small files of an installation, in a folder of one machine or in a database that many share;
 //	              cabinet/postgres is the database, cabinet/cabinettest what both must do
+//	database      reaches the PostgreSQL server that machines share, notices when it does not answer any more, and says what its errors mean
 //	wrapping      secrets, encrypted under a key that the database in which they are never has
 //	claim         who is at work on a trial, among the processes of one machine or among machines
 //	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them

@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if err != nil {
 		return report(io, hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(commandOf(err)+" --help")))
 	}
-	return report(io, parsed.Run())
+	return report(io, advise(parsed.Run()))
 }
 
 // commandOf is the command whose arguments were wrong, as it is typed; "" if it is none.
@@ -169,11 +169,8 @@ func (a *app) withStampers(ctx context.Context, tsa []string, do func(*installat
 	config := a.config()
 	config.TSA = tsa
 	i, err := installation.Open(ctx, config)
-	if errors.Is(err, installation.ErrNone) {
-		return hint(err, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where, or --db or JURAT_DB in which database")
-	}
 	if err != nil {
-		return known(err)
+		return err
 	}
 	return closing(do(i), i.Close())
 }
@@ -195,7 +192,7 @@ func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps st
 	config.Algorithm, config.PostQuantum, config.TSA, config.BatchTokens = keys.Alg, keys.PostQuantum, stamps.TSA, stamps.BatchTokens
 	i, created, err := installation.OpenOrCreate(ctx, config)
 	if err != nil {
-		return known(err)
+		return err
 	}
 	if created {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", inert(config.Where()))

@@ -31,7 +31,7 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.Backup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	if err != nil {
-		return known(err)
+		return err
 	}
 	if c.JSON {
 		return io.printJSON(m)
@@ -83,7 +83,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 	}
 	if err != nil {
-		return known(err)
+		return err
 	}
 	return c.tell(r, a, io)
 }

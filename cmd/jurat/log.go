@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -190,7 +191,10 @@ func nameDamages(damages []ledger.Damage, size int64) (e examined) {
 func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	damages, size, err := installation.Fsck(ctx, a.config(), progress(io, "examined"))
 	if err != nil {
-		return known(err)
+		return err
+	}
+	if slices.ContainsFunc(damages, func(d ledger.Damage) bool { return d.Kind == ledger.DamageBehind || d.Kind == ledger.DamageCut }) {
+		fmt.Fprintf(io.err, "jurat: hint: %s\n", whenBehind)
 	}
 	if c.JSON {
 		named := nameDamages(damages, size)

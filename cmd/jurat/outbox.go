@@ -11,7 +11,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/wrapping"
 )
 
 // stampFlags say who stamps.
@@ -19,19 +18,6 @@ type stampFlags struct {
 	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa list'."`
 
 	BatchTokens bool `name:"batch-tokens" help:"The built-in authority stamps all records that are stored together with one token; each has an evidence record (RFC 4998) that verifies alone. Faster where many seal at once, and larger on disk."`
-}
-
-// known gives advice where an authority is named that is not there.
-func known(err error) error {
-	switch {
-	case errors.Is(err, installation.ErrNoWrappingKey):
-		return hint(err, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one")
-	case errors.Is(err, wrapping.ErrOtherKey):
-		return hint(err, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have")
-	case !errors.Is(err, installation.ErrNotConfigured):
-		return err
-	}
-	return hint(err, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are")
 }
 
 // catchUp asks authorities that answer for what waits for them, and says what still does. What was sealed is sealed,

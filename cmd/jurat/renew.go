@@ -48,7 +48,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(err, "name another authority with --tsa, or an earlier time with --before")
 		}
 		if err != nil {
-			return known(err)
+			return err
 		}
 		p := newPage(io.out)
 		switch {

@@ -62,7 +62,7 @@ func (*keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 		told := progress(io, "files wrapped")
 		done, key, err := i.Rewrap(ctx, func(done int64) { told(done, done) })
 		if err != nil {
-			return known(err)
+			return err
 		}
 		_, err = fmt.Fprintf(io.out, "%d files were wrapped again; all of them are under %s now\n", done, key)
 		return err

@@ -13,6 +13,7 @@ import (
 	"jurat/internal/cabinet"
 	shared "jurat/internal/cabinet/postgres"
 	"jurat/internal/claim"
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
 	"jurat/internal/wrapping"
@@ -42,7 +43,7 @@ func connect(ctx context.Context, c Config) (*place, *shared.Cabinet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pool, err := postgres.Connect(ctx, c.DB)
+	pool, err := database.Connect(ctx, c.DB)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,10 @@ import (
 
 // findInFolder looks for an installation in a data folder.
 func findInFolder(c Config) (*place, error) {
-	if err := checkParts(c.Dir); err != nil {
+	if err := checkParts(c.Dir); errors.Is(err, ErrNone) {
+		looked, _ := filepath.Abs(c.Dir) // where that is not known, the name that was given has been said
+		return nil, fmt.Errorf("%w: none of %s is in %s", err, strings.Join(folderParts, ", "), looked)
+	} else if err != nil {
 		return nil, err
 	}
 	path := func(part string) string { return filepath.Join(c.Dir, part) }
@@ -41,8 +44,11 @@ func checkParts(dir string) error {
 	return errors.Join(err, missing)
 }
 
+// folderParts are those that every installation in a folder has.
+var folderParts = []string{logKeyFile, databaseFile, keyring.Folder, clockFolder}
+
 func lookForParts(dir string) (there int, missing, err error) {
-	for _, part := range []string{logKeyFile, databaseFile, keyring.Folder, clockFolder} {
+	for _, part := range folderParts {
 		switch _, err := os.Stat(filepath.Join(dir, part)); {
 		case err == nil:
 			there++

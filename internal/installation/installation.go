@@ -97,7 +97,7 @@ func Create(ctx context.Context, c Config) error {
 		err = fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where())
 	}
 	if err != nil {
-		return fmt.Errorf("creating installation: %w", err)
+		return fmt.Errorf("making an installation in %s: %w", c.Where(), err)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool,
 		if i, openErr := Open(ctx, c); openErr == nil {
 			return i, false, nil // another process was quicker
 		}
-		return nil, false, fmt.Errorf("creating installation: %w", err)
+		return nil, false, fmt.Errorf("making an installation in %s: %w", c.Where(), err)
 	}
 	i, err = Open(ctx, c)
 	return i, created, err

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/cabinet"
 	"jurat/internal/claim"
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 )
 
@@ -54,7 +55,11 @@ func (c Config) check() error {
 		return errors.New("no data folder is named")
 	case c.DB == "":
 		return nil
-	case c.WrappingKey == "":
+	}
+	if err := database.CheckURL(c.DB); err != nil {
+		return err
+	}
+	if c.WrappingKey == "" {
 		return ErrNoWrappingKey
 	}
 	for _, part := range []string{logKeyFile, databaseFile} {

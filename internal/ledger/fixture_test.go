@@ -19,6 +19,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/postgres"
@@ -140,7 +141,7 @@ func (p pooled) Close() error {
 }
 
 func pool(ctx context.Context, url string, open func(context.Context, *pgxpool.Pool) (*postgres.Store, error)) (ledger.Store, error) {
-	pool, err := postgres.Connect(ctx, url)
+	pool, err := database.Connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}

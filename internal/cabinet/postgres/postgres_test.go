@@ -13,6 +13,7 @@ import (
 	"jurat/internal/cabinet"
 	"jurat/internal/cabinet/cabinettest"
 	"jurat/internal/cabinet/postgres"
+	reach "jurat/internal/database"
 	ledger "jurat/internal/ledger/postgres"
 	"jurat/internal/pgtest"
 	"jurat/internal/wrapping"
@@ -221,7 +222,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 func TestStandbyMissing(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
-	pool, err := ledger.Connect(t.Context(), url)
+	pool, err := reach.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}

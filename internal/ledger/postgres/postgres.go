@@ -17,17 +17,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 )
 
@@ -75,72 +72,6 @@ var (
 	_ ledger.Notifier = (*Store)(nil)
 )
 
-// IsURL reports whether a name of a database is one that Connect understands.
-func IsURL(name string) bool {
-	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
-}
-
-// Connect returns a pool of connections for Create and Open, which others may use as well. It has reached the server once. No error
-// of it, or of anything that uses it, says the password.
-//
-// The URL is libpq's, and may say how many connections there may be at most (pool_max_conns, 16). Behind a proxy that keeps no
-// prepared statements it has to say default_query_exec_mode=exec.
-func Connect(ctx context.Context, name string) (*pgxpool.Pool, error) {
-	config, err := parse(name)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
-	}
-	return pool, nil
-}
-
-func parse(name string) (*pgxpool.Config, error) {
-	if !IsURL(name) {
-		return nil, errors.New("the database's name is no URL of the form postgres://USER@HOST:PORT/DATABASE")
-	}
-	u, err := url.Parse(name)
-	if err != nil { // which can quote a part of the password
-		return nil, errors.New("the database's URL cannot be read: in a user's name and password, every character but letters, digits and -._~ " +
-			"is to be written as % and two hexadecimal digits")
-	}
-	config, err := pgxpool.ParseConfig(name)
-	if err != nil {
-		var unreadable *pgconn.ParseConfigError // which quotes the whole
-		if errors.As(err, &unreadable) {
-			err = errors.Unwrap(unreadable)
-		}
-		u.User, u.RawQuery = nil, "" // a password may be in either
-		return nil, fmt.Errorf("the database's URL %s: %w", u, err)
-	}
-	if !u.Query().Has("pool_max_conns") {
-		config.MaxConns = 16
-	}
-	conn := config.ConnConfig
-	if conn.ConnectTimeout == 0 {
-		conn.ConnectTimeout = 10 * time.Second
-	}
-	if conn.RuntimeParams["application_name"] == "" {
-		conn.RuntimeParams["application_name"] = "jurat"
-	}
-	// Whoever does not want to wait any more for another writer says so to the server. The default is to hang up, which the server
-	// would notice only once it had the lock.
-	conn.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
-	}
-	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, settings, pgx.QueryExecModeExec, false)
-		return err
-	}
-	return config, nil
-}
-
 // Create makes the tables in a database, and opens it. It opens one that has them already, so that it can be repeated after a crash;
 // that a log is not begun twice is for ledger.Create to see to. The pool stays the caller's, and is to be closed after the Store.
 func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
@@ -169,7 +100,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: answerTime, silence: silence, writing: make(chan struct{}, 1)}
+	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: make(chan struct{}, 1)}
 	s.done, s.finish = context.WithCancel(context.Background())
 	return s
 }

@@ -4,37 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 )
 
 const (
-	// standstill is how long the server waits for a process to go on with its transaction, while everybody else waits for that.
-	standstill = 10 * time.Second
 	// answerTime is Store.answer, but in tests.
 	answerTime = 30 * time.Second
 	// fenceTime is how long Append itself looks for what became of a transaction whose answer was lost.
 	fenceTime = 5 * time.Second
 )
-
-// settings of every connection, whatever the server, the database or the role has made the default. That a transaction is durable when
-// it is committed is what an acknowledgement promises; an even stronger setting is left. How long one waits for another process is for
-// the caller's context to say. A machine that is cut off is noticed within a quarter of a minute, by both ends. And how a statement
-// is carried out is decided on once, as deciding takes longer than doing; nothing is then read from end to end because there was little of
-// it when that was decided. Functions and operators are the server's own: where others may make some in public, those that fit better than
-// its general ones would be taken.
-var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
-		ELSE current_setting('synchronous_commit') END, $1),
-	set_config('idle_in_transaction_session_timeout', '%d', $1), set_config('lock_timeout', '0', $1), set_config('statement_timeout', '0', $1),
-	set_config('tcp_keepalives_idle', '5', $1), set_config('tcp_keepalives_interval', '2', $1), set_config('tcp_keepalives_count', '5', $1),
-	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1), set_config('jit', 'off', $1),
-	set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
 const (
 	// lock says as well whether the settings hold: a proxy can have put the transaction on another connection.
@@ -133,7 +118,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	})
 	err = conn.SendBatch(ctx, batch).Close()
 	if err == nil && !set {
-		_, err = conn.Exec(ctx, settings, true)
+		_, err = conn.Exec(ctx, database.Settings, true)
 	}
 	if err != nil {
 		tx.end(context.WithoutCancel(ctx))
@@ -235,48 +220,4 @@ func (s *Store) settle(ctx context.Context) error {
 		return nil
 	}
 	return s.fence(ctx, s.answer)
-}
-
-// isBroken reports whether an error is about the connection, and not about what was said over it.
-func isBroken(err error) bool {
-	var failure *pgconn.PgError
-	if !errors.As(err, &failure) {
-		return !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-			!errors.Is(err, ledger.ErrDamaged) && !errors.Is(err, ledger.ErrNotFound)
-	}
-	switch failure.Code {
-	case "57P01", "57P02", "57P03", "25P03", "25P04": // the server ends, has crashed, begins; it was waited for too long
-		return true
-	}
-	return len(failure.Code) == 5 && failure.Code[:2] == "08"
-}
-
-// translate puts PostgreSQL's errors into the ledger's words.
-func translate(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return ledger.ErrNotFound
-	}
-	var failure *pgconn.PgError
-	if !errors.As(err, &failure) {
-		return err
-	}
-	meaning := map[string]error{
-		"53100": ledger.ErrDiskFull,
-		"25006": ledger.ErrReadOnly, // a standby, or default_transaction_read_only
-		"42501": fs.ErrPermission,
-		"XX001": ledger.ErrDamaged,
-		"XX002": ledger.ErrDamaged,
-		"42P01": ErrNoTables, // or not these
-		"3F000": ErrNoTables,
-	}[failure.Code]
-	if meaning == nil {
-		return err
-	}
-	return fmt.Errorf("%w: %w", meaning, err)
-}
-
-// breaksUnique reports whether an insertion failed because a key is there already.
-func breaksUnique(err error) bool {
-	var failure *pgconn.PgError
-	return errors.As(err, &failure) && failure.Code == "23505"
 }

@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"jurat/internal/database"
+	"jurat/internal/ledger"
+)
+
+// isBroken reports whether an error is about the connection, and not about what was said over it or is kept there.
+func isBroken(err error) bool {
+	return database.IsBroken(err) && !errors.Is(err, ledger.ErrDamaged) && !errors.Is(err, ledger.ErrNotFound)
+}
+
+// translate puts PostgreSQL's errors into the ledger's words.
+func translate(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ledger.ErrNotFound
+	}
+	var failure *pgconn.PgError
+	if !errors.As(err, &failure) {
+		return database.Explain(err)
+	}
+	meaning := map[string]error{
+		"53100": ledger.ErrDiskFull,
+		"25006": ledger.ErrReadOnly, // a standby, or default_transaction_read_only
+		"XX001": ledger.ErrDamaged,
+		"XX002": ledger.ErrDamaged,
+		"42P01": ErrNoTables, // or not these
+		"3F000": ErrNoTables,
+	}[failure.Code]
+	if meaning == nil || errors.Is(err, meaning) {
+		return database.Explain(err)
+	}
+	return fmt.Errorf("%w: %w", meaning, err)
+}
+
+// breaksUnique reports whether an insertion failed because a key is there already.
+func breaksUnique(err error) bool {
+	var failure *pgconn.PgError
+	return errors.As(err, &failure) && failure.Code == "23505"
+}
