@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,15 +29,41 @@ the machine disturbs both. The ratio travels from machine to machine. Of a rate,
 of a time or a size, 1.00 is the best and more is worse. A high load average says that others were at work: measure again.`
 
 type benchFlags struct {
-	Dir  string        `help:"The folder on whose disk the temporary installation is made. Default: the system's folder for temporary files." placeholder:"DIR"`
-	Time time.Duration `help:"About how long to measure." default:"10s"`
-	JSON bool          `name:"json" help:"Print the report as JSON."`
+	Dir  string  `help:"The folder on whose disk the temporary installation is made. Default: the system's folder for temporary files." placeholder:"DIR"`
+	Time lasting `help:"About how long to measure." default:"10s"`
+	JSON bool    `name:"json" help:"Print the report as JSON."`
+}
+
+// several is a number of which there is at least one. To the benchmarks none means that nothing was said.
+type several int
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *several) UnmarshalText(text []byte) error {
+	read, err := strconv.Atoi(string(text))
+	if err != nil || read < 1 {
+		return fmt.Errorf("expected a whole number from 1 on, and not %q", text)
+	}
+	*n = several(read)
+	return nil
+}
+
+// lasting is a time that is not over at once.
+type lasting time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *lasting) UnmarshalText(text []byte) error {
+	read, err := time.ParseDuration(string(text))
+	if err != nil || read <= 0 {
+		return fmt.Errorf("expected a time above zero, such as 500ms, 10s or 2m, and not %q", text)
+	}
+	*d = lasting(read)
+	return nil
 }
 
 type benchSealCmd struct {
 	benchFlags
-	Callers int                `help:"How many seal at the same time." default:"256"`
-	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Callers several            `help:"How many seal at the same time." default:"256"`
+	Payload several            `help:"Bytes of a payload." default:"2048"`
 	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
 	Batch   bool               `name:"batch-tokens" help:"One token for all records of a transaction, as 'jurat serve --batch-tokens' has it."`
 }
@@ -53,13 +80,13 @@ so many callers at once, then one, record by record.` + aboutBench + `
 // Run measures sealing.
 func (c *benchSealCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
-	return c.measure(ctx, io, bench.Seal, bench.Config{Callers: c.Callers, Payload: c.Payload, Algorithm: c.Alg, Batch: c.Batch})
+	return c.measure(ctx, io, bench.Seal, bench.Config{Callers: int(c.Callers), Payload: int(c.Payload), Algorithm: c.Alg, Batch: c.Batch})
 }
 
 type benchVerifyCmd struct {
 	benchFlags
-	Records int                `help:"How many records the log has." default:"5000"`
-	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Records several            `help:"How many records the log has." default:"5000"`
+	Payload several            `help:"Bytes of a payload." default:"2048"`
 	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
 }
 
@@ -72,14 +99,14 @@ func (*benchVerifyCmd) Help() string {
 
 // Run measures verification.
 func (c *benchVerifyCmd) Run(ctx context.Context, io stdio) error {
-	return c.measure(ctx, io, bench.Verify, bench.Config{Records: c.Records, Payload: c.Payload, Algorithm: c.Alg})
+	return c.measure(ctx, io, bench.Verify, bench.Config{Records: int(c.Records), Payload: int(c.Payload), Algorithm: c.Alg})
 }
 
 type benchLedgerCmd struct {
 	benchFlags
-	Records int                `help:"How many records the large log has. A million takes some minutes and 4 GB." default:"100000"`
-	Callers int                `help:"How many seal at the same time." default:"256"`
-	Payload int                `help:"Bytes of a payload." default:"2048"`
+	Records several            `help:"How many records the large log has. A million takes some minutes and 4 GB." default:"100000"`
+	Callers several            `help:"How many seal at the same time." default:"256"`
+	Payload several            `help:"Bytes of a payload." default:"2048"`
 	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
 }
 
@@ -94,13 +121,13 @@ slower, or hold more memory?` + aboutBench + `
 // Run measures appending.
 func (c *benchLedgerCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
-	return c.measure(ctx, io, bench.Ledger, bench.Config{Records: c.Records, Callers: c.Callers, Payload: c.Payload, Algorithm: c.Alg})
+	return c.measure(ctx, io, bench.Ledger, bench.Config{Records: int(c.Records), Callers: int(c.Callers), Payload: int(c.Payload), Algorithm: c.Alg})
 }
 
 type benchTrialCmd struct {
 	benchFlags
-	Trials int           `help:"How many trials are under way at the same time." default:"8"`
-	Delay  time.Duration `help:"How long the slowest juror takes for an answer." default:"200ms"`
+	Trials several `help:"How many trials are under way at the same time." default:"8"`
+	Delay  lasting `help:"How long the slowest juror takes for an answer." default:"200ms"`
 }
 
 // Help is shown by 'jurat bench trial --help'.
@@ -114,13 +141,13 @@ at the same time, so a phase is as long as its slowest answer; what a trial take
 // Run measures trials.
 func (c *benchTrialCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
-	return c.measure(ctx, io, bench.Trial, bench.Config{Callers: c.Trials, Delay: c.Delay})
+	return c.measure(ctx, io, bench.Trial, bench.Config{Callers: int(c.Trials), Delay: time.Duration(c.Delay)})
 }
 
 type benchWatchCmd struct {
 	benchFlags
-	Watchers int           `help:"How many WebSocket connections watch." default:"1000"`
-	Delay    time.Duration `help:"How long the slowest juror takes for an answer." default:"200ms"`
+	Watchers several `help:"How many WebSocket connections watch." default:"1000"`
+	Delay    lasting `help:"How long the slowest juror takes for an answer." default:"200ms"`
 }
 
 // Help is shown by 'jurat bench watch --help'.
@@ -134,12 +161,12 @@ event, in order.` + aboutBench + `
 // Run measures watching.
 func (c *benchWatchCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
-	return c.measure(ctx, io, bench.Watch, bench.Config{Watchers: c.Watchers, Delay: c.Delay})
+	return c.measure(ctx, io, bench.Watch, bench.Config{Watchers: int(c.Watchers), Delay: time.Duration(c.Delay)})
 }
 
 // measure runs a benchmark and prints what it has found.
 func (f *benchFlags) measure(ctx context.Context, io stdio, benchmark bench.Benchmark, c bench.Config) error {
-	c.Dir, c.Time, c.Progress = f.Dir, f.Time, benchProgress(io)
+	c.Dir, c.Time, c.Progress = f.Dir, time.Duration(f.Time), benchProgress(io)
 	r, err := benchmark(ctx, c)
 	if err != nil {
 		return hint(err, "'jurat bench --help' says what is measured; --dir says where the temporary installation is made")
