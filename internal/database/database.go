@@ -90,6 +90,7 @@ func parse(name string) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = 10 * time.Second
 	}
+	conn.DialFunc = newDialer(silence, answerTime).dial
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "jurat"
 	}

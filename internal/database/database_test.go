@@ -2,10 +2,13 @@ package database
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/pgtest"
 )
@@ -50,5 +53,73 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), "connecting to PostgreSQL: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// impatient is a pool through a proxy whose connections soon doubt that somebody is there.
+func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
+	t.Helper()
+	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	config, err := parse(through + "?connect_timeout=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.DialFunc = newDialer(100*time.Millisecond, 2*time.Second).dial
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // before the proxy ends
+		proxy.GoOn()
+		pool.Close()
+	})
+	return pool, proxy
+}
+
+// TestHole: whoever waits for a server that nothing comes from any more is told so, without a deadline of his own, also where the
+// other end's operating system confirms everything; and when something comes again, the same pool serves.
+func TestHole(t *testing.T) {
+	pool, proxy := impatient(t)
+	idle, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle.Release()
+	listens, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listens.Release()
+	proxy.Stop()
+	told := make(chan error)
+	go func() {
+		_, err := pool.Exec(context.Background(), `SELECT 1`)
+		told <- err
+	}()
+	go func() {
+		_, err := listens.Conn().WaitForNotification(context.Background())
+		told <- err
+	}()
+	for range 2 {
+		select {
+		case err := <-told:
+			if err == nil || !errors.Is(Explain(err), ErrUnreachable) {
+				t.Errorf("error %v", err)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Fatal("somebody waits for ever")
+		}
+	}
+	proxy.GoOn()
+	if _, err := pool.Exec(t.Context(), `SELECT 1`); err != nil {
+		t.Errorf("it does not recover: %v", err)
+	}
+}
+
+// TestPatience: a server that is there may take as long as it likes.
+func TestPatience(t *testing.T) {
+	pool, _ := impatient(t)
+	if _, err := pool.Exec(t.Context(), `SELECT pg_sleep(1)`); err != nil {
+		t.Error(err)
 	}
 }

@@ -81,31 +81,42 @@ func (p *said) isPlainAnswer() bool {
 // whichever process appended it. Of records that are none of a trial's it reads nothing.
 type calendar struct {
 	heard  func(id string)               // told of each trial about which there is something new, while mu is held
-	unread func(*ledger.UnreadableError) // told of each archive whose trials are missing here, likewise
+	unread func(*ledger.UnreadableError) // told of each archive whose trials are missing here
 
-	mu      sync.Mutex // held while the log is read or the rest is
-	next    int64      // the index of the first record that has not been read of what was said in trials
-	changes int64      // the same of what the operator did to trials
+	reading chan struct{} // holds one element while somebody reads the log, who alone uses the next two, and changes the rest
+	next    int64         // the index of the first record that has not been read of what was said in trials
+	changes int64         // the same of what the operator did to trials
+
+	mu      sync.Mutex // held while what follows is read or changed, and not while the log is asked, which may not answer
 	entries map[string]*Summary
 	order   []*Summary      // in which they were submitted
 	open    map[string]bool // trials without a closing
 }
 
 func newCalendar(heard func(id string), unread func(*ledger.UnreadableError)) *calendar {
-	return &calendar{heard: heard, unread: unread, entries: map[string]*Summary{}, open: map[string]bool{}}
+	return &calendar{heard: heard, unread: unread, reading: make(chan struct{}, 1), entries: map[string]*Summary{}, open: map[string]bool{}}
 }
+
+// patience is how long a page of the log may take to be read: those who wait for a trial's turn have no deadline of their own.
+const patience = time.Minute
 
 // follow reads what the operator did before what was said: so whatever is read of a trial that was stopped, its submission is read, too.
 func (c *calendar) follow(ctx context.Context, l *ledger.Ledger) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	select {
+	case c.reading <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.reading }()
 	for {
-		changes, next, err := l.InChain(ctx, evidence.TrialsChain, c.changes)
+		changes, next, err := c.readChanges(ctx, l)
 		if err != nil {
 			return err
 		}
-		if err := c.read(ctx, l); err != nil {
-			return err
+		for more := true; more; {
+			if more, err = c.readPage(ctx, l); err != nil {
+				return err
+			}
 		}
 		if len(changes) == 0 {
 			return nil
@@ -119,31 +130,38 @@ func (c *calendar) follow(ctx context.Context, l *ledger.Ledger) error {
 	}
 }
 
-// read takes in what was said in trials. The mutex is held.
-func (c *calendar) read(ctx context.Context, l *ledger.Ledger) error {
-	for {
-		payloads, next, err := l.InTrials(ctx, c.next)
-		var unreadable *ledger.UnreadableError
-		if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
-			c.unread(unreadable)
-			c.next = unreadable.In.To
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if len(payloads) == 0 {
-			return nil
-		}
-		for _, doc := range payloads {
-			p := new(said)
-			if err := json.Unmarshal(doc, p); err != nil {
-				return fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
-			}
-			c.note(p)
-		}
-		c.next = next
+// readChanges returns what the operator did to trials next.
+func (c *calendar) readChanges(ctx context.Context, l *ledger.Ledger) (changes []*evidence.Record, next int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return l.InChain(ctx, evidence.TrialsChain, c.changes)
+}
+
+// readPage takes in what was said next in trials.
+func (c *calendar) readPage(ctx context.Context, l *ledger.Ledger) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	payloads, next, err := l.InTrials(ctx, c.next)
+	var unreadable *ledger.UnreadableError
+	if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
+		c.unread(unreadable)
+		c.next = unreadable.In.To
+		return true, nil
 	}
+	if err != nil || len(payloads) == 0 {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, doc := range payloads {
+		p := new(said)
+		if err := json.Unmarshal(doc, p); err != nil {
+			return false, fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
+		}
+		c.note(p)
+	}
+	c.next = next
+	return true, nil
 }
 
 // unfinished lists the trials that are still to be held, in the order in which they were submitted.
@@ -212,7 +230,7 @@ func (c *calendar) oldest(n int, match func(*Summary) bool) (list []Summary) {
 	return list
 }
 
-// note takes in what was said next in any trial. What is in the chain of a trial that has not begun is none of the docket's.
+// note takes in what was said next in any trial. The mutex is held. What is in the chain of a trial that has not begun is none of the docket's.
 func (c *calendar) note(p *said) {
 	s := c.entries[p.ChainID]
 	switch {
@@ -243,7 +261,9 @@ func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Pay
 	if err != nil {
 		return err
 	}
-	s := c.entries[e.Trial]
+	c.mu.Lock()
+	s := c.entries[e.Trial] // others read it, and change nothing
+	c.mu.Unlock()
 	if s == nil {
 		there, err := l.HasChain(ctx, e.Trial)
 		if err == nil && !there {
@@ -251,6 +271,8 @@ func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Pay
 		}
 		return err // its submission has expired, or is in an archive that cannot be read
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	s.Cancelled = nil
 	if e.Event == evidence.TrialCancelled {
 		s.Cancelled = &Cancelled{By: e.By, Reason: e.Reason, At: p.Time()}

@@ -3,6 +3,7 @@ package docket_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -32,24 +33,8 @@ func (m *meanwhile) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, 
 // TestStoppedWhileRead: a trial that was submitted and stopped elsewhere between two looks at the log is no damage.
 func TestStoppedWhileRead(t *testing.T) {
 	h := jurattest.New(t)
-	private, public, err := note.GenerateKey(rand.Reader, jurattest.Origin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(public)
-	if err != nil {
-		t.Fatal(err)
-	}
 	store := &meanwhile{Store: memory.New()}
-	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier, Stamper: stamped{timestamp.NewMock()}, Now: h.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Ledger.Close() })
+	keep(t, h, store)
 	one, other := two(t, h, &bench{})
 	id := ""
 	happens := func() {
@@ -64,6 +49,68 @@ func TestStoppedWhileRead(t *testing.T) {
 	}
 	if e := entry(t, one, id); e.State != docket.Stopped {
 		t.Errorf("%+v", e)
+	}
+}
+
+// keep has the log of a house be in a store.
+func keep(t *testing.T, h *jurattest.House, store ledger.Store) {
+	t.Helper()
+	private, public, err := note.GenerateKey(rand.Reader, jurattest.Origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := note.NewVerifier(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier, Stamper: stamped{timestamp.NewMock()}, Now: h.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Ledger.Close() })
+}
+
+// deaf is a store that at times does not say what was said in trials, as long as one waits.
+type deaf struct {
+	ledger.Store
+	asked chan struct{} // nil: it answers
+}
+
+func (d *deaf) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	if d.asked == nil {
+		return d.Store.InTrials(ctx, from, n)
+	}
+	d.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestDeafLog: whoever waits for a log that does not answer keeps nobody else from going away.
+func TestDeafLog(t *testing.T) {
+	h := jurattest.New(t)
+	store := &deaf{Store: memory.New()}
+	keep(t, h, store)
+	one, _ := two(t, h, &bench{})
+	store.asked = make(chan struct{})
+	patient, end := context.WithCancel(t.Context())
+	told := make(chan error)
+	go func() {
+		_, _, err := one.Entries(patient, "", 10, nil)
+		told <- err
+	}()
+	<-store.asked
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := one.Entries(impatient, "", 10, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	end()
+	if err := <-told; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
 	}
 }
 

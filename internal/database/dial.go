@@ -1,0 +1,113 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// silence is how long a connection may keep whoever reads from it waiting before somebody asks whether the server is still there.
+	silence = 15 * time.Second
+	// answerTime is how long the server may take to answer that.
+	answerTime = 5 * time.Second
+)
+
+// A dialer makes connections that end when nobody is at the other end any more. What is sent and not confirmed, and what is not sent
+// at all, the operating system notices (TCP_USER_TIMEOUT, keepalive). But whatever stands in between, a proxy or a balancer, may confirm
+// everything and pass on nothing. So while somebody waits for the server to say something, which may take as long as another's lock, or
+// a large index, the server itself is asked over another connection. Callers need no deadline for that, and set none where they wait for
+// what may take long.
+type dialer struct {
+	net.Dialer
+	silence, answer time.Duration
+}
+
+func newDialer(silence, answer time.Duration) *dialer {
+	return &dialer{silence: silence, answer: answer, Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}}}
+}
+
+// dial is a pgconn.DialFunc.
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	tcp, is := conn.(*net.TCPConn)
+	if !is { // a socket of this machine ends with the server
+		return conn, nil
+	}
+	if err := boundUnconfirmed(tcp, d.silence); err != nil {
+		return nil, errors.Join(fmt.Errorf("bounding how long %s may leave unconfirmed what is sent to it: %w", address, err), tcp.Close())
+	}
+	return &watched{Conn: tcp, dialer: d}, nil
+}
+
+// sslRequest is what a client may begin with, and the one thing that a PostgreSQL server, or a proxy for one, answers before it knows who asks:
+// https://www.postgresql.org/docs/current/protocol-message-formats.html.
+var sslRequest = []byte{0, 0, 0, 8, 4, 210, 22, 47}
+
+// ask returns nil if the server answers, be it that it hangs up.
+func (d *dialer) ask(address net.Addr) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d.answer)
+	defer cancel()
+	conn, err := d.DialContext(ctx, address.Network(), address.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(d.answer)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(sslRequest); err != nil {
+		return err
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// watched is a connection that ends when the server does not answer any more.
+type watched struct {
+	net.Conn
+	dialer *dialer
+	reads  atomic.Int64          // how many have begun and how many have ended, so that it is odd while somebody waits
+	silent atomic.Pointer[error] // why it was ended
+}
+
+// Read implements net.Conn. Only one reads at a time, as from every connection to PostgreSQL.
+func (c *watched) Read(into []byte) (int, error) {
+	this := c.reads.Add(1)
+	timer := time.AfterFunc(c.dialer.silence, func() { c.doubt(this) })
+	n, err := c.Conn.Read(into)
+	c.reads.Add(1)
+	timer.Stop()
+	if why := c.silent.Load(); err != nil && why != nil {
+		err = &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: *why}
+	}
+	return n, err
+}
+
+// doubt asks the server while somebody waits for this reading, and ends the connection when it does not answer.
+func (c *watched) doubt(this int64) {
+	if c.reads.Load() != this {
+		return
+	}
+	err := c.dialer.ask(c.RemoteAddr())
+	switch {
+	case c.reads.Load() != this:
+	case err == nil:
+		time.AfterFunc(c.dialer.silence, func() { c.doubt(this) })
+	default:
+		// That it timed out is not a deadline of who waits here, for whom the connection is broken.
+		why := fmt.Errorf("nothing was heard for %v, and asked whether it is there the server does not answer: %v", c.dialer.silence, err)
+		c.silent.Store(&why)
+		c.Close()
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package database
+
+import (
+	"net"
+	"time"
+)
+
+// boundUnconfirmed leaves it to keepalive, and to asking the server, to end a connection.
+func boundUnconfirmed(*net.TCPConn, time.Duration) error { return nil }

@@ -1,0 +1,85 @@
+package installation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/pgtest"
+)
+
+// TestHole: on a machine from which the network has become a hole, where everything that is sent vanishes and nothing is said to have
+// ended, whoever waits for the database is told so, though he would have waited for ever; and when the hole is gone, the machine works.
+func TestHole(t *testing.T) {
+	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	key := wrappingKey(t)
+	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	defer proxy.GoOn() // before it is closed
+	signers := must(i.Keys.Signers(evidence.RoleAgent, "courier"))
+	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers, nil))
+	held, release, err := i.Claim(t.Context(), "trial-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	database := must(i.Jobs(t.Context()))
+	defer database.Close()
+
+	ctx := context.Background() // nobody has a deadline
+	work := map[string]func() error{
+		"reading": func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
+		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers, nil); return err },
+		"a key":   func() error { _, err := i.Keys.Signers(evidence.RoleAgent, "another"); return err },
+		"the database itself": func() error {
+			_, err := i.Database().Exec(ctx, `SELECT 1`)
+			return err
+		},
+		"jobs": func() error { _, err := i.Jobs(ctx); return err },
+		"a claim": func() error {
+			_, release, err := i.Claim(ctx, "trial-2")
+			if err == nil {
+				release()
+			}
+			return err
+		},
+	}
+	do := func() map[string]error {
+		type outcome struct {
+			name string
+			err  error
+		}
+		outcomes, all := make(chan outcome), map[string]error{}
+		for name, f := range work {
+			go func() { outcomes <- outcome{name, f()} }()
+		}
+		timeout := time.After(3 * time.Minute)
+		for len(all) < len(work) {
+			select {
+			case o := <-outcomes:
+				all[o.name] = o.err
+			case <-timeout:
+				t.Fatalf("some wait for ever; of the others came %v", all)
+			}
+		}
+		return all
+	}
+	proxy.Stop()
+	for name, err := range do() {
+		if err == nil {
+			t.Errorf("%s: there was an answer", name)
+		}
+	}
+	<-held.Done() // others may hold the trial now
+	proxy.GoOn()
+	for name, err := range do() {
+		if err != nil {
+			t.Errorf("%s, when the hole is gone: %v", name, err)
+		}
+	}
+}
