@@ -3,6 +3,7 @@ package docket
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"jurat/internal/jobs"
@@ -67,8 +68,33 @@ func (d *Docket) Oldest(ctx context.Context, n int, match func(*Summary) bool) (
 	return d.place(ctx, d.calendar.oldest(n, match))
 }
 
-// place adds to what the log says of trials what their jobs say, and their claims.
+// place adds to what the log says of trials what their jobs say, and their claims. Of a trial on which nobody is at work the log is asked
+// again after that: whoever was at work has said everything before he let go of it, and may have done so since the log was asked.
 func (d *Docket) place(ctx context.Context, summaries []Summary) ([]Entry, error) {
+	for {
+		list, err := d.placeAsRead(ctx, summaries)
+		if err != nil || !slices.ContainsFunc(list, Entry.isIdle) {
+			return list, err
+		}
+		if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+			return nil, err
+		}
+		changed := false
+		for i, e := range list {
+			if now, _ := d.calendar.one(e.ID); e.isIdle() && now != summaries[i] {
+				summaries[i], changed = now, true
+			}
+		}
+		if !changed {
+			return list, nil
+		}
+	}
+}
+
+// isIdle reports whether the trial is not over, and nobody is at work on it.
+func (e Entry) isIdle() bool { return e.State != Over && e.State != UnderWay }
+
+func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry, error) {
 	var unfinished []string
 	for _, s := range summaries {
 		if !s.Over {

@@ -207,7 +207,7 @@ func TestCancelWaiting(t *testing.T) {
 // TestCancelUnderWay: whoever was asked answers and is recorded, nobody is asked any more, whichever process holds the trial; and when it
 // goes on, nobody is asked again.
 func TestCancelUnderWay(t *testing.T) {
-	h, b := jurattest.New(t), &bench{delay: 300 * time.Millisecond}
+	h, b := jurattest.New(t), &bench{gate: make(chan struct{})}
 	one, other := two(t, h, b)
 	run(t, one)
 	id := submit(t, one)
@@ -217,6 +217,8 @@ func TestCancelUnderWay(t *testing.T) {
 	if err := other.Cancel(t.Context(), id, "Reika Mori", "enough"); err != nil {
 		t.Fatal(err)
 	}
+	awaitStopping(one, id)
+	close(b.gate)
 	e := awaitState(t, other, id, docket.Stopped)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || e.Acts != 6 {
@@ -236,7 +238,7 @@ func TestCancelUnderWay(t *testing.T) {
 
 // TestResumedAtOnce: whoever takes a cancellation back while the trial is still stopping has it go on.
 func TestResumedAtOnce(t *testing.T) {
-	h, b := jurattest.New(t), &bench{delay: 20 * time.Millisecond}
+	h, b := jurattest.New(t), &bench{delay: 20 * time.Millisecond, gate: make(chan struct{})}
 	one, other := two(t, h, b)
 	run(t, one)
 	id := submit(t, one)
@@ -246,6 +248,9 @@ func TestResumedAtOnce(t *testing.T) {
 	for i := range 5 {
 		if err := other.Cancel(t.Context(), id, "somebody", "enough"); err != nil && (i == 0 || !errors.Is(err, docket.ErrOver)) {
 			t.Fatal(err)
+		}
+		if i == 0 {
+			close(b.gate)
 		}
 		for {
 			err := other.Retry(t.Context(), id, "somebody", "not enough")
