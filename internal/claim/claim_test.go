@@ -210,6 +210,9 @@ func TestFolderKeepsNothing(t *testing.T) {
 	}
 }
 
+// patient is how long tests wait for a server that has much else to do.
+const patient = time.Minute
+
 // sessions ends or counts the sessions that hold claims.
 func sessions(t *testing.T, url, query string) (n int) {
 	t.Helper()
@@ -228,7 +231,7 @@ func sessions(t *testing.T, url, query string) (n int) {
 func TestLost(t *testing.T) {
 	url := pgtest.Database(t)
 	config := configure(t, url)
-	here, there := newDatabase(config, 20*time.Millisecond, answer, idle), NewDatabase(config)
+	here, there := newDatabase(config, 20*time.Millisecond, patient, idle), NewDatabase(config)
 	defer here.Close()
 	defer there.Close()
 	first, releaseFirst := mustClaim(t, here, "trial-1")
@@ -259,9 +262,19 @@ func TestLost(t *testing.T) {
 // database, has the claim no more.
 func TestStandsStill(t *testing.T) {
 	config := configure(t, pgtest.Database(t))
-	still, there := newDatabase(config, time.Hour, answer, 200*time.Millisecond), NewDatabase(config)
+	still, there := newDatabase(config, time.Hour, patient, time.Hour), NewDatabase(config)
 	defer there.Close()
 	_, release := mustClaim(t, still, "trial-1")
+	var was, is string
+	still.mu.Lock() // from here on it stands still
+	err := still.ask(t.Context(), `SELECT current_setting('idle_session_timeout')`, &was)
+	if err == nil {
+		err = still.ask(t.Context(), `SELECT set_config('idle_session_timeout', '200', false)`, &is)
+	}
+	still.mu.Unlock()
+	if err != nil || was != "1h" {
+		t.Fatalf("the database's patience is %s, %v", was, err)
+	}
 	for {
 		_, _, err := there.Claim(t.Context(), "trial-1")
 		if err == nil {
@@ -279,26 +292,38 @@ func TestStandsStill(t *testing.T) {
 	}
 }
 
-// TestSaysSomething: who is there and has nothing to say keeps its claims.
+// TestSaysSomething: who is there and has nothing to say says something all the same, and keeps its claims.
 func TestSaysSomething(t *testing.T) {
-	config := configure(t, pgtest.Database(t))
-	here, there := newDatabase(config, 20*time.Millisecond, answer, 500*time.Millisecond), NewDatabase(config)
+	url := pgtest.Database(t)
+	here, there := newDatabase(configure(t, url), 20*time.Millisecond, patient, time.Hour), NewDatabase(configure(t, url))
 	defer there.Close()
 	defer here.Close()
 	held, release := mustClaim(t, here, "trial-1")
 	defer release()
-	time.Sleep(1200 * time.Millisecond)
+	const saidLast = `SELECT (extract(epoch FROM max(query_start)) * 1000000)::bigint FROM pg_stat_activity
+		WHERE application_name = 'jurat claims' AND datname = current_database()`
+	for range 3 {
+		for before := sessions(t, url, saidLast); sessions(t, url, saidLast) == before; time.Sleep(10 * time.Millisecond) {
+		}
+	}
 	if held.Err() != nil {
 		t.Error(context.Cause(held))
 	}
 	wantClaimed(t, there, "trial-1", true)
 }
 
+// TestPatience: who is there is heard of in time, however long the last answer took, and who hears no answer knows it before the claim is another's.
+func TestPatience(t *testing.T) {
+	if margin := idle - beat - answer; margin < 5*time.Second {
+		t.Errorf("a claim is taken for lost %v before the database gives it to others", margin)
+	}
+}
+
 // TestClaimsEndWithTheServer: when the database goes away, every claim is lost, and what is claimed when it is back is new.
 func TestClaimsEndWithTheServer(t *testing.T) {
 	server := pgtest.Start(t)
 	config := configure(t, server.Database(t))
-	here := newDatabase(config, 20*time.Millisecond, answer, idle)
+	here := newDatabase(config, 20*time.Millisecond, patient, idle)
 	defer here.Close()
 	held, release := mustClaim(t, here, "trial-1")
 	defer release()

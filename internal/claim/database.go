@@ -18,7 +18,7 @@ import (
 // takes its claims for lost when nobody has answered within answer, which is well before the database does.
 const (
 	beat   = 3 * time.Second
-	answer = 5 * time.Second
+	answer = 10 * time.Second // of a database that has much else to do
 	idle   = 20 * time.Second
 )
 
