@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
@@ -132,7 +134,7 @@ func migrate[T any](ctx context.Context, driver riverdriver.Driver[T], schema st
 // migrating is the key of the advisory lock under which the tables are made: the first eight bytes, without their sign, of SHA-256 of "jurat jobs".
 const migrating = 0x6ff620eb512d5c91
 
-// leastConns is for how many connections a pool must have room: one of them listens, and whoever makes the tables has one while River uses others.
+// leastConns is for how many connections a pool must have room: whoever makes the tables has one while River uses others.
 const leastConns = 4
 
 // Postgres makes or finds the tables in a schema of a database that many processes share. The pool stays the caller's.
@@ -140,15 +142,42 @@ func Postgres(ctx context.Context, pool *pgxpool.Pool, schema string) (*Database
 	if most := pool.Config().MaxConns; most < leastConns {
 		return nil, fmt.Errorf("opening the jobs: %d connections to the database at most, and trials need %d: pool_max_conns in its URL says how many", most, leastConns)
 	}
-	driver := riverpgxv5.New(pool)
-	if err := preparePostgres(ctx, pool, driver, schema); err != nil {
+	plain := riverpgxv5.New(pool)
+	if err := preparePostgres(ctx, pool, plain, schema); err != nil {
 		return nil, fmt.Errorf("opening the jobs in schema %s: %w", schema, err)
 	}
-	return &Database{schema: schema, trial: `args ->> 'trial'`, exec: driver.GetExecutor(), close: func() error { return nil },
+	listens, err := listening(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("opening the jobs in schema %s: %w", schema, err)
+	}
+	driver := listener{plain, riverpgxv5.New(listens)}
+	return &Database{schema: schema, trial: `args ->> 'trial'`, exec: driver.GetExecutor(), close: func() error { listens.Close(); return nil },
 		client: func(c *river.Config) (client, error) { return river.NewClient(driver, c) },
 		number: func(ctx context.Context, query string, arg int64) (n int64, err error) {
 			return n, pool.QueryRow(ctx, query, arg).Scan(&n)
 		}}, nil
+}
+
+// listener is River's driver with a pool of its own for the connection that listens.
+type listener struct {
+	*riverpgxv5.Driver
+	listens *riverpgxv5.Driver
+}
+
+func (l listener) GetListener(p *riverdriver.GetListenenerParams) riverdriver.Listener {
+	return l.listens.GetListener(p)
+}
+
+// listening is a pool for one connection that leads where those of another one lead. River leaves off listening whenever it has something
+// to say on that connection, at its end above all. Where the pool's connections would ask the server to stop, which does nothing at that
+// moment and hears of it late or in the middle of what is said next, this one just stops: River waits for it only so long, and for ever after that.
+func listening(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
+	config := pool.Config()
+	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
+	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // preparePostgres makes the tables while nobody else does.

@@ -53,13 +53,15 @@ type Config struct {
 }
 
 const (
-	queue        = river.QueueDefault
-	pollInterval = time.Second           // how often a process looks for jobs of which nobody has told it
-	fetchPause   = 20 * time.Millisecond // between two looks, at least
-	startLease   = time.Second           // the lease that is enough for whoever starts: he may be the one who has died
-	kept         = time.Hour             // how long jobs are kept that are done
-	keptFailed   = 90 * 24 * time.Hour   // and those that have failed: why they have stands nowhere else
-	atOnce       = 10_000                // jobs that are listed at a time
+	queue         = river.QueueDefault
+	pollInterval  = time.Second           // how often a process looks for jobs of which nobody has told it
+	fetchPause    = 20 * time.Millisecond // between two looks, at least
+	startLease    = time.Second           // the lease that is enough for whoever starts: he may be the one who has died
+	kept          = time.Hour             // how long jobs are kept that are done
+	keptFailed    = 90 * 24 * time.Hour   // and those that have failed: why they have stands nowhere else
+	farewell      = 20 * time.Second      // how long River may take to end
+	farewellTicks = 40
+	atOnce        = 10_000 // jobs that are listed at a time
 )
 
 func (c Config) complete() Config {
@@ -191,8 +193,31 @@ func (q *Queue) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes no further job, and waits until those that are worked here are done.
-func (q *Queue) Stop(ctx context.Context) error { return q.client.Stop(ctx) }
+// Stop takes no further job, and waits until those that are worked here are done. River itself may take so long after that, and no longer:
+// a part of it that was too slow to hear from another can wait for it for ever.
+func (q *Queue) Stop(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- q.client.Stop(ctx) }()
+	tick := time.NewTicker(farewell / farewellTicks)
+	defer tick.Stop()
+	for idle := 0; idle < farewellTicks; { // ticks, of which there are none while the machine stands still
+		select {
+		case err := <-stopped:
+			return err
+		case <-tick.C:
+		}
+		if idle++; q.works() {
+			idle = 0
+		}
+	}
+	return fmt.Errorf("stopping to work jobs: all of them are done, and River has not ended %v later", farewell)
+}
+
+func (q *Queue) works() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.here) > 0
+}
 
 // once is how River knows that a trial has a job already: whatever state that is in.
 var once = river.UniqueOpts{ByArgs: true, ByState: rivertype.JobStates()}

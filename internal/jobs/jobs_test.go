@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
@@ -259,12 +261,14 @@ func TestRetriedIsSeen(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		begun, goOn := make(chan string, 3), make(chan struct{})
+		letGo := sync.OnceFunc(func() { close(goOn) })
 		first := newQueue(t, Config{Database: open(), Work: func(_ context.Context, trial string) error {
 			begun <- trial
 			<-goOn
 			return errors.New("too late")
-		}, Backoff: time.Hour})
+		}, Backoff: time.Hour, Parallel: 3}) // he has no hand free for what is offered again
 		start(t, first)
+		t.Cleanup(letGo) // before he is waited for
 		add(t, first, names(3)...)
 		for range 3 {
 			<-begun
@@ -291,7 +295,7 @@ func TestTakenOver(t *testing.T) {
 		if err := second.Drop(t.Context(), "trial-000"); !errors.Is(err, ErrRunning) {
 			t.Errorf("a job is taken away that is being worked: %v", err)
 		}
-		close(goOn)
+		letGo()
 		await(t, second, "trial-000", Retried)
 		await(t, second, "trial-001", Done)
 		if got := w.all(); len(got) != 2 {
@@ -346,20 +350,22 @@ func TestDatabaseGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	begun, goOn := make(chan struct{}, 2), make(chan struct{})
-	w := worked{answer: func(trial string, _ int) error {
-		if trial == "trial-1" {
-			begun <- struct{}{}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(goOn) })
+	w := worked{answer: func(trial string, times int) error {
+		if trial == "trial-1" && times == 1 { // it may be taken over more than once before its end is noted
+			close(begun)
 			<-goOn
 		}
 		return nil
 	}}
-	q := newQueue(t, Config{Database: opened(t)(Postgres(t.Context(), pool, "jurat_jobs")), Work: w.work, Lease: time.Second})
+	q := newQueue(t, Config{Database: opened(t)(Postgres(t.Context(), pool, "jurat_jobs")), Work: w.work, Lease: time.Second, Attempts: 1000})
 	start(t, q)
+	t.Cleanup(letGo)
 	add(t, q, "trial-1")
 	<-begun
 	server.Halt(t)
-	close(goOn)
+	letGo()
 	if err := q.Add(t.Context(), "trial-2"); err == nil {
 		t.Error("added to a database that is away")
 	}
@@ -380,6 +386,59 @@ func TestDatabaseGoesAway(t *testing.T) {
 		if err := q.TakeOver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// deaf is a client that does not hear that it is to stop before it is let go.
+type deaf struct {
+	client
+	letGo chan struct{}
+}
+
+func (d deaf) Stop(context.Context) error { <-d.letGo; return nil }
+
+// TestStopHasAnEnd: the end of a job is waited for, however late it comes, and that of River is not for ever.
+func TestStopHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := deaf{letGo: make(chan struct{})}
+		defer close(d.letGo)
+		q := &Queue{client: d, here: map[string]bool{"trial-1": true}}
+		stopped := make(chan error, 1)
+		go func() { stopped <- q.Stop(t.Context()) }()
+		time.Sleep(time.Hour)
+		select {
+		case err := <-stopped:
+			t.Errorf("a job is under way, and it has stopped: %v", err)
+		default:
+		}
+		q.leave("trial-1")
+		if err := <-stopped; err == nil || !strings.Contains(err.Error(), "River") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestListensApart: the connection that listens is none of the pool's, and its end asks the server for nothing.
+func TestListensApart(t *testing.T) {
+	url := pgtest.Database(t)
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	listens, err := listening(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listens.Close()
+	conn, err := listens.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	handler := listens.Config().ConnConfig.BuildContextWatcherHandler(conn.Conn().PgConn())
+	if _, hangsUp := handler.(*pgconn.DeadlineContextWatcherHandler); !hangsUp || pool.Stat().AcquiredConns() != 0 {
+		t.Errorf("%T, %d connections of the pool", handler, pool.Stat().AcquiredConns())
 	}
 }
 
