@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -31,7 +32,8 @@ type Server struct {
 	folder   string
 	binaries string
 	port     int
-	password string // of both roles
+	taken    io.Closer // keeps the port for the server, until it has ended for good
+	password string    // of both roles
 	settings []string
 	drops    bool // databases are dropped when their tests end, as the server goes on
 
@@ -75,7 +77,7 @@ func Start(t testing.TB, settings ...string) *Server {
 		t.Fatalf("starting PostgreSQL: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(s.end(syscall.SIGQUIT), s.tell.Close(), s.reaper.Wait()); err != nil {
+		if err := errors.Join(s.end(syscall.SIGQUIT), s.tell.Close(), s.reaper.Wait(), s.taken.Close()); err != nil {
 			t.Errorf("ending PostgreSQL: %v", err)
 		}
 	})
@@ -121,7 +123,7 @@ func start(binaries string, settings []string) (*Server, error) {
 }
 
 func (s *Server) initialise() (err error) {
-	if s.port, err = freePort(); err != nil {
+	if s.port, s.taken, err = takePort(); err != nil {
 		return err
 	}
 	secret := filepath.Join(s.folder, "password")
@@ -151,12 +153,27 @@ func (s *Server) command(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// ports are those of which systems choose none by themselves, for who listens anywhere or connects: so nobody has a server's port while that
+// is killed and started again.
+const firstPort, ports = 20_000, 10_000
+
+// takePort finds a port on which nobody listens. As long as this process lives it has the same number of UDP, which nobody else here uses, so
+// that another process of this package's does not take the port before the server has it, or while that is away.
+func takePort() (port int, taken io.Closer, err error) {
+	for range 100 {
+		port := firstPort + mathrand.IntN(ports)
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		var taken net.PacketConn
+		if taken, err = net.ListenPacket("udp", address); err != nil {
+			continue
+		}
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", address); err == nil {
+			return port, taken, listener.Close()
+		}
+		taken.Close()
 	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+	return 0, nil, fmt.Errorf("no port from %d to %d is free: %w", firstPort, firstPort+ports-1, err)
 }
 
 // reap waits for the end of its input, which is the end of the test process. The last line that came before is the id of the
