@@ -60,6 +60,19 @@ func add(t testing.TB, s *Store, id string) error {
 	return s.Append(t.Context(), planOf(id, []byte("payload of "+id)))
 }
 
+// patience is how long tests wait for what should come soon, on a machine that has much else to do.
+const patience = time.Minute
+
+// unhurried has the server wait for whoever does not go on with a transaction. What other processes wait is their standstill.
+func unhurried(t testing.TB, plan ledger.Plan) ledger.Plan {
+	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
+			t.Error(err)
+		}
+		return plan(head, log)
+	}
+}
+
 func mustAdd(t testing.TB, s *Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -183,7 +196,7 @@ func TestNotRead(t *testing.T) {
 		}
 		mustAdd(t, s, "r"+time.Now().String())
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for {
 		var scans, rows int64 // the scans without those that have made the indexes
 		err := s.pool.QueryRow(t.Context(), `SELECT pg_stat_get_numscans('jurat.records'::regclass) - count(*), pg_stat_get_tuples_inserted('jurat.records'::regclass)
@@ -231,14 +244,15 @@ func TestOtherProcesses(t *testing.T) {
 func TestWaitsForAnother(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
+	two.standstill = time.Hour
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	go func() {
-		first <- one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		first <- one.Append(t.Context(), unhurried(t, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
 			close(begun)
 			<-finish
 			return planOf("one", []byte("one"))(head, log)
-		})
+		}))
 	}()
 	<-begun
 	for range 5 {
@@ -246,7 +260,7 @@ func TestWaitsForAnother(t *testing.T) {
 		wantError(t, two.Append(ctx, planOf("two", []byte("two"))), context.DeadlineExceeded)
 		cancel()
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var waiting int
 		err := two.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting)
 		if err == nil && waiting == 0 {
@@ -292,7 +306,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 		if _, err := conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")); err != nil {
 			t.Error(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if err := two.Append(ctx, planOf("in between", []byte("in between"))); err != nil {
 			t.Error(err)
