@@ -29,15 +29,47 @@ import (
 type house struct {
 	*jurattest.House
 	*docket.Docket
-	URL  string
-	stop func() // of trials
+	URL     string
+	stop    func()        // of trials
+	left    chan struct{} // gets an element whenever somebody is told nothing more
+	closing chan struct{} // gets an element whenever a close frame is sent
+}
+
+// patiently is what is added to an address by those who read, and answer, as soon as the machine lets them.
+const patiently = "&patiently=1"
+
+// A listener tells of close frames.
+type listener struct {
+	net.Listener
+	closing chan struct{}
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return framed{c.(*net.TCPConn), l.closing}, nil
+}
+
+type framed struct {
+	*net.TCPConn
+	closing chan struct{}
+}
+
+func (c framed) Write(p []byte) (int, error) {
+	n, err := c.TCPConn.Write(p)
+	if len(p) > 0 && p[0] == 0x88 { // RFC 6455, section 5.2: the last frame of a message, and one that closes
+		c.closing <- struct{}{}
+	}
+	return n, err
 }
 
 func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) *house {
 	t.Helper()
-	h := &house{House: jurattest.New(t)}
+	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
 	var err error
-	h.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now})
+	h.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +81,11 @@ func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) 
 		}
 		watch := func(ctx context.Context) (*docket.Watching, error) {
 			return h.Watch(ctx, r.URL.Path[len("/ws/"):], after)
+		}
+		defer func() { h.left <- struct{}{} }()
+		how := how
+		if r.URL.Query().Has("patiently") {
+			how.Patience = time.Minute
 		}
 		do := how.WebSocket
 		if strings.HasPrefix(r.URL.Path, "/ev/") {
@@ -62,11 +99,12 @@ func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) 
 	}))
 	server.Config.ConnState = func(c net.Conn, s http.ConnState) { // little is held for who does not read
 		if s == http.StateNew && how.Patience > 0 {
-			if err := c.(*net.TCPConn).SetWriteBuffer(4 << 10); err != nil {
+			if err := c.(framed).SetWriteBuffer(4 << 10); err != nil {
 				t.Error(err)
 			}
 		}
 	}
+	server.Listener = listener{server.Listener, h.closing}
 	server.Start()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -91,9 +129,9 @@ func submit(t testing.TB, d *docket.Docket) string {
 	return id
 }
 
-func dial(t testing.TB, h *house, id string, after int64) *websocket.Conn {
+func dial(t testing.TB, h *house, id string, after int64, more ...string) *websocket.Conn {
 	t.Helper()
-	c, answer, err := websocket.Dial(t.Context(), fmt.Sprintf("%s/ws/%s?after=%d", h.URL, id, after), nil)
+	c, answer, err := websocket.Dial(t.Context(), fmt.Sprintf("%s/ws/%s?after=%d%s", h.URL, id, after, strings.Join(more, "")), nil)
 	if err != nil {
 		t.Fatal(err, answer)
 	}
@@ -331,9 +369,10 @@ func TestSlowReader(t *testing.T) {
 	h := open(t, live.Config{Window: 1, Patience: 100 * time.Millisecond}, scripted)
 	id := submit(t, h.Docket)
 	c := dial(t, h, id, 0)
-	whole, _ := read(t, dial(t, h, id, 0)) // the trial is over, and c has not read
+	whole, _ := read(t, dial(t, h, id, 0, patiently)) // the trial is over, and c has not read
 	wantEvents(t, whole, 1, 15)
-	time.Sleep(300 * time.Millisecond) // longer than the server is patient
+	<-h.closing
+	<-h.closing // of both
 	docs, ended := read(t, c)
 	if websocket.CloseStatus(ended) != live.TooSlow || !strings.Contains(ended.Error(), "?after=") {
 		t.Errorf("ended with %v", ended)
@@ -341,7 +380,7 @@ func TestSlowReader(t *testing.T) {
 	if len(docs) != 1 {
 		t.Errorf("was sent %d events without having answered for one", len(docs))
 	}
-	rest, _ := read(t, dial(t, h, id, int64(len(docs))))
+	rest, _ := read(t, dial(t, h, id, int64(len(docs)), patiently))
 	wantEvents(t, append(docs, rest...), 1, 15)
 }
 
@@ -367,7 +406,7 @@ func TestHugeEvent(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.SetReadLimit(-1)
-			time.Sleep(300 * time.Millisecond)
+			<-h.left
 			if docs, ended := read(t, c); websocket.CloseStatus(ended) != -1 || len(docs) == 15 {
 				t.Errorf("was not cut off: %d events, then %v", len(docs), ended)
 			}
@@ -377,7 +416,7 @@ func TestHugeEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond)
+		<-h.left
 		if doc, err := io.ReadAll(answer.Body); err == nil || strings.Contains(string(doc), "trial_closed") {
 			t.Errorf("was not cut off: %d bytes, then %v", len(doc), err)
 		}
@@ -419,24 +458,53 @@ func slowly(delay time.Duration) func(int64) (trial.Config, error) {
 	}
 }
 
+// held seats jurattest's panel, whose jurors wait until they are let go.
+func held(until <-chan struct{}) func(int64) (trial.Config, error) {
+	return func(int64) (trial.Config, error) {
+		c, err := scripted(0)
+		for i, j := range c.Jurors {
+			c.Jurors[i] = heldJuror{j, until}
+		}
+		return c, err
+	}
+}
+
+type heldJuror struct {
+	jury.Juror
+	until <-chan struct{}
+}
+
+func (j heldJuror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	select {
+	case <-j.until:
+	case <-ctx.Done():
+	}
+	return j.Juror.Evaluate(ctx, b)
+}
+
 // TestSilentReader: who does not answer a ping while nothing happens is disconnected, who does is not.
 func TestSilentReader(t *testing.T) {
-	h := open(t, live.Config{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, slowly(400*time.Millisecond))
+	until := make(chan struct{})
+	h := open(t, live.Config{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, held(until))
 	id := submit(t, h.Docket)
-	silent, attentive := dial(t, h, id, 0), dial(t, h, id, 0)
+	silent, attentive := dial(t, h, id, 0), dial(t, h, id, 0, patiently)
+	go func() {
+		<-h.closing
+		close(until)
+	}()
 	_, ended := read(t, attentive)
 	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
 		t.Error(ended)
 	}
 	docs, ended := read(t, silent)
-	if websocket.CloseStatus(ended) != live.TooSlow || len(docs) > 5 {
+	if websocket.CloseStatus(ended) != live.TooSlow || len(docs) > 2 {
 		t.Errorf("%d events, then %v", len(docs), ended)
 	}
 }
 
 // TestServerEnds: whoever watches is told to come again.
 func TestServerEnds(t *testing.T) {
-	h := open(t, live.Config{}, slowly(30*time.Millisecond))
+	h := open(t, live.Config{}, held(nil))
 	id := submit(t, h.Docket)
 	c := dial(t, h, id, 0)
 	answer, err := http.Get(h.URL + "/ev/" + id + "?after=0")
@@ -458,7 +526,7 @@ func TestServerEnds(t *testing.T) {
 
 // TestSpeaker: nobody has anything to say here.
 func TestSpeaker(t *testing.T) {
-	h := open(t, live.Config{}, slowly(300*time.Millisecond))
+	h := open(t, live.Config{}, held(nil))
 	c := dial(t, h, submit(t, h.Docket), 0)
 	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
 		t.Fatal(err)
