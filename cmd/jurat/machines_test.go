@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -300,9 +301,10 @@ func TestMachinesAreKilled(t *testing.T) {
 	list := machines(t, 3)
 	startAll(t, list)
 	token, auditor := list[0].grant(machinesAgent, "agent"), list[0].grant("ada", "auditor")
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	acknowledged := make([][]*evidence.Record, 6)
+	var many atomic.Int64 // of acknowledged
 	var agents sync.WaitGroup
 	for n := range acknowledged {
 		agents.Go(func() {
@@ -316,6 +318,7 @@ func TestMachinesAreKilled(t *testing.T) {
 					}
 					if r != nil {
 						acknowledged[n] = append(acknowledged[n], r)
+						many.Add(1)
 						break
 					}
 					time.Sleep(5 * time.Millisecond)
@@ -332,7 +335,8 @@ func TestMachinesAreKilled(t *testing.T) {
 		}
 		copies <- copied
 	}()
-	for ctx.Err() == nil {
+	begin := time.Now()
+	for kills := 0; kills < 5 || many.Load() < 50 || time.Since(begin) < 8*time.Second; kills++ {
 		time.Sleep(rand.N(400 * time.Millisecond))
 		m := list[rand.N(len(list))]
 		m.kill()
@@ -340,6 +344,7 @@ func TestMachinesAreKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	end()
 	agents.Wait()
 
 	seen := map[string]bool{}
@@ -351,17 +356,18 @@ func TestMachinesAreKilled(t *testing.T) {
 				t.Errorf("%s was acknowledged twice", r.Payload.RequestID)
 			}
 			seen[r.Payload.RequestID] = true
-			if status, _ := list[total%len(list)].get(auditor, "/v1/records/"+r.Payload.RecordID); status == http.StatusTooManyRequests {
-				time.Sleep(20 * time.Millisecond)
-			} else if status != http.StatusOK {
+			status := http.StatusTooManyRequests
+			for status == http.StatusTooManyRequests {
+				if status, _ = list[total%len(list)].get(auditor, "/v1/records/"+r.Payload.RecordID); status == http.StatusTooManyRequests {
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+			if status != http.StatusOK {
 				t.Errorf("%s was acknowledged, and is %d", r.Payload.RequestID, status)
 			}
 		}
 	}
 	t.Logf("%d records were acknowledged", total)
-	if total < 20 {
-		t.Errorf("only %d records were acknowledged", total)
-	}
 	for _, m := range list {
 		m.kill()
 	}

@@ -78,7 +78,7 @@ func TestWitnesses(t *testing.T) {
 	}
 	look(0, "cosigned by witness.example/w2")
 	jurat(0, "seal", payload)
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		if signed := get(t, log+"/checkpoint"); strings.Contains(signed, "\n2\n") && strings.Count(signed, "— ") == 3 {
 			break
 		} else if time.Now().After(until) {
