@@ -23,8 +23,8 @@ func (i *Installation) BeginErasure(r *evidence.Record, act, pointer string) err
 		Timestamp: evidence.FormatTime(i.now())})
 }
 
-// LessSealingTime gives authorities less time to answer in tests.
-func LessSealingTime(d time.Duration) { sealingTime = d }
+// SealingTime is how long authorities outside may hold up one record of this installation.
+func (i *Installation) SealingTime(d time.Duration) { i.stampers.patience = d }
 
 // SmallBatches lets one token be for n records only.
 func SmallBatches(t testing.TB, n int) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -19,7 +18,6 @@ import (
 const sealerFolder = "JURAT_TEST_APART"
 
 func TestMain(m *testing.M) {
-	installation.LessSealingTime(500 * time.Millisecond)
 	if dir := os.Getenv(childFolder); dir != "" {
 		fmt.Fprintln(os.Stderr, child(dir, os.Getenv(childTask)))
 		os.Exit(1)

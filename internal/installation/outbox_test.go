@@ -88,6 +88,7 @@ func TestOutbox(t *testing.T) {
 			c, authority := withOutside(t)
 			be(t, authority, mood)
 			i := open(t, c)
+			i.SealingTime(500 * time.Millisecond) // nobody is waited for in vain
 			held := seal(t, i)
 			if len(held.Timestamps) != 1 {
 				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
@@ -100,6 +101,7 @@ func TestOutbox(t *testing.T) {
 				}
 			}
 			be(t, authority, jurattest.Good)
+			i.SealingTime(time.Minute)
 			var told []int64
 			o := stampWaiting(t, i, installation.StampConfig{Progress: func(_ string, done, total int64) { told = append(told, done, total) }})
 			if o.Stamped != 1 || o.Records != 0 || o.Reason != nil || len(told) != 2 || told[0] != 1 || told[1] != 1 {

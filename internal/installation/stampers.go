@@ -19,10 +19,8 @@ import (
 // BuiltIn names the built-in authority.
 const BuiltIn = "built-in"
 
-// sealingTime is how long authorities outside may hold up one record. Tests have less.
-var sealingTime = 10 * time.Second
-
 const (
+	sealingTime  = 10 * time.Second // how long authorities outside may hold up one record
 	firstPause   = 30 * time.Second // for which an authority that has failed is left alone; doubled at each further failure
 	longestPause = 10 * time.Minute
 )
@@ -37,6 +35,7 @@ type stampers struct {
 	outside  []*client
 	selected []*client // those outside that stamp records
 	trusted  []verify.Authority
+	patience time.Duration // sealingTime, but in tests
 }
 
 // openStampers reads every configured authority, and selects those that are to stamp: those that are named by name or
@@ -46,7 +45,7 @@ func openStampers(c Config, files cabinet.Cabinet, own *authority) (*stampers, e
 	if err != nil {
 		return nil, err
 	}
-	s := &stampers{own: own}
+	s := &stampers{own: own, patience: sealingTime}
 	for _, o := range list {
 		asks, roots, err := o.check()
 		if err != nil {
@@ -110,7 +109,7 @@ func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 		stamped.Tokens = [][]byte{token}
 	}
 	tokens, errs := make([][]byte, len(s.selected)), make([]error, len(s.selected))
-	bounded, cancel := context.WithTimeout(ctx, sealingTime)
+	bounded, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, c := range s.selected {
