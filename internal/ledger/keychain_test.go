@@ -27,7 +27,7 @@ func TestDamagedKeyChain(t *testing.T) {
 			l.Close()
 			f.rewrite(t, statement)
 			c := f.config(must(f.store(t)))
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			l, err := ledger.Open(ctx, c)
 			if err == nil {

@@ -255,14 +255,15 @@ func TestDeadline(t *testing.T) {
 		if _, err := m.Ask(late, question); llm.KindOf(err) != llm.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("deadline: %v", err)
 		}
+		other := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour})) // the first may never have heard of who was in a hurry
 		cancelled, cancel := context.WithCancel(t.Context())
 		go func() {
-			for len(s.Requests()) < 2 {
-				runtime.Gosched()
+			for len(other.Requests()) == 0 {
+				time.Sleep(time.Millisecond)
 			}
 			cancel()
 		}()
-		if _, err := m.Ask(cancelled, question); !errors.Is(err, context.Canceled) || llm.KindOf(err) != "" {
+		if _, err := a.model(t, other.Config(some)).Ask(cancelled, question); !errors.Is(err, context.Canceled) || llm.KindOf(err) != "" {
 			t.Errorf("cancelled: %v", err)
 		}
 		c := s.Config(some)
@@ -371,7 +372,7 @@ func TestConcurrent(t *testing.T) {
 		}
 		wg.Wait()
 		transport.CloseIdleConnections()
-		for range 1000 {
+		for range 12_000 {
 			if runtime.NumGoroutine() <= before+5 {
 				return
 			}
