@@ -87,6 +87,7 @@ func (m *machine) start() error {
 	cmd := m.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--name", "mia"}, m.with...)...)
 	said := new(lines)
 	cmd.Stderr = said
+	endsWithTest(m.t, cmd)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -2,17 +2,61 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// withInput, when it is set, has the command end when its input does.
+const withInput = "JURAT_TEST_ENDS_WITH_INPUT"
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"jurat": main})
+	testscript.Main(m, map[string]func(){"jurat": func() {
+		if os.Getenv(withInput) != "" {
+			go func() {
+				_, _ = io.Copy(io.Discard, os.Stdin) // however that ends
+				os.Exit(1)
+			}()
+		}
+		main()
+	}})
+}
+
+// endsWithTest has a command that is about to be started end with this process, however that ends, if nobody ends it before.
+func endsWithTest(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(slices.Clone(cmd.Env), withInput+"=1")
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEndsWithTest: a server whose test process has died does not outlive it.
+func TestEndsWithTest(t *testing.T) {
+	server := exec.Command("jurat", "--data", filepath.Join(t.TempDir(), "data"), "serve", "--addr", "127.0.0.1:0")
+	server.Env = append(os.Environ(), withInput+"=1")
+	input, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil { // as the system does for a process that is no more
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err == nil {
+		t.Error("it ended by itself")
+	}
 }
 
 // TestScripts runs the real command as people run it.

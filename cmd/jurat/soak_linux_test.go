@@ -131,6 +131,7 @@ func (s *soak) serve(data string) {
 	}
 	server := exec.Command(program, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline", "--parallel", "4", "--waiting", "20")
 	server.Stderr = io.Discard
+	endsWithTest(s.t, server)
 	out, err := server.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)

@@ -96,6 +96,7 @@ func (v *visit) serve(args ...string) {
 	cmd.Dir = v.dir
 	stderr := new(lines)
 	cmd.Stderr = stderr
+	endsWithTest(v.t, cmd)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		v.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,6 +30,10 @@ const servedFolder = "JURAT_TEST_SERVED_FOLDER"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(servedFolder); folder != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // which ends with the process that has started this one, however that ends
+			os.Exit(1)
+		}()
 		fmt.Fprintln(os.Stderr, serveFolder(folder))
 		os.Exit(1)
 	}
@@ -125,6 +130,9 @@ func startServing(t *testing.T, folder string) (process *exec.Cmd, url, id strin
 	process = exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(slices.Clone(os.Environ()), servedFolder+"="+folder)
 	process.Stderr = os.Stderr
+	if _, err := process.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
