@@ -87,7 +87,7 @@ var importRules = []importRule{
 		"it joins plan, adapters and jurors, and knows nothing of how acts are kept"},
 	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/jury", "jurat/internal/ledger", "jurat/internal/subject", jsonLibrary},
 		"it joins jury and ledger, whoever sits and wherever records are kept"},
-	{"jurat/internal/jobs", []string{"github.com/jackc/pgx/v5/pgxpool", "github.com/riverqueue/river/", jsonLibrary, "modernc.org/sqlite"},
+	{"jurat/internal/jobs", []string{"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/", jsonLibrary, "modernc.org/sqlite"},
 		"a queue knows the names of trials, and nothing of what is in them; River is behind it"},
 	{"jurat/internal/docket", []string{"jurat/evidence", "jurat/jury", "jurat/internal/jobs", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
 		"it says when trials are held, whoever sits, and knows nothing of who watches them"},
