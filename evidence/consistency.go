@@ -12,8 +12,8 @@ import (
 const ConsistencyFormat = "jurat/consistency/v1"
 
 // A Consistency proves that a log of one size is the beginning of the same log of another size (RFC 9162, section
-// 2.1.4): nothing that it held was changed, moved or dropped. By itself it proves nothing: it is held against two signed
-// checkpoints.
+// 2.1.4): nothing that it held was changed, moved or dropped. Or it shows that it is not: see ErrFork. By itself it proves nothing:
+// it is held against two signed checkpoints.
 type Consistency struct {
 	Origin   string // the log's name
 	From, To int64  // the two sizes, the smaller first
@@ -96,18 +96,66 @@ func parseConsistency(file []byte) (*Consistency, error) {
 	return c, sameBytes(c.marshal, doc)
 }
 
-// Check holds the proof against two checkpoints whose signatures the caller has checked.
+// ErrFork says that one key has signed two histories, and that what is at hand shows it to everybody.
+var ErrFork = errors.New("the two checkpoints are of two histories")
+
+// Check holds the proof against two checkpoints whose signatures the caller has checked. With ErrFork in its chain an error says that
+// the proof shows the smaller one not to be the beginning of the larger: its nodes lead to the larger root, so they lie in that tree,
+// and make another root of the smaller size. Nobody can make up such nodes. Any other error says nothing of the log, as anybody can
+// make up a proof that does not hold.
 func (c *Consistency) Check(small, large Checkpoint) error {
 	if small.Origin != c.Origin || large.Origin != c.Origin || small.Size != c.From || large.Size != c.To {
 		return fmt.Errorf("the proof is from %d to %d entries of the log %q, and not between these checkpoints", c.From, c.To, abbreviate(c.Origin))
 	}
-	if small.Size > 0 {
-		return tlog.CheckTree(tlog.TreeProof(c.Proof), large.Size, large.Root, small.Size, small.Root)
+	switch {
+	case c.From == c.To && small.Root != large.Root:
+		return fmt.Errorf("%w: they have %d entries and different roots", ErrFork, c.From)
+	case c.From == 0 && small.Root != EmptyRoot():
+		return fmt.Errorf("%w: that of 0 entries is not the one with which every log begins", ErrFork)
+	case c.From == 0 && len(c.Proof) > 0:
+		return errors.New("every log begins empty, and there is nothing to prove")
+	case c.From == 0:
+		return nil
+	case c.showsFork(small.Root, large.Root):
+		return fmt.Errorf("%w: the first %d of the %d entries have another root than was signed for %d", ErrFork, c.From, c.To, c.From)
 	}
-	if small.Root != EmptyRoot() || len(c.Proof) > 0 {
-		return errors.New("every log begins empty, with one root and nothing to prove")
+	if err := tlog.CheckTree(tlog.TreeProof(c.Proof), large.Size, large.Root, small.Size, small.Root); err != nil {
+		return fmt.Errorf("the proof from %d to %d entries does not hold: whoever made it or passed it on may have spoilt it: %w", c.From, c.To, err)
 	}
 	return nil
+}
+
+func (c *Consistency) showsFork(small, large tlog.Hash) bool {
+	before, after, ok := c.roots()
+	return ok && after == large && before != small
+}
+
+// roots computes what the nodes lead to, by RFC 9162, section 2.1.4.2, but for its step 2: where the smaller size is a power of two,
+// the smaller root is not taken for granted, and the first node must be what stands in its place.
+func (c *Consistency) roots() (small, large tlog.Hash, ok bool) {
+	if c.From < 1 || c.From >= c.To || len(c.Proof) == 0 {
+		return small, large, false
+	}
+	first, last := c.From-1, c.To-1
+	for first&1 == 1 {
+		first, last = first>>1, last>>1
+	}
+	small, large = c.Proof[0], c.Proof[0]
+	for _, node := range c.Proof[1:] {
+		switch {
+		case last == 0:
+			return small, large, false
+		case first&1 == 1 || first == last:
+			small, large = tlog.NodeHash(node, small), tlog.NodeHash(node, large)
+			for first&1 == 0 && first > 0 {
+				first, last = first>>1, last>>1
+			}
+		default:
+			large = tlog.NodeHash(large, node)
+		}
+		first, last = first>>1, last>>1
+	}
+	return small, large, last == 0
 }
 
 // EmptyRoot is the tree hash of a log without entries.

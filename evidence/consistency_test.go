@@ -91,6 +91,59 @@ func TestConsistency(t *testing.T) {
 	}
 }
 
+// TestConsistencyShowsForks has a log of every size go on otherwise: what is made of the larger tree's own nodes shows it, and nothing
+// that is changed in them does, nor anything about a log that has one history.
+func TestConsistencyShowsForks(t *testing.T) {
+	const n = 17
+	roots, hashes := grownLog(t, n)
+	for from := int64(1); from < n; from++ {
+		other := roots[from]
+		other.Root[0] ^= 1
+		for to := from + 1; to <= n; to++ {
+			c := proofBetween(t, from, to, hashes)
+			power := from&(from-1) == 0
+			if err := c.Check(other, roots[to]); err == nil || errors.Is(err, ErrFork) == power {
+				t.Errorf("%d to %d, as RFC 9162 has it: %v", from, to, err)
+			}
+			if power {
+				c.Proof = append([]tlog.Hash{roots[from].Root}, c.Proof...)
+			}
+			if err := c.Check(other, roots[to]); !errors.Is(err, ErrFork) {
+				t.Errorf("%d to %d: %v", from, to, err)
+			}
+			if err := c.Check(roots[from], roots[to]); errors.Is(err, ErrFork) || err == nil == power {
+				t.Errorf("%d to %d, of one history: %v", from, to, err)
+			}
+			for i := range c.Proof {
+				c.Proof[i][3] ^= 1
+				for _, small := range []Checkpoint{roots[from], other} {
+					if err := c.Check(small, roots[to]); err == nil || errors.Is(err, ErrFork) {
+						t.Errorf("%d to %d, with node %d changed: %v", from, to, i, err)
+					}
+				}
+				c.Proof[i][3] ^= 1
+			}
+			for _, nodes := range [][]tlog.Hash{nil, c.Proof[1:], c.Proof[:len(c.Proof)-1], append(c.Proof[:len(c.Proof):len(c.Proof)], tlog.Hash{})} {
+				made := *c
+				made.Proof = nodes
+				if err := made.Check(other, roots[to]); err == nil || errors.Is(err, ErrFork) {
+					t.Errorf("%d to %d, with %d nodes in the place of %d: %v", from, to, len(nodes), len(c.Proof), err)
+				}
+			}
+		}
+	}
+	same := roots[5]
+	same.Root[0] ^= 1
+	if err := proofBetween(t, 5, 5, hashes).Check(same, roots[5]); !errors.Is(err, ErrFork) {
+		t.Errorf("of one size: %v", err)
+	}
+	begun := roots[0]
+	begun.Root[0] ^= 1
+	if err := proofBetween(t, 0, 5, hashes).Check(begun, roots[5]); !errors.Is(err, ErrFork) {
+		t.Errorf("that begins with something: %v", err)
+	}
+}
+
 func TestConsistencyRefused(t *testing.T) {
 	node := strings.Repeat("A", 43) + "="
 	tests := []struct{ name, doc, says string }{

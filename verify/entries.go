@@ -71,7 +71,7 @@ func (f *frontier) root() tlog.Hash {
 }
 
 // wholeLog goes through all entries that a checkpoint covers: they must have its root and that of the file's checkpoint,
-// and hold no more of the file's chains than the file does.
+// and hold no more of the file's chains than the file does. Entries of another root are nobody's, and say nothing of the log.
 func (c *check) wholeLog(known evidence.Checkpoint) {
 	tree, count := new(frontier), c.newCensus()
 	fileRoot := tree.root() // at the size of the file's checkpoint
@@ -94,7 +94,7 @@ func (c *check) wholeLog(known evidence.Checkpoint) {
 	}
 	switch {
 	case errors.Is(err, errEntries):
-		c.refute(c.ofLog(), "entries", nil, "%v", err)
+		c.doubt(c.ofLog(), "entries", nil, "%v; whoever handed them over may have changed them, so nothing is said against the log: get them anew ('jurat log entries')", err)
 	case err != nil:
 		c.doubt(c.ofLog(), "entries", nil, "%v", err)
 	case known.Size >= c.log.Size && fileRoot != c.log.Root:

@@ -74,7 +74,6 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 	if small.Size > large.Size {
 		small, large = large, small
 	}
-	proof := c.options.Consistency
 	switch {
 	case small.Size == large.Size && small.Root != large.Root:
 		c.fork("the log %s has signed two checkpoints of %d entries with different roots: it shows different readers different histories", known.Origin, known.Size)
@@ -87,21 +86,26 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 		}
 		c.fork("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", known.Origin)
 		return false
-	case proof == nil && c.options.Entries != nil && known.Size >= c.log.Size:
+	}
+	err := errNoProof
+	if proof := c.options.Consistency; proof != nil {
+		err = proof.Check(small, large)
+	}
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, evidence.ErrFork):
+		c.fork("the key of the log %s has signed two histories: %v", known.Origin, err)
+		return false
+	case c.options.Entries != nil && known.Size >= c.log.Size:
 		return true // the entries will show it
-	case proof == nil:
-		c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %d entries and the file's %d; without a consistency proof nothing shows that they are of one history", known.Size, c.log.Size)
-		return false
-	case proof.Origin != known.Origin || proof.From != small.Size || proof.To != large.Size:
-		c.doubt(c.ofLog(), "consistency", nil, "the consistency proof is from %d to %d entries of the log %q; the two checkpoints are of %d and %d", proof.From, proof.To, proof.Origin, small.Size, large.Size)
-		return false
 	}
-	if err := proof.Check(small, large); err != nil {
-		c.fork("the log of %d entries is not the beginning of that of %d: %v", small.Size, large.Size, err)
-		return false
-	}
-	return true
+	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %d entries and the file's %d, and nothing shows that they are of one history: %v; that says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
+		known.Size, c.log.Size, err, small.Size, large.Size)
+	return false
 }
+
+var errNoProof = errors.New("there is no consistency proof")
 
 // noteLog says, once everything was asked, how far the reader's knowledge of the log reaches. Completeness of a bundle is
 // proved by entries alone: a checkpoint shows that nothing of the log is gone, and not what of it belongs to a chain.

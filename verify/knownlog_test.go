@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/jurattest"
@@ -70,6 +71,20 @@ func (k *keeper) consistency(from, to int64) *evidence.Consistency {
 	return proof
 }
 
+// fork is what shows to whoever has another checkpoint of the same size that it is of another history.
+func (k *keeper) fork(from string, to int64) *evidence.Consistency {
+	k.t.Helper()
+	head, err := k.Options(k.t).Trust.OpenCheckpoint(from)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	proof := k.consistency(head.Size, to)
+	if head.Size&(head.Size-1) == 0 {
+		proof.Proof = append([]tlog.Hash{head.Root}, proof.Proof...)
+	}
+	return proof
+}
+
 func (k *keeper) entries(to int64) []byte {
 	k.t.Helper()
 	var doc []byte
@@ -118,9 +133,9 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
 		}, verify.NotProved, "tail", "cut at 6 of the 10 entries"},
 		{"an earlier checkpoint without a proof", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = early },
-			verify.NotProved, "consistency", "without a consistency proof"},
+			verify.NotProved, "consistency", "there is no consistency proof"},
 		{"a later checkpoint without a proof", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = late },
-			verify.NotProved, "consistency", "without a consistency proof"},
+			verify.NotProved, "consistency", "there is no consistency proof"},
 		{"a proof between other sizes", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Consistency = late, k.consistency(4, 10)
 		}, verify.NotProved, "consistency", "from 4 to 10"},
@@ -131,15 +146,35 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 		{"a proof that does not hold", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
 			o.Consistency.Proof[1][7] ^= 1
-		}, verify.Refuted, "fork", "not the beginning"},
+		}, verify.NotProved, "consistency", "does not hold"},
+		{"a proof that does not hold, to an earlier checkpoint", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = early, k.consistency(4, 6)
+			o.Consistency.Proof[0][7] ^= 1
+		}, verify.NotProved, "consistency", "says nothing against the log: get the proof from 4 to 6"},
+		{"a proof without nodes", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, &evidence.Consistency{Origin: jurattest.Origin, From: 6, To: 10}
+		}, verify.NotProved, "consistency", "does not hold"},
+		{"a proof of another history", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = late, impostor.consistency(6, 10)
+		}, verify.NotProved, "consistency", "does not hold"},
+		{"a proof that does not hold, and entries that show more", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Entries, o.Consistency = forkedLate, bytes.NewReader(impostor.entries(10)), k.consistency(6, 10)
+			o.Consistency.Proof[1][7] ^= 1
+		}, verify.Refuted, "fork", "another root than the file's checkpoint"},
 		{"another history of the same size", func(b *evidence.Bundle, o *verify.Options) { o.Checkpoint = forkedSame },
 			verify.Refuted, "fork", "different roots"},
-		{"another history, earlier", func(b *evidence.Bundle, o *verify.Options) {
+		{"another history, earlier, with a proof that takes the earlier root for granted", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Consistency = forkedEarly, k.consistency(4, 6)
-		}, verify.Refuted, "fork", "not the beginning"},
+		}, verify.NotProved, "consistency", "does not hold"},
+		{"another history, earlier, with the root of the file's", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = forkedEarly, k.fork(early, 6)
+		}, verify.Refuted, "fork", "the first 4 of the 6 entries have another root"},
 		{"another history, later, with its own proof", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Consistency = forkedLate, impostor.consistency(6, 10)
-		}, verify.Refuted, "fork", "not the beginning"},
+		}, verify.Refuted, "fork", "the first 6 of the 10 entries have another root"},
+		{"another history, later, with the file's proof", func(b *evidence.Bundle, o *verify.Options) {
+			o.Checkpoint, o.Consistency = forkedLate, k.consistency(6, 10)
+		}, verify.NotProved, "consistency", "does not hold"},
 		{"another history by its entries", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Entries = forkedLate, bytes.NewReader(impostor.entries(10))
 		}, verify.Refuted, "fork", "another root than the file's checkpoint"},
@@ -182,26 +217,26 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			o.Checkpoint, o.Entries, o.Consistency = early, bytes.NewReader(k.entries(4)), k.consistency(4, 6)
 		}, verify.Refuted, "cut", "missing chain_seq 2"},
 		{"entries truncated", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(5)) },
-			verify.Refuted, "entries", "there are 5, and the checkpoint covers 6"},
+			verify.NotProved, "entries", "there are 5, and the checkpoint covers 6"},
 		{"entries of too long a log", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(7)) },
-			verify.Refuted, "entries", "more than the 6"},
+			verify.NotProved, "entries", "more than the 6"},
 		{"entries reordered", func(b *evidence.Bundle, o *verify.Options) {
 			lines := bytes.SplitAfter(k.entries(6), []byte("\n"))
 			lines[0], lines[2] = lines[2], lines[0]
 			o.Entries = bytes.NewReader(bytes.Join(lines, nil))
-		}, verify.Refuted, "entries", "another root"},
+		}, verify.NotProved, "entries", "another root"},
 		{"one entry changed", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(bytes.Replace(k.entries(6), []byte(`"chain_seq":2`), []byte(`"chain_seq":3`), 1))
-		}, verify.Refuted, "entries", "another root"},
+		}, verify.NotProved, "entries", "another root"},
 		{"an entry that is none", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(append([]byte("{}\n"), k.entries(5)...))
-		}, verify.Refuted, "entries", "entry 0"},
+		}, verify.NotProved, "entries", "entry 0"},
 		{"an entry without an end", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(bytes.TrimSuffix(k.entries(6), []byte("\n")))
-		}, verify.Refuted, "entries", "entry 5 does not end"},
+		}, verify.NotProved, "entries", "entry 5 does not end"},
 		{"an entry without end", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(bytes.Repeat([]byte("x"), evidence.MaxEntry+2))
-		}, verify.Refuted, "entries", "longer than"},
+		}, verify.NotProved, "entries", "longer than"},
 		{"entries that cannot be read", func(b *evidence.Bundle, o *verify.Options) { o.Entries = unreadable{} },
 			verify.NotProved, "entries", "the disk is on fire"},
 		{"records of no chain", func(b *evidence.Bundle, o *verify.Options) {
@@ -374,7 +409,7 @@ func TestRecordByAKnownLog(t *testing.T) {
 	}{
 		{k.checkpoint(), nil, verify.Proved, ""},
 		{k.checkpoint(), k.entries(4), verify.Proved, ""},
-		{k.checkpoint(), k.entries(3), verify.Refuted, "entries"},
+		{k.checkpoint(), k.entries(3), verify.NotProved, "entries"},
 		{impostor.checkpoint(), nil, verify.Refuted, "fork"},
 		{checkpointOfAnother(t, k.checkpoint()), nil, verify.NotProved, "checkpoint"},
 	} {
@@ -401,7 +436,9 @@ func TestCheckpointAsFile(t *testing.T) {
 	k.speakTimes(1)
 	now := k.checkpoint()
 	impostor.speak("The A7.")
-	impostor.speakTimes(2)
+	impostor.speakTimes(1)
+	forked := impostor.checkpoint()
+	impostor.speakTimes(1)
 	for _, tt := range []struct {
 		name, file string
 		change     func(o *verify.Options)
@@ -416,7 +453,9 @@ func TestCheckpointAsFile(t *testing.T) {
 		{"the other way round", old, func(o *verify.Options) { o.Checkpoint, o.Consistency = now, k.consistency(4, 6) }, verify.Proved, verify.Completeness, ""},
 		{"with entries", now, func(o *verify.Options) { o.Entries = bytes.NewReader(k.entries(6)) }, verify.Proved, verify.Completeness, ""},
 		{"without a proof", now, func(o *verify.Options) { o.Checkpoint = old }, verify.NotProved, verify.Completeness, "consistency"},
-		{"a fork", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, k.consistency(4, 6) }, verify.Refuted, verify.Completeness, "fork"},
+		{"a fork, by the other history's nodes", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, impostor.fork(forked, 6) }, verify.Refuted, verify.Completeness, "fork"},
+		{"a fork, by a proof that shows nothing", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, k.consistency(4, 6) }, verify.NotProved, verify.Completeness, "consistency"},
+		{"with another's entries", now, func(o *verify.Options) { o.Entries = bytes.NewReader(impostor.entries(6)) }, verify.NotProved, verify.Completeness, "entries"},
 	} {
 		o := k.Options(t)
 		tt.change(&o)

@@ -27,7 +27,9 @@ func logVectors(t *testing.T) []given {
 	grown := k.bundle()
 	other := &keeper{House: jurattest.NewForStrangers(t), t: t} // under the same key, another history
 	other.speak("The A7.")
-	other.speakTimes(2)
+	other.speakTimes(1)
+	forkedEarly := other.checkpoint()
+	other.speakTimes(1)
 	forked := other.checkpoint()
 
 	var list []given
@@ -52,6 +54,29 @@ func logVectors(t *testing.T) []given {
 	add("a proof that does not hold", func(_ *evidence.Bundle, o *verify.Options) {
 		o.Checkpoint, o.Consistency = late, k.consistency(6, 10)
 		o.Consistency.Proof[1][7] ^= 1
+	})
+	add("a proof that does not hold, and entries that show it", func(_ *evidence.Bundle, o *verify.Options) {
+		o.Checkpoint, o.Entries, o.Consistency = late, entries(10), k.consistency(6, 10)
+		o.Consistency.Proof = o.Consistency.Proof[1:]
+	})
+	add("a proof that takes the earlier root of another history for granted", func(_ *evidence.Bundle, o *verify.Options) {
+		o.Checkpoint, o.Consistency = forkedEarly, k.consistency(4, 6)
+	})
+	add("a proof that an earlier checkpoint is of another history", func(_ *evidence.Bundle, o *verify.Options) {
+		o.Checkpoint, o.Consistency = forkedEarly, k.fork(early, 6)
+	})
+	add("a proof that a later checkpoint is of another history", func(b *evidence.Bundle, o *verify.Options) {
+		whole := &keeper{House: jurattest.NewForStrangers(t), t: t}
+		whole.speak("The A7.")
+		whole.speakTimes(4)
+		o.Checkpoint, o.Consistency = whole.checkpoint(), whole.consistency(6, 10)
+	})
+	add("a proof that a checkpoint is of another history, changed", func(b *evidence.Bundle, o *verify.Options) {
+		o.Checkpoint, o.Consistency = forkedEarly, k.fork(early, 6)
+		o.Consistency.Proof[1][7] ^= 1
+	})
+	add("the proof of a fork, of a log that has none", func(b *evidence.Bundle, o *verify.Options) {
+		o.Checkpoint, o.Consistency = early, k.fork(early, 6)
 	})
 	add("another history of the same size", func(_ *evidence.Bundle, o *verify.Options) { o.Checkpoint = forked })
 	add("an empty log before", func(_ *evidence.Bundle, o *verify.Options) { o.Checkpoint = emptyCheckpoint(t) })

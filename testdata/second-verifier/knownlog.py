@@ -26,26 +26,36 @@ class Consistency:
 
     def holds(self, small, large):
         """RFC 9162, section 2.1.4.2, for two checkpoints of different sizes, the smaller not empty."""
-        path = list(self.proof)
-        if not path:
+        if not self.proof:
             return False
-        if small.size & (small.size - 1) == 0:
-            path.insert(0, small.root)
-        first, last = small.size - 1, large.size - 1
-        while first & 1:
-            first, last = first >> 1, last >> 1
-        old = new = path[0]
-        for node in path[1:]:
-            if last == 0:
-                return False
-            if first & 1 or first == last:
-                old, new = log.node_hash(node, old), log.node_hash(node, new)
-                while not first & 1 and first:
-                    first, last = first >> 1, last >> 1
-            else:
-                new = log.node_hash(new, node)
-            first, last = first >> 1, last >> 1
-        return last == 0 and (old, new) == (small.root, large.root)
+        granted = [small.root] if small.size & (small.size - 1) == 0 else []
+        return _lead(granted + self.proof, small.size, large.size) == (small.root, large.root)
+
+    def shows_fork(self, small, large):
+        """Whether its own nodes make the larger root, and of the smaller size another one than was signed."""
+        if not self.proof:
+            return False
+        old, new = _lead(self.proof, small.size, large.size)
+        return new == large.root and old != small.root
+
+
+def _lead(path, size, grown):
+    """The roots of both sizes that a path leads to; None, None where it has too many nodes or too few."""
+    first, last = size - 1, grown - 1
+    while first & 1:
+        first, last = first >> 1, last >> 1
+    old = new = path[0]
+    for node in path[1:]:
+        if last == 0:
+            return None, None
+        if first & 1 or first == last:
+            old, new = log.node_hash(node, old), log.node_hash(node, new)
+            while not first & 1 and first:
+                first, last = first >> 1, last >> 1
+        else:
+            new = log.node_hash(new, node)
+        first, last = first >> 1, last >> 1
+    return (old, new) if last == 0 else (None, None)
 
 
 class Tree:
@@ -124,13 +134,14 @@ def _check_history(own, known, reader, guarantee, findings):
             _fork(guarantee, findings)
         return
     proof = reader.consistency
-    if proof is None and reader.entries is not None and known.size >= own.size:
-        return
-    if proof is None or proof.origin != known.origin or proof.sizes != (small.size, large.size):
+    if proof is not None and proof.origin == known.origin and proof.sizes == (small.size, large.size):
+        if proof.holds(small, large):
+            return
+        if proof.shows_fork(small, large):
+            _fork(guarantee, findings)
+    if reader.entries is None or known.size < own.size:
         findings.doubt(guarantee, "consistency")
         raise Ended
-    if not proof.holds(small, large):
-        _fork(guarantee, findings)
 
 
 def _check_entries(opened, own, known, data, guarantee, findings):
@@ -145,7 +156,7 @@ def _check_entries(opened, own, known, data, guarantee, findings):
                 roots[own.size] = tree.root()
         require(tree.size == known.size and tree.root() == known.root, "not the entries of the checkpoint")
     except Refused as err:
-        findings.refute(guarantee, "entries", reason=str(err))
+        findings.doubt(guarantee, "entries", reason=str(err))
         raise Ended from err
     if known.size >= own.size and roots[own.size] != own.root:
         _fork(guarantee, findings)
