@@ -116,22 +116,24 @@ func (c *Consistency) Check(small, large Checkpoint) error {
 		return errors.New("every log begins empty, and there is nothing to prove")
 	case c.From == 0:
 		return nil
-	case c.showsFork(small.Root, large.Root):
+	}
+	before, after, complete := c.roots()
+	inside := complete && after == large.Root // the nodes lie in the larger tree
+	if inside && before != small.Root {
 		return fmt.Errorf("%w: the first %d of the %d entries have another root than was signed for %d", ErrFork, c.From, c.To, c.From)
 	}
-	if err := tlog.CheckTree(tlog.TreeProof(c.Proof), large.Size, large.Root, small.Size, small.Root); err != nil {
+	proof := c.Proof
+	if inside && c.From&(c.From-1) == 0 {
+		proof = proof[1:] // which RFC 9162 leaves out
+	}
+	if err := tlog.CheckTree(tlog.TreeProof(proof), large.Size, large.Root, small.Size, small.Root); err != nil {
 		return fmt.Errorf("the proof from %d to %d entries does not hold: whoever made it or passed it on may have spoilt it: %w", c.From, c.To, err)
 	}
 	return nil
 }
 
-func (c *Consistency) showsFork(small, large tlog.Hash) bool {
-	before, after, ok := c.roots()
-	return ok && after == large && before != small
-}
-
 // roots computes what the nodes lead to, by RFC 9162, section 2.1.4.2, but for its step 2: where the smaller size is a power of two,
-// the smaller root is not taken for granted, and the first node must be what stands in its place.
+// the smaller root is not taken for granted. A proof that shows a fork there has one node more, which is the root of that size.
 func (c *Consistency) roots() (small, large tlog.Hash, ok bool) {
 	if c.From < 1 || c.From >= c.To || len(c.Proof) == 0 {
 		return small, large, false

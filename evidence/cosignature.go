@@ -179,6 +179,20 @@ type Cosignature struct {
 	Line    string    // of the signed note, with its line feed
 }
 
+// IsAfter reports whether a cosignature is of later than a moment. A witness can state any second below 2^63, of which most are beyond
+// what package time compares.
+func (c *Cosignature) IsAfter(moment time.Time) bool { return c.At.Unix() > moment.Unix() }
+
+// Stated is when a witness says that it has cosigned, for people.
+func (c *Cosignature) Stated() string {
+	if c.At.Unix() > lastSecond {
+		return fmt.Sprintf("second %d since 1970", c.At.Unix())
+	}
+	return c.At.Format(time.RFC3339)
+}
+
+const lastSecond = 253402300799 // that RFC 3339 can write
+
 // Cosignatures returns what these witnesses have said of a signed checkpoint, each once. Of others nothing is known, and nothing
 // asked. One in the name of such a witness that is not valid is an error: somebody has made it up.
 func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {

@@ -213,6 +213,14 @@ func TestTree(t *testing.T) {
 			if err := proof.Check(old.head, s.head); err != nil {
 				t.Errorf("from %d to %d: %v", small, n, err)
 			}
+			fork, err := tree.ProveFork(small)
+			if err != nil {
+				t.Fatal(err)
+			}
+			old.head.Root[0] ^= 1 // of another history
+			if err := fork.Check(old.head, s.head); !errors.Is(err, evidence.ErrFork) {
+				t.Errorf("that %d and %d entries are of two histories: %v", small, n, err)
+			}
 		}
 		var next int64
 		err := tree.Entries(0, n, func(index int64, got []byte) error {

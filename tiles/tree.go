@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -254,5 +255,17 @@ func (t *Tree) ProveConsistency(size int64) (*evidence.Consistency, error) {
 	}
 	var err error
 	proof.Proof, err = tlog.ProveTree(t.head.Size, size, t)
+	return proof, err
+}
+
+// ProveFork is ProveConsistency that takes no root for granted: where a smaller checkpoint, which the same key has signed, is not of the
+// beginning of this tree, it shows that to everybody. See evidence.ErrFork.
+func (t *Tree) ProveFork(size int64) (*evidence.Consistency, error) {
+	proof, err := t.ProveConsistency(size)
+	if err != nil || len(proof.Proof) == 0 || size&(size-1) != 0 {
+		return proof, err
+	}
+	root, err := t.ReadHashes([]int64{tlog.StoredHashIndex(bits.TrailingZeros64(uint64(size)), 0)})
+	proof.Proof = slices.Concat(root, proof.Proof)
 	return proof, err
 }

@@ -71,8 +71,9 @@ func (f *frontier) root() tlog.Hash {
 }
 
 // wholeLog goes through all entries that a checkpoint covers: they must have its root and that of the file's checkpoint,
-// and hold no more of the file's chains than the file does. Entries of another root are nobody's, and say nothing of the log.
-func (c *check) wholeLog(known evidence.Checkpoint) {
+// and hold no more of the file's chains than the file does. Entries of another root are nobody's, and say nothing of the log. It reports
+// whether nothing was found.
+func (c *check) wholeLog(known evidence.Checkpoint) bool {
 	tree, count := new(frontier), c.newCensus()
 	fileRoot := tree.root() // at the size of the file's checkpoint
 	err := readEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
@@ -99,9 +100,12 @@ func (c *check) wholeLog(known evidence.Checkpoint) {
 		c.doubt(c.ofLog(), "entries", nil, "%v", err)
 	case known.Size >= c.log.Size && fileRoot != c.log.Root:
 		c.fork("the first %d entries of the reader's log have another root than the file's checkpoint of %d", c.log.Size, c.log.Size)
-	case c.kind != OneRecord:
-		c.judgeCensus(count, known)
+	case c.kind == OneRecord:
+		return true
+	default:
+		return c.judgeCensus(count, known)
 	}
+	return false
 }
 
 // A census counts what the log has of the chains and cases of a file.
@@ -178,8 +182,8 @@ func (n *chainCensus) take(e *evidence.Entry, later bool) {
 	}
 }
 
-// judgeCensus draws the conclusions.
-func (c *check) judgeCensus(n *census, known evidence.Checkpoint) {
+// judgeCensus draws the conclusions, and reports whether nothing is missing or falsely counted.
+func (c *check) judgeCensus(n *census, known evidence.Checkpoint) bool {
 	whole := true
 	for _, chain := range n.order {
 		whole = c.judgeChain(chain) && whole
@@ -206,6 +210,7 @@ func (c *check) judgeCensus(n *census, known evidence.Checkpoint) {
 	default:
 		c.whole = join("; ", fmt.Sprintf("the file has every record that these %d entries have of its %d chain(s)", known.Size, len(n.order)), submissions)
 	}
+	return whole
 }
 
 // judgeChain holds the file's records of one chain against the log's.

@@ -42,12 +42,8 @@ func (c *check) knownLog() {
 			return
 		}
 	}
-	if !c.oneLog(known) {
-		return
-	}
-	c.known = &known
-	if c.options.Entries != nil {
-		c.wholeLog(known)
+	if c.oneLog(known) && (c.options.Entries == nil || c.wholeLog(known)) {
+		c.known = &known
 	}
 }
 
@@ -75,17 +71,14 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 		small, large = large, small
 	}
 	switch {
+	case small.Size == 0 && small.Root != evidence.EmptyRoot():
+		c.fork("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", known.Origin)
+		return false
 	case small.Size == large.Size && small.Root != large.Root:
 		c.fork("the log %s has signed two checkpoints of %d entries with different roots: it shows different readers different histories", known.Origin, known.Size)
 		return false
-	case small.Size == large.Size:
+	case small.Size == large.Size, small.Size == 0:
 		return true
-	case small.Size == 0:
-		if small.Root == evidence.EmptyRoot() {
-			return true
-		}
-		c.fork("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", known.Origin)
-		return false
 	}
 	err := errNoProof
 	if proof := c.options.Consistency; proof != nil {

@@ -225,6 +225,11 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			lines[0], lines[2] = lines[2], lines[0]
 			o.Entries = bytes.NewReader(bytes.Join(lines, nil))
 		}, verify.NotProved, "entries", "another root"},
+		{"entries of a later checkpoint, reordered, and no proof", func(b *evidence.Bundle, o *verify.Options) {
+			lines := bytes.SplitAfter(k.entries(10), []byte("\n"))
+			lines[0], lines[2] = lines[2], lines[0]
+			o.Checkpoint, o.Entries = late, bytes.NewReader(bytes.Join(lines, nil))
+		}, verify.NotProved, "entries", "another root"},
 		{"one entry changed", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(bytes.Replace(k.entries(6), []byte(`"chain_seq":2`), []byte(`"chain_seq":3`), 1))
 		}, verify.NotProved, "entries", "another root"},
@@ -256,6 +261,10 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			}
 			if order := report.Of(verify.Order); (order.Rule == "fork") != (tt.rule == "fork") {
 				t.Errorf("order: %+v", order)
+			}
+			lost := slices.ContainsFunc(report.Details, func(f verify.Finding) bool { return strings.Contains(f.Reason, "has lost nothing") })
+			if lost != strings.Contains(tt.says, "lost nothing") && tt.rule != "tail" {
+				t.Errorf("what was not shown is said: %+v", report.Details)
 			}
 			if report.Outcome != tt.status && report.Outcome != verify.Refuted {
 				t.Errorf("outcome %s", report.Outcome)
@@ -439,6 +448,7 @@ func TestCheckpointAsFile(t *testing.T) {
 	impostor.speakTimes(1)
 	forked := impostor.checkpoint()
 	impostor.speakTimes(1)
+	odd := signedCheckpoint(t, 0, evidence.DigestOf([]byte("x")))
 	for _, tt := range []struct {
 		name, file string
 		change     func(o *verify.Options)
@@ -455,6 +465,8 @@ func TestCheckpointAsFile(t *testing.T) {
 		{"without a proof", now, func(o *verify.Options) { o.Checkpoint = old }, verify.NotProved, verify.Completeness, "consistency"},
 		{"a fork, by the other history's nodes", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, impostor.fork(forked, 6) }, verify.Refuted, verify.Completeness, "fork"},
 		{"a fork, by a proof that shows nothing", impostor.checkpoint(), func(o *verify.Options) { o.Checkpoint, o.Consistency = old, k.consistency(4, 6) }, verify.NotProved, verify.Completeness, "consistency"},
+		{"an empty log with a root, twice", odd, func(o *verify.Options) { o.Checkpoint = odd }, verify.Refuted, verify.Completeness, "fork"},
+		{"an empty log, twice", emptyCheckpoint(t), func(o *verify.Options) { o.Checkpoint = emptyCheckpoint(t) }, verify.Proved, verify.Completeness, ""},
 		{"with another's entries", now, func(o *verify.Options) { o.Entries = bytes.NewReader(impostor.entries(6)) }, verify.NotProved, verify.Completeness, "entries"},
 	} {
 		o := k.Options(t)

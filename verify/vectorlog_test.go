@@ -75,7 +75,7 @@ func logVectors(t *testing.T) []given {
 		o.Checkpoint, o.Consistency = forkedEarly, k.fork(early, 6)
 		o.Consistency.Proof[1][7] ^= 1
 	})
-	add("the proof of a fork, of a log that has none", func(b *evidence.Bundle, o *verify.Options) {
+	add("a proof that takes no root for granted, of one history", func(b *evidence.Bundle, o *verify.Options) {
 		o.Checkpoint, o.Consistency = early, k.fork(early, 6)
 	})
 	add("another history of the same size", func(_ *evidence.Bundle, o *verify.Options) { o.Checkpoint = forked })
@@ -126,6 +126,8 @@ func logVectors(t *testing.T) []given {
 	alone("of a log that nobody knows", late, func(o *verify.Options) { o.Trust.Logs = nil })
 	alone("with the proof", late, func(o *verify.Options) { o.Checkpoint, o.Consistency = early, k.consistency(4, 10) })
 	alone("with entries", late, func(o *verify.Options) { o.Entries = entries(10) })
+	odd := signedCheckpoint(t, 0, evidence.DigestOf([]byte("x")))
+	alone("of an empty log with a root", odd, func(o *verify.Options) { o.Checkpoint = odd })
 	alone("of another history", forked, func(o *verify.Options) { o.Checkpoint = file.Checkpoint })
 	record := k.Options(t)
 	record.Checkpoint = forked

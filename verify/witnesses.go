@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -70,21 +71,30 @@ func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
 // ErrNotWitnessed says that fewer witnesses than the trust file demands have cosigned a checkpoint.
 var ErrNotWitnessed = errors.New("too few witnesses have cosigned the checkpoint")
 
-// Witnessed returns what the trust file's witnesses have said of a checkpoint: with ErrNotWitnessed in the error's chain if they
-// are too few, and with any other error if somebody has made up what one of them has said.
-func (t *Trust) Witnessed(signed string) ([]evidence.Cosignature, error) {
-	found, err := evidence.Cosignatures(signed, t.witnesses...)
+// Witnessed returns what the trust file's witnesses have said of a checkpoint by the moment of checking (zero: none is given): with
+// ErrNotWitnessed in the error's chain if they are too few, and with any other error if somebody has made up what one of them has said.
+// What is of a later time than clocks explain was said by a witness whose clock is wrong, or whose key somebody has who prepares for
+// when it is missed. It does not count.
+func (t *Trust) Witnessed(signed string, at time.Time) ([]evidence.Cosignature, error) {
+	said, err := evidence.Cosignatures(signed, t.witnesses...)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) >= t.Quorum {
-		return found, nil
-	}
+	var found []evidence.Cosignature
 	var missing []string
 	for _, w := range t.witnesses {
-		if !slices.ContainsFunc(found, func(c evidence.Cosignature) bool { return c.Witness == w }) {
+		i := slices.IndexFunc(said, func(c evidence.Cosignature) bool { return c.Witness == w })
+		switch {
+		case i < 0:
 			missing = append(missing, w.Name())
+		case !at.IsZero() && said[i].IsAfter(at.Add(maxSkew)):
+			missing = append(missing, fmt.Sprintf("%s (its cosignature is of %s, and it is checked at %s: one of the two clocks is wrong)", w.Name(), said[i].Stated(), utc(at)))
+		default:
+			found = append(found, said[i])
 		}
+	}
+	if len(found) >= t.Quorum {
+		return found, nil
 	}
 	return found, fmt.Errorf("%w: %d of the %d that the trust file demands; without %s", ErrNotWitnessed, len(found), t.Quorum, strings.Join(missing, ", "))
 }
@@ -95,7 +105,7 @@ func (c *check) witnessed(checkpoint string) {
 	if c.trust.Quorum == 0 {
 		return
 	}
-	found, err := c.trust.Witnessed(checkpoint)
+	found, err := c.trust.Witnessed(checkpoint, c.options.At)
 	switch {
 	case errors.Is(err, ErrNotWitnessed):
 		c.placed = append(c.placed, Finding{Guarantee: Order, Status: NotProved, Rule: "witnesses", Reason: err.Error()})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +31,16 @@ func threeWitnesses(t testing.TB) []*evidence.Cosigner {
 	return []*evidence.Cosigner{cosigner(t, 1, "witness.example/w1"), cosigner(t, 2, "witness.example/w2"), cosigner(t, 3, "other.example")}
 }
 
+// cosigned is when witnesses do it.
+var cosigned = time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
+
 // cosign adds what witnesses say of a checkpoint.
-func cosign(signed string, by ...*evidence.Cosigner) string {
+func cosign(signed string, by ...*evidence.Cosigner) string { return cosignAt(signed, cosigned, by...) }
+
+func cosignAt(signed string, at time.Time, by ...*evidence.Cosigner) string {
 	text, _, _ := strings.Cut(signed, "\n\n")
 	for _, c := range by {
-		signed += c.Cosign(text+"\n", time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC))
+		signed += c.Cosign(text+"\n", at)
 	}
 	return signed
 }
@@ -53,34 +59,55 @@ type witnessCase struct {
 	quorum int // 0: 2
 	status verify.Status
 	rule   string
+	at     time.Time // the moment of checking; zero: none
 }
 
 var witnessCases = []witnessCase{
-	{"as many as are demanded", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, ""},
-	{"all of them", func(s string, w []*evidence.Cosigner) string { return cosign(s, w...) }, 0, verify.Proved, ""},
+	{"as many as are demanded", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", time.Time{}},
+	{"all of them", func(s string, w []*evidence.Cosigner) string { return cosign(s, w...) }, 0, verify.Proved, "", time.Time{}},
 	{"beside somebody unknown", func(s string, w []*evidence.Cosigner) string {
 		return cosign(s, w[0]) + "— who.example AAAAAAAA\n" + strings.TrimPrefix(cosign(s, w[1]), s)
-	}, 0, verify.Proved, ""},
-	{"none", func(s string, _ []*evidence.Cosigner) string { return s }, 0, verify.NotProved, "witnesses"},
-	{"one too few", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1]) }, 0, verify.NotProved, "witnesses"},
-	{"one of them twice", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1], w[1]) }, 0, verify.NotProved, "witnesses"},
-	{"two of three", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[:2]...) }, 3, verify.NotProved, "witnesses"},
+	}, 0, verify.Proved, "", time.Time{}},
+	{"none", func(s string, _ []*evidence.Cosigner) string { return s }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"one too few", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"one of them twice", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1], w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"two of three", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[:2]...) }, 3, verify.NotProved, "witnesses", time.Time{}},
 	{"over another checkpoint", func(s string, w []*evidence.Cosigner) string {
 		return s + strings.TrimPrefix(cosign(strings.Replace(s, "\n", "x\n", 1), w...), strings.Replace(s, "\n", "x\n", 1))
-	}, 0, verify.Refuted, "cosignature"},
+	}, 0, verify.Refuted, "cosignature", time.Time{}},
 	{"made up in the name of one", func(s string, w []*evidence.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 72))
-	}, 0, verify.Refuted, "cosignature"},
+	}, 0, verify.Refuted, "cosignature", time.Time{}},
 	{"too short in the name of one", func(s string, w []*evidence.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 64))
-	}, 0, verify.Refuted, "cosignature"},
+	}, 0, verify.Refuted, "cosignature", time.Time{}},
 	{"good and then made up in the same name", func(s string, w []*evidence.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[1], make([]byte, 72))
-	}, 0, verify.Proved, ""},
+	}, 0, verify.Proved, "", time.Time{}},
 	{"by another key in the name of one", func(s string, w []*evidence.Cosigner) string {
 		other := strings.Fields(strings.TrimPrefix(cosign(s, w[2]), s))[2]
 		return cosign(s, w[0]) + "— " + w[1].Name() + " " + other + "\n"
-	}, 0, verify.NotProved, "witnesses"},
+	}, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"as late as clocks explain", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", cosigned.Add(-5 * time.Minute)},
+	{"one of them from the future", func(s string, w []*evidence.Cosigner) string {
+		return cosignAt(cosign(s, w[0]), cosigned.Add(time.Second), w[2])
+	}, 0, verify.NotProved, "witnesses", cosigned.Add(-5 * time.Minute)},
+	{"one of them from the future, by parts of a second", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) },
+		0, verify.NotProved, "witnesses", cosigned.Add(-5*time.Minute - time.Millisecond)},
+	{"enough beside one from the future", func(s string, w []*evidence.Cosigner) string {
+		return cosign(cosignAt(s, cosigned.AddDate(1, 0, 0), w[1]), w[0], w[2])
+	}, 0, verify.Proved, "", cosigned},
+	{"from the future and then again in the same name", func(s string, w []*evidence.Cosigner) string {
+		return cosign(cosignAt(s, cosigned.AddDate(1, 0, 0), w[1]), w[0], w[1])
+	}, 0, verify.NotProved, "witnesses", cosigned},
+	{"one of them from the end of time", func(s string, w []*evidence.Cosigner) string {
+		return cosignAt(cosign(s, w[0]), time.Unix(math.MaxInt64, 0), w[1])
+	}, 0, verify.NotProved, "witnesses", cosigned},
+	{"one of them from the end of time, and nobody says what time it is", func(s string, w []*evidence.Cosigner) string {
+		return cosignAt(cosign(s, w[0]), time.Unix(math.MaxInt64, 0), w[1])
+	}, 0, verify.Proved, "", time.Time{}},
+	{"one of them from long ago", func(s string, w []*evidence.Cosigner) string { return cosignAt(cosign(s, w[0]), time.Unix(0, 0), w[1]) },
+		0, verify.Proved, "", cosigned},
 }
 
 // demand has a reader want so many of the witnesses.
@@ -110,6 +137,7 @@ func TestEveryRuleOfWitnesses(t *testing.T) {
 		b := *file
 		b.Checkpoint = test.signed(file.Checkpoint, w)
 		o := asRead(t, demand(k.Options(t), cmp.Or(test.quorum, 2), w...))
+		o.At = test.at
 		report := verify.Bundle(&b, o)
 		if f := report.Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
 			t.Errorf("%s: %+v", test.name, f)
@@ -141,14 +169,27 @@ func TestWitnessed(t *testing.T) {
 	if _, err := trust.OpenCheckpoint(signed); err != nil {
 		t.Error(err)
 	}
-	found, err := trust.Witnessed(cosign(signed, w[0]))
+	found, err := trust.Witnessed(cosign(signed, w[0]), time.Time{})
 	if !errors.Is(err, verify.ErrNotWitnessed) || len(found) != 1 || !strings.Contains(err.Error(), "witness.example/w2, other.example") {
 		t.Errorf("%v, %v", found, err)
 	}
-	if found, err = trust.Witnessed(cosign(signed, w...)); err != nil || len(found) != 3 {
+	if found, err = trust.Witnessed(cosign(signed, w...), time.Time{}); err != nil || len(found) != 3 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if _, err = trust.Witnessed(signed + asWitness(w[0], make([]byte, 72))); err == nil || errors.Is(err, verify.ErrNotWitnessed) {
+	late := cosign(cosignAt(cosign(signed, w[0]), cosigned.Add(time.Hour), w[1]), w[2])
+	if found, err = trust.Witnessed(late, cosigned); err != nil || len(found) != 2 || found[1].Witness.Name() != w[2].Name() {
+		t.Errorf("%v, %v", found, err)
+	}
+	found, err = trust.Witnessed(cosignAt(cosignAt(signed, cosigned.Add(time.Hour), w[1]), time.Unix(math.MaxInt64, 0), w[0]), cosigned)
+	if !errors.Is(err, verify.ErrNotWitnessed) || len(found) != 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	for _, says := range []string{"w1 (its cosignature is of second 9223372036854775807 since 1970", "w2 (its cosignature is of 2026-01-01T01:00:07Z, and it is checked at 2026-01-01T00:00:07Z"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not say %q", err, says)
+		}
+	}
+	if _, err = trust.Witnessed(signed+asWitness(w[0], make([]byte, 72)), time.Time{}); err == nil || errors.Is(err, verify.ErrNotWitnessed) {
 		t.Errorf("%v", err)
 	}
 	if _, err = new(verify.Trust).OpenCheckpoint(signed); err == nil {
@@ -214,6 +255,7 @@ func witnessVectors(t *testing.T) []given {
 		b.Records = slices.Clone(file.Records)
 		b.Checkpoint = test.signed(file.Checkpoint, w)
 		o := demand(k.Options(t), cmp.Or(test.quorum, 2), w...)
+		o.At = test.at
 		list = append(list, givenBundle(t, slug("witnesses", test.name), &b, o))
 	}
 	o := demand(k.Options(t), 1, w[0])

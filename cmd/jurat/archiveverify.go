@@ -221,7 +221,7 @@ func (v *archiveVerification) begin(f *archive.File) {
 
 // witnessed asks whether as many have cosigned the file's checkpoint as the reader demands.
 func (v *archiveVerification) witnessed(checkpoint string) {
-	switch _, err := v.options.Trust.Witnessed(checkpoint); {
+	switch _, err := v.options.Trust.Witnessed(checkpoint, v.options.At); {
 	case errors.Is(err, verify.ErrNotWitnessed):
 		v.report.NotProved++
 		v.detail("order: %v", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 type logMonitorCmd struct {
 	URL   string `arg:"" help:"The log's, such as https://jurat.example/log."`
 	Trust string `required:"" placeholder:"FILE" help:"Your trust file: the log's key, and the witnesses that must have cosigned."`
-	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Without one in it everything is read."`
+	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Where there is no such file, it is the first look, and everything is read."`
 	tokenFlag
 	Every   time.Duration `placeholder:"DURATION" help:"Look again and again, with as much time between, such as 10m. Left out: once."`
 	Full    bool          `help:"Read everything again, and not only what is new."`
@@ -36,13 +35,19 @@ last checkpoint stays in the file that --state names; keep it where who runs the
 
     jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint --every 10m
 
-If the log has done what a log never does, everything that shows it is written into a folder beside that file, with the
-command by which others see it, and that file stays as it was.
+Where there is no such file, it is the first look: what the log was before, nobody compares, and the output says so. A file that is
+there and has no checkpoint in it, or another than this monitor left there, is an error, and nothing is looked at.
+
+If the log has done what a log never does, what was seen is written into a folder beside that file, and that file stays as it was.
+how.txt in it says what these files prove to others, what only you have seen, and with which command others look at them.
+
+With --every a log that does not answer, or refuses to, is told on stderr and asked again. An alarm ends it, and so does what only a
+person can mend: the trust file, the state.
 
 Entries are read with the token of an auditor, or where the server shows them to everybody; without them the hashes are read alone.
 
-Exit code 0: the log has only grown. 1: it has forked, shrunk, or serves what it has not signed. 3: it has only grown, and
-fewer witnesses have cosigned it than the trust file demands. 2: it could not be looked at.`
+Exit code 0: the log has only grown. 1: it has forked, shrunk, or what is served in its place is not what it signed. 3: it has only
+grown, and fewer witnesses have cosigned it than the trust file demands. 2: it could not be looked at.`
 }
 
 // Run looks once, or until it is interrupted or the log does what it must not.
@@ -54,16 +59,19 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
+	left := "" // in the state, by this process
 	for {
-		err := c.look(ctx, io, remote)
+		seen, err := c.look(ctx, io, remote, left)
 		var code exitCode
 		switch unmet := errors.As(err, &code) && code == exitUndecided; {
 		case c.Every == 0 || ctx.Err() != nil:
 			return err
-		case errors.Is(err, tiles.ErrUnavailable):
-			fmt.Fprintf(io.err, "jurat: %v; it is tried again in %v\n", err, c.Every)
+		case errors.Is(err, tiles.ErrUnavailable), errors.Is(err, tiles.ErrRefused):
+			fmt.Fprintf(io.err, "jurat: NOT LOOKED AT: %v; it is tried again in %v\n", err, c.Every)
 		case err != nil && !unmet:
 			return err
+		default:
+			left = seen
 		}
 		select {
 		case <-ctx.Done():
@@ -73,42 +81,67 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	}
 }
 
-// look looks once. The state is replaced last: a crash before it has the same looked at again.
-func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog) error {
-	last, err := os.ReadFile(c.State)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// look looks once, and returns what it leaves in the state. That is replaced last: a crash before it has the same looked at again.
+func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, left string) (seen string, err error) {
+	last, err := c.remembered(left)
+	if err != nil {
+		return "", err
 	}
-	seen, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: string(last), Full: c.Full, Sample: c.Sample,
+	found, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Sample: c.Sample,
 		Patient: c.Patient, Progress: progress(io, "read entries")})
 	var alarm *monitor.Alarm
-	if errors.As(err, &alarm) {
-		return c.shout(io, alarm)
+	switch {
+	case errors.As(err, &alarm):
+		return "", c.shout(io, alarm)
+	case errors.Is(err, monitor.ErrMemory):
+		return "", hint(fmt.Errorf("--state: %s: %w", c.State, err), withoutMemory)
+	case err != nil:
+		return "", whereLogsAre(err)
 	}
-	if err != nil {
-		return whereLogsAre(err)
-	}
-	if err := c.print(io, seen, remote.trust.Quorum); err != nil {
-		return err
+	if err := c.print(io, found, remote.trust.Quorum); err != nil {
+		return "", err
 	}
 	switch now, err := os.ReadFile(c.State); {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case !bytes.Equal(now, last): // what another has seen may be more, and must not be forgotten
-		return hint(fmt.Errorf("%s was changed while the log was looked at", c.State), "each monitor keeps a --state of its own; this one's is as the other has left it")
+	case err != nil && (last != "" || !errors.Is(err, fs.ErrNotExist)):
+		return "", fmt.Errorf("--state: %w", err)
+	case string(now) != last: // what another has seen may be more, and must not be forgotten
+		return "", hint(fmt.Errorf("%s was changed while the log was looked at", c.State), "each monitor keeps a --state of its own; this one's is as the other has left it")
 	}
-	if err := atomicfile.Replace(c.State, []byte(seen.Checkpoint), 0o644); err != nil {
-		return err
+	if err := atomicfile.Replace(c.State, []byte(found.Checkpoint), 0o644); err != nil {
+		return "", err
 	}
-	if seen.Unmet != nil {
-		return exitCode(exitUndecided)
+	if found.Unmet != nil {
+		return found.Checkpoint, exitCode(exitUndecided)
 	}
-	return nil
+	return found.Checkpoint, nil
+}
+
+const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
+
+// remembered reads the checkpoint that was seen last: "" where there is no file, and this process has left none there.
+func (c *logMonitorCmd) remembered(left string) (string, error) {
+	text, err := os.ReadFile(c.State)
+	last := string(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && left == "":
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s is gone, which was there the last time", c.State)
+	case err == nil && strings.TrimSpace(last) == "":
+		err = fmt.Errorf("%s is there and has no checkpoint in it", c.State)
+	case err == nil && left != "" && last != left:
+		err = fmt.Errorf("%s has another checkpoint in it than this monitor left there", c.State)
+	}
+	if err != nil {
+		return "", hint(fmt.Errorf("--state: %w", err), withoutMemory)
+	}
+	return last, nil
 }
 
 // lookJSON is what was found, for machines.
 type lookJSON struct {
 	Outcome  string         `json:"outcome"` // consistent, or what the alarm is
+	First    bool           `json:"first"`   // nothing was known of the log before
 	Origin   string         `json:"origin,omitzero"`
 	Size     int64          `json:"size"`
 	Before   int64          `json:"before"`            // the size that was known before
@@ -118,7 +151,9 @@ type lookJSON struct {
 	Quorum   int            `json:"quorum"`            // how many of them must have
 	Unmet    string         `json:"unmet,omitzero"`    // why too few have
 	Reason   string         `json:"reason,omitzero"`   // of an alarm
-	Evidence string         `json:"evidence,omitzero"` // folder with what shows it
+	Evidence string         `json:"evidence,omitzero"` // folder with what was seen
+	ToOthers string         `json:"to_others,omitzero"`
+	Alone    string         `json:"seen_alone,omitzero"`
 }
 
 type cosignedJSON struct {
@@ -128,7 +163,7 @@ type cosignedJSON struct {
 
 func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 	if c.JSON {
-		doc := lookJSON{Outcome: "consistent", Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedJSON{}, Quorum: quorum}
+		doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedJSON{}, Quorum: quorum}
 		for _, s := range l.Cosigned {
 			doc.Cosigned = append(doc.Cosigned, cosignedJSON{s.Witness.Name(), s.At})
 		}
@@ -142,7 +177,14 @@ func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 	if l.Hidden {
 		what = "leaf hashes (the log does not show entries to everybody)"
 	}
-	p.line("consistent: the log %s has %d entries, %d more than the last time; %d %s are what it signed", inert(l.Head.Origin), l.Head.Size, l.Head.Size-l.Before, l.Read, what)
+	grown := fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before)
+	if l.First {
+		grown = ""
+	}
+	p.line("consistent: the log %s has %d entries%s; %d %s are what it signed", inert(l.Head.Origin), l.Head.Size, grown, l.Read, what)
+	if l.First {
+		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", inert(c.State))
+	}
 	for _, s := range l.Cosigned {
 		p.line("cosigned by %s at %s", inert(s.Witness.Name()), s.At.Format(time.RFC3339))
 	}
@@ -156,10 +198,11 @@ func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 func (c *logMonitorCmd) shout(io stdio, a *monitor.Alarm) error {
 	folder, command, err := c.keep(a)
 	if err != nil {
-		fmt.Fprintf(io.err, "jurat: what shows it could not be written: %v\n", err) // and is told all the same
+		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and is told all the same
 	}
 	if c.JSON {
-		return errors.Join(io.json(lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, Cosigned: []cosignedJSON{}}), exitCode(exitBad))
+		doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedJSON{}}
+		return errors.Join(io.json(doc), exitCode(exitBad))
 	}
 	p := newPage(io.out)
 	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), inert(a.Reason))
@@ -169,20 +212,31 @@ func (c *logMonitorCmd) shout(io stdio, a *monitor.Alarm) error {
 			p.line("\n%s:\n%s", one.when, inertLines(strings.TrimSuffix(one.signed, "\n")))
 		}
 	}
+	p.line("\nproves to others: %s", a.ToOthers())
+	p.line("rests on your word: %s", a.SeenAlone())
 	if folder != "" {
-		p.line("\nkept in %s; others see it with:\n    %s", folder, command)
+		p.line("\nkept in %s%s", folder, lookedAtBy(command))
 	}
 	return errors.Join(p.err, exitCode(exitBad))
 }
 
-// keep writes what shows an alarm into a new folder, and returns the command by which somebody else sees it there.
+// lookedAtBy names the command, if there is something that it can look at.
+func lookedAtBy(command string) string {
+	if command == "" {
+		return ""
+	}
+	return "; others look at it with:\n    " + command
+}
+
+// keep writes what was seen into a new folder, and returns the command by which somebody else looks at it there.
 func (c *logMonitorCmd) keep(a *monitor.Alarm) (folder, command string, err error) {
-	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, time.Now().UTC().Format("20060102T150405.000Z"))
-	files := map[string]string{"now.checkpoint": a.New, "reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n"}
-	command = "jurat verify --trust TRUST now.checkpoint"
-	if a.Old != "" {
-		files["before.checkpoint"] = a.Old
-		command = "jurat verify --trust TRUST --checkpoint before.checkpoint now.checkpoint"
+	at := time.Now().UTC()
+	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))
+	files := map[string]string{"reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n"}
+	for name, content := range map[string]string{"before.checkpoint": a.Old, "now.checkpoint": a.New} {
+		if content != "" {
+			files[name] = content
+		}
 	}
 	if a.Proof != nil {
 		proof, err := a.Proof.Marshal()
@@ -190,12 +244,16 @@ func (c *logMonitorCmd) keep(a *monitor.Alarm) (folder, command string, err erro
 			return "", "", err
 		}
 		files["proof.json"] = string(proof)
-		command = "jurat verify --trust TRUST --checkpoint before.checkpoint --consistency proof.json now.checkpoint"
 	}
 	if a.Served != nil {
 		files["served.bin"], files["served.txt"] = string(a.Served.Served), a.Served.Path+"\n"
 	}
-	files["how.txt"] = command + "\n"
+	command = lookingAt(a)
+	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file of their own:\n%s.\n\nWhat rests on the word of whoever ran the monitor:\n%s.\n",
+		c.URL, at.Format(time.RFC3339), a.ToOthers(), a.SeenAlone())
+	if command != "" {
+		files["how.txt"] += "\nTo look at them:\n\n    " + command + "\n"
+	}
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return "", "", err
 	}
@@ -205,4 +263,18 @@ func (c *logMonitorCmd) keep(a *monitor.Alarm) (folder, command string, err erro
 		}
 	}
 	return folder, command, nil
+}
+
+// lookingAt is the command that says of what an alarm left what it proves; "": there is nothing that was signed.
+func lookingAt(a *monitor.Alarm) string {
+	command := "jurat verify --trust TRUST"
+	switch {
+	case a.New == "":
+		return ""
+	case a.Proof != nil:
+		command += " --checkpoint before.checkpoint --consistency proof.json"
+	case a.Old != "" && (a.Kind == monitor.Fork || a.Kind == monitor.Shrink):
+		command += " --checkpoint before.checkpoint"
+	}
+	return command + " now.checkpoint"
 }

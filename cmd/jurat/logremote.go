@@ -154,7 +154,7 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 	}
 	if err := proof.Check(old, head); err != nil {
 		return nil, hint(fmt.Errorf("the log %s has signed two histories: that of %d entries is not the beginning of that of %d: %w", head.Origin, old.Size, head.Size, err),
-			"keep both checkpoints; 'jurat log monitor' writes what shows it to others")
+			"keep both checkpoints; 'jurat log monitor' with a copy of the earlier one as --state writes what shows it to others")
 	}
 	return proof, nil
 }

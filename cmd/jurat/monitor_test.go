@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/note"
@@ -255,7 +256,9 @@ func (w *watcher) serve(l watchedLog) {
 func (w *watcher) run(args ...string) (code int, out, complaints string) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = run(w.t.Context(), args, stdio{in: strings.NewReader(""), out: &stdout, err: &stderr})
+	ctx, end := context.WithTimeout(w.t.Context(), time.Minute) // for a watch that does not end where it must
+	defer end()
+	code = run(ctx, args, stdio{in: strings.NewReader(""), out: &stdout, err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 
@@ -268,29 +271,38 @@ func (w *watcher) look(name string, code int, says string, more ...string) {
 	}
 }
 
-// others takes what an alarm has left, as somebody else would, and expects what 'jurat verify' says of it.
-func (w *watcher) others(name string, code int, says string) {
+// evidence is the folder that an alarm has left, and what is in its how.txt. The folder is gone after the test or the next call.
+func (w *watcher) evidence(name string) (folder, how string) {
 	w.t.Helper()
 	folders, err := filepath.Glob(w.file("state.*-*"))
 	if err != nil || len(folders) != 1 {
 		w.t.Fatalf("%s: evidence in %v, %v", name, folders, err)
 	}
-	how, err := os.ReadFile(filepath.Join(folders[0], "how.txt"))
-	if err != nil {
+	folder = filepath.Join(w.t.TempDir(), "evidence")
+	if err := os.Rename(folders[0], folder); err != nil {
 		w.t.Fatal(err)
 	}
-	args := strings.Fields(strings.Replace(string(how), "TRUST", w.file("trust.json"), 1))[1:]
+	return folder, read(w.t, filepath.Join(folder, "how.txt"))
+}
+
+// others takes what an alarm has left, as somebody else would: how.txt says what that proves, and 'jurat verify' says the same.
+func (w *watcher) others(name, proves string, code int, says string) {
+	w.t.Helper()
+	folder, how := w.evidence(name)
+	_, command, found := strings.Cut(how, "\n    jurat ")
+	if !found || !strings.Contains(how, proves) || !strings.Contains(how, w.url) {
+		w.t.Errorf("%s: how.txt says %q, and not %q", name, how, proves)
+	}
+	args := strings.Fields(strings.Replace(command, "TRUST", w.file("trust.json"), 1))
 	for i, arg := range args {
 		if strings.Contains(arg, ".checkpoint") || arg == "proof.json" {
-			args[i] = filepath.Join(folders[0], arg)
+			args[i] = filepath.Join(folder, arg)
 		}
 	}
 	got, out, complaints := w.run(args...)
+	out = strings.Join(strings.Fields(out), " ")
 	if got != code || !strings.Contains(out, says) {
 		w.t.Errorf("%s: jurat %v: exit code %d, %q, %q; want %d, %q", name, args, got, out, complaints, code, says)
-	}
-	if err := os.RemoveAll(folders[0]); err != nil {
-		w.t.Fatal(err)
 	}
 }
 
@@ -357,39 +369,41 @@ func TestMonitorCatches(t *testing.T) {
 	oneHash.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(0, 4)))
 	oneNode.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(8, 0)))
 
+	const convicts = "they convict the log"
 	for _, test := range []struct {
 		name    string
 		log     watchedLog
 		change  func(http.Handler) http.Handler
 		says    string
-		code    int // of 'jurat verify' on what is left
+		proves  string // to others, as how.txt says
+		code    int    // of 'jurat verify' on what is left
 		others  string
 		witness func(error) bool // what a witness who knows the log says; nil: it is not asked
 	}{
-		{"an older copy that went on otherwise, to the same size", forkedSame, nil, "ALARM: FORK", 1, "different roots", isFork},
-		{"an older copy that went on otherwise, and is larger", forkedLarger, nil, "ALARM: FORK", 1, "is not the beginning of", isFork},
-		{"an older copy", backup, nil, "ALARM: SHRINK", 3, "covers 300 entries and the file's 280", isBehind},
-		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", 1, "different roots", isFork},
-		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", 1, "is not the beginning of", isFork},
-		{"one hash in the database", oneHash, nil, "ALARM: REWRITTEN", 0, "", nil},
+		{"an older copy that went on otherwise, to the same size", forkedSame, nil, "ALARM: FORK", convicts, 1, "different roots", isFork},
+		{"an older copy that went on otherwise, and is larger", forkedLarger, nil, "ALARM: FORK", convicts, 1, "the first 300 of the 320 entries have another root", isFork},
+		{"an older copy", backup, nil, "ALARM: SHRINK", "and no more: every log has signed smaller ones before larger ones", 3, "covers 300 entries and the file's 280", isBehind},
+		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", convicts, 1, "different roots", isFork},
+		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", convicts, 1, "the first 300 of the 305 entries have another root", isFork},
+		{"one hash in the database", oneHash, nil, "ALARM: REWRITTEN", "nothing against the log", 0, "", nil},
 		{"a tile, by who serves it", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/tile/0/000", func(doc []byte) []byte { doc[40] ^= 1; return doc })
-		}, "tile/0/000", 0, "", nil},
+		}, "tile/0/000", "nothing against the log", 0, "", nil},
 		{"entries, by who serves them", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/tile/entries/000", func(doc []byte) []byte {
 				return bytes.Replace(doc, []byte(`"payload":"sha256:`), []byte(`"payload":"sha512:`), 1)
 			})
-		}, "entry 0 does not hash to its leaf", 0, "", nil},
+		}, "entry 0 does not hash to its leaf", "nothing against the log", 0, "", nil},
 		{"a checkpoint that nobody signed", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/checkpoint", func(doc []byte) []byte { return bytes.Replace(doc, []byte("\n30"), []byte("\n31"), 1) })
-		}, "ALARM: FOREIGN", 1, "", nil},
+		}, "ALARM: FOREIGN", "nothing: what the log's key has not signed, anybody can have made", 1, "", nil},
 	} {
 		w.serve(test.log)
 		if test.change != nil {
 			w.served = test.change(w.served)
 		}
 		w.look(test.name, 1, test.says)
-		w.others(test.name, test.code, test.others)
+		w.others(test.name, test.proves, test.code, test.others)
 		if now, err := os.ReadFile(w.file("state")); err != nil || !bytes.Equal(now, state) {
 			t.Errorf("%s: the state has changed: %v", test.name, err)
 		}
@@ -413,6 +427,137 @@ func TestMonitorCatches(t *testing.T) {
 	w.look("for machines", 0, `"outcome": "consistent"`, "--json")
 	if line, err := seen.cosign(t, honest); err != nil {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestForkOfAPowerOfTwo: the proof that RFC 9162 has from a size that is a power of two says nothing of the root there, and would
+// convince nobody.
+func TestForkOfAPowerOfTwo(t *testing.T) {
+	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
+	honest.grow(t, 1, "as it was")
+	forked := honest.copied(t)
+	honest.grow(t, 3, "as it was")
+	forked.grow(t, 8, "another history")
+	w := newWatcher(t, honest)
+	w.serve(honest)
+	w.look("first", 0, "has 4 entries")
+	w.serve(forked)
+	w.look("forked", 1, "ALARM: FORK")
+	w.others("forked", "they convict the log", 1, "the first 4 of the 9 entries have another root")
+}
+
+// TestMemoryOfAMonitor: only where there is no file is it the first look. A monitor whose memory is taken from it says so, and looks at nothing.
+func TestMemoryOfAMonitor(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 2, "as it was")
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("first", 0, "FIRST LOOK: there was no ")
+	w.look("first, for machines", 0, `"first": false`, "--json")
+	good := read(t, w.file("state"))
+	for name, bad := range map[string]string{
+		"empty":              "",
+		"a line feed":        "\n",
+		"something else":     "hello",
+		"cut off":            good[:len(good)/2],
+		"changed":            strings.Replace(good, "\n2\n", "\n3\n", 1),
+		"without signatures": strings.Split(good, "\n\n")[0] + "\n\n",
+	} {
+		if err := os.WriteFile(w.file("state"), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.look(name, exitCannot, "bring the file back from where it is safe")
+		w.look(name+", again and again", exitCannot, "bring the file back", "--every", "1ms")
+		if now := read(t, w.file("state")); now != bad {
+			t.Errorf("%s: the state has changed to %q", name, now)
+		}
+	}
+	if err := errors.Join(os.Remove(w.file("state")), os.Mkdir(w.file("state"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	w.look("a folder", exitCannot, "bring the file back")
+	if err := os.Remove(w.file("state")); err != nil {
+		t.Fatal(err)
+	}
+	w.look("no file", 0, `"first": true`, "--json")
+	w.look("the next time", 0, "0 more than the last time")
+}
+
+// TestMemoryOfAMonitorThatRuns: what it left there itself, it finds there.
+func TestMemoryOfAMonitorThatRuns(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 2, "as it was")
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("first", 0, "FIRST LOOK")
+	early := read(t, w.file("state"))
+	l.grow(t, 2, "as it was")
+	w.serve(l)
+	honest := w.served
+	for name, tt := range map[string]struct {
+		take func() error
+		says string
+	}{
+		"taken away": {func() error { return os.Remove(w.file("state")) }, "is gone, which was there the last time"},
+		"emptied":    {func() error { return os.WriteFile(w.file("state"), nil, 0o600) }, "has no checkpoint in it"},
+		"set back":   {func() error { return os.WriteFile(w.file("state"), []byte(early), 0o600) }, "another checkpoint in it than this monitor left there"},
+	} {
+		if err := os.WriteFile(w.file("state"), []byte(early), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.served = afterALook(t, w, honest, tt.take)
+		w.look(name, exitCannot, tt.says, "--every", "200ms")
+	}
+}
+
+// afterALook serves a log that does not answer from the time on when a monitor has left something new in its state, at which something is
+// done once, and again after that.
+func afterALook(t *testing.T, w *watcher, log http.Handler, do func() error) http.Handler {
+	t.Helper()
+	before, done := read(t, w.file("state")), false
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if now, err := os.ReadFile(w.file("state")); err == nil && string(now) != before && !done {
+			done = true
+			if err := do(); err != nil {
+				t.Error(err)
+			}
+			http.Error(out, "gone", http.StatusNotFound)
+			return
+		}
+		log.ServeHTTP(out, r)
+	})
+}
+
+// TestMonitorGoesOn: an answer that says nothing of the log ends no watch. What it must not do does.
+func TestMonitorGoesOn(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 3, "as it was")
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("first", 0, "consistent")
+	if err := os.WriteFile(w.file("state"), []byte(read(t, w.file("state"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shorter := between(w.served, "/log/checkpoint", func([]byte) []byte { return []byte("what nobody signed") })
+	const silent = 0 // breaks off
+	for _, status := range []int{silent, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		asked := 0
+		w.served = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			asked++
+			switch { // as often as something is asked for in one look
+			case asked <= 8 && status == silent: // each time twice, as the HTTP client does by itself
+				panic(http.ErrAbortHandler)
+			case asked <= 4 && status != silent:
+				http.Error(out, "no", status)
+				return
+			}
+			shorter.ServeHTTP(out, r)
+		})
+		got, out, complaints := w.run("log", "monitor", w.url, "--trust", w.file("trust.json"), "--state", w.file("state"), "--patient", "1ms", "--every", "1ms")
+		if got != 1 || !strings.Contains(out, "ALARM: FOREIGN") || !strings.Contains(complaints, "NOT LOOKED AT: ") || status != silent && !strings.Contains(complaints, fmt.Sprintf("checkpoint: status %d", status)) {
+			t.Errorf("status %d: exit code %d, %q, %q", status, got, out, complaints)
+		}
+		w.evidence(fmt.Sprint(status))
 	}
 }
 

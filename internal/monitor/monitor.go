@@ -33,10 +33,10 @@ const (
 // Meaning says what that means, to people.
 func (k Kind) Meaning() string {
 	return map[Kind]string{
-		Fork:      "the key of the log has signed two histories that exclude each other: different people are shown different logs",
-		Shrink:    "the log shows an earlier state than it had: it came back from a backup, dropped its end, or an old answer is being passed off",
-		Rewritten: "what the log serves does not hash to what its key has signed: it was changed after that",
-		Foreign:   "what answers is not the log whose key was given, or passes off a checkpoint that this key has not signed",
+		Fork:      "the key of the log has signed two histories that exclude each other: who is shown one is not shown the other",
+		Shrink:    "the log shows an earlier state than it had: it came back from a backup or dropped its end, or somebody between passes off an old answer",
+		Rewritten: "what is served does not hash to what the log's key has signed: the log has changed it or lost it, or somebody between has",
+		Foreign:   "what answers is not the log whose key was given, or passes off what this key, or a witness's, has not signed",
 	}[k]
 }
 
@@ -45,12 +45,40 @@ type Alarm struct {
 	Kind   Kind
 	Reason string
 	Old    string                // the checkpoint that was seen before; "": none
-	New    string                // the one that was seen now
-	Proof  *evidence.Consistency // of a fork between two sizes: from the log's own tiles, it leads to another root than Old's
+	New    string                // the one that was seen now; "": none that could be read
+	Proof  *evidence.Consistency // of a fork between two sizes: from tiles under New, it leads to another root than Old's (evidence.ErrFork)
 	Served *tiles.InconsistentError
 }
 
 func (a *Alarm) Error() string { return fmt.Sprintf("%s: %s", a.Kind, a.Reason) }
+
+// ToOthers says what Old, New, Proof and Served prove to somebody who knows the log's key and does not believe the monitor. Only what the
+// key has signed does: whatever else there is, anybody can have written.
+func (a *Alarm) ToOthers() string {
+	switch {
+	case a.Kind == Fork && a.Old == "":
+		return "that the log's key has signed a checkpoint that no log can have"
+	case a.Kind == Fork:
+		return "that the log's key has signed both checkpoints, and that no log can have both. Whoever hands them over, and whenever they were shown: they convict the log"
+	case a.Kind == Shrink:
+		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that still has all that it had can show it, to anybody who asks for a consistency proof between the two"
+	case a.Kind == Rewritten && a.Served != nil && a.Served.Served == nil && a.New != "":
+		return "that the log's key has signed a checkpoint that no log can have"
+	case a.Kind == Rewritten && a.New != "":
+		return "what the log's key has signed, and nothing against the log: nobody has signed what was served, so anybody can have made it. As long as it is served, others see it by looking themselves"
+	}
+	return "nothing: what the log's key has not signed, anybody can have made. As long as it is served, others see it by looking themselves"
+}
+
+// SeenAlone says what is the monitor's word.
+func (a *Alarm) SeenAlone() string {
+	return map[Kind]string{
+		Fork:      "where and when they were shown",
+		Shrink:    "that the smaller one was shown after the larger one, and for how long",
+		Rewritten: "that it was served in the log's place",
+		Foreign:   "that it was served in the log's place",
+	}[a.Kind]
+}
 
 // Config says what is watched, and how closely.
 type Config struct {
@@ -61,6 +89,7 @@ type Config struct {
 	Sample  int           // how many old tiles, chosen by chance, are read again with their entries, unless everything is
 	Patient time.Duration // how long to wait for a log that shows less than before, which may be a node or a cache behind; 0: 10 seconds
 	Random  io.Reader     // for the choice; nil: crypto/rand
+	At      time.Time     // the moment, for cosignatures of after it do not count; zero: now
 
 	// Progress is told how many entries were read of how many; nil: nobody is.
 	Progress func(done, total int64)
@@ -70,6 +99,7 @@ type Config struct {
 type Look struct {
 	Checkpoint string              // as it was served: the next one's Config.Last
 	Head       evidence.Checkpoint // what it says
+	First      bool                // nothing was known before
 	Before     int64               // the size that was known before
 	Read       int64               // how many entries were held against the tree
 	Hidden     bool                // the log does not show entries to everybody: their leaf hashes alone were held against the tree
@@ -79,10 +109,18 @@ type Look struct {
 
 const defaultPatience = 10 * time.Second
 
-// See looks at a log. An error is an *Alarm, or says why it could not look: tiles.ErrUnavailable, or that of the context.
+// ErrMemory says that what the monitor remembers is no checkpoint of a log that it trusts. Going on without it would be a first look, in
+// which nothing can be found out: whoever takes its memory from a monitor must not gain by that.
+var ErrMemory = errors.New("the checkpoint that was remembered cannot be used")
+
+// See looks at a log. An error is an *Alarm, or says why it could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or that
+// of the context.
 func See(ctx context.Context, c Config) (*Look, error) {
 	if c.Log == nil || c.Trust == nil {
 		return nil, errors.New("a monitor needs a log and a trust file")
+	}
+	if c.At.IsZero() {
+		c.At = time.Now()
 	}
 	m := &monitor{Config: c}
 	look, err := m.see(ctx)
@@ -110,15 +148,13 @@ func (m *monitor) see(ctx context.Context) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
-	look := &Look{Checkpoint: m.signed, Head: head, Before: old.Size}
-	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed)
+	look := &Look{Checkpoint: m.signed, Head: head, First: m.Last == "", Before: old.Size}
+	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed, m.At)
 	if look.Unmet != nil && !errors.Is(look.Unmet, verify.ErrNotWitnessed) {
 		return nil, m.alarm(Foreign, "%v", look.Unmet)
 	}
-	if head.Size > 0 {
-		if err := m.compare(ctx, old, head); err != nil {
-			return nil, err
-		}
+	if err := m.compare(ctx, old, head); err != nil {
+		return nil, err
 	}
 	look.Read, look.Hidden = m.read, m.hidden
 	return look, nil
@@ -135,7 +171,7 @@ func (m *monitor) known() (evidence.Checkpoint, error) {
 	}
 	old, err := m.Trust.OpenCheckpoint(m.Last)
 	if err != nil {
-		return old, fmt.Errorf("the checkpoint that was remembered: %w", err)
+		return old, fmt.Errorf("%w: %w", ErrMemory, err)
 	}
 	return old, nil
 }
@@ -183,20 +219,18 @@ func (m *monitor) fetch(ctx context.Context) (evidence.Checkpoint, error) {
 
 // compare holds what the log serves against both checkpoints.
 func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) error {
+	if head.Size == 0 && head.Root != evidence.EmptyRoot() {
+		return m.alarm(Fork, "the log %s has signed a checkpoint of 0 entries that is not that of an empty log", head.Origin)
+	}
+	if head.Size == 0 {
+		return nil
+	}
 	if old.Size == head.Size && old.Root != head.Root {
 		return m.alarm(Fork, "the log %s has signed two checkpoints of %d entries with different roots", head.Origin, head.Size)
 	}
 	tree := m.Log.Tree(ctx, head)
-	proof, err := tree.ProveConsistency(old.Size)
-	if err != nil {
+	if err := m.follows(tree, old, head); err != nil {
 		return err
-	}
-	if m.Last != "" {
-		if err := proof.Check(old, head); err != nil {
-			a := m.alarm(Fork, "the log of %d entries is not the beginning of that of %d", old.Size, head.Size)
-			a.Proof = proof
-			return a
-		}
 	}
 	parts, err := m.parts(old.Size, head.Size)
 	if err != nil {
@@ -209,6 +243,24 @@ func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) er
 		if err := m.readPart(tree, part[0], part[1]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// follows demands a proof that the old tree is the beginning of the new one. It is made of tiles under the new root, so that it shows two
+// histories where there are two.
+func (m *monitor) follows(tree *tiles.Tree, old, head evidence.Checkpoint) error {
+	if m.Last == "" {
+		return nil
+	}
+	proof, err := tree.ProveFork(old.Size)
+	if err != nil {
+		return err
+	}
+	if err := proof.Check(old, head); err != nil {
+		a := m.alarm(Fork, "the log of %d entries is not the beginning of that of %d", old.Size, head.Size)
+		a.Proof = proof
+		return a
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ class Consistency:
         if not self.proof:
             return False
         granted = [small.root] if small.size & (small.size - 1) == 0 else []
-        return _lead(granted + self.proof, small.size, large.size) == (small.root, large.root)
+        roots = (small.root, large.root)
+        return roots in (_lead(self.proof, small.size, large.size), _lead(granted + self.proof, small.size, large.size))
 
     def shows_fork(self, small, large):
         """Whether its own nodes make the larger root, and of the smaller size another one than was signed."""
@@ -129,9 +130,9 @@ def _fork(guarantee, findings):
 def _check_history(own, known, reader, guarantee, findings):
     """Whether the shorter log is the beginning of the longer one."""
     small, large = sorted((known, own), key=lambda checkpoint: checkpoint.size)
-    if small.size == large.size or small.size == 0:
-        if small.root != (large.root if small.size == large.size else _EMPTY_ROOT):
-            _fork(guarantee, findings)
+    if small.size == 0 and small.root != _EMPTY_ROOT or small.size == large.size and small.root != large.root:
+        _fork(guarantee, findings)
+    if small.size == 0 or small.size == large.size:
         return
     proof = reader.consistency
     if proof is not None and proof.origin == known.origin and proof.sizes == (small.size, large.size):

@@ -141,18 +141,22 @@ def _signed(text, signatures, log):
     return False
 
 
-def count_witnesses(note, witnesses):
-    """How many witnesses have cosigned a checkpoint that a trusted log signed. Raises Refused for one that has not and seems to."""
+def count_witnesses(note, witnesses, at):
+    """How many witnesses have cosigned a checkpoint that a trusted log signed, by a moment (None: whenever). Raises Refused for one that has
+    not and seems to."""
     text, signatures = split_note(note)
-    return sum(_cosigned(text, signatures, witness) for witness in witnesses)
+    times = [_cosigned(text, signatures, witness) for witness in witnesses]
+    return sum(time is not None and (at is None or time <= at) for time in times)
 
 
 def _cosigned(text, signatures, witness):
-    """As _signed, of the line of a witness (C2SP tlog-cosignature): 8 bytes of time, and the signature over it and the text."""
+    """As _signed, of the line of a witness (C2SP tlog-cosignature): 8 bytes of time, and the signature over it and the text. The time is
+    returned."""
     for name, _, data in signatures:
         if name == witness.name and data[:4] == witness.hash:
             require(len(data) == 4 + 8 + 64 and data[4] < 0x80, "no cosignature")
-            message = f"cosignature/v1\ntime {int.from_bytes(data[4:12], 'big')}\n{text}"
+            time = int.from_bytes(data[4:12], "big")
+            message = f"cosignature/v1\ntime {time}\n{text}"
             require(keys.is_valid("Ed25519", witness.spki, message.encode(), data[12:]), "the witness's signature is not valid")
-            return True
-    return False
+            return time
+    return None

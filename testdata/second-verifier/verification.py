@@ -51,7 +51,7 @@ def verify(data, trust, reader):
     for record in opened.records:
         times = _check_time(record, of_checkpoint, clock, findings)
         _check_record(record, trust, reader.before, times, findings)
-    _check_order(opened, trust, findings)
+    _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.is_bundle:
         _check_causality(opened.records, findings)
@@ -79,7 +79,7 @@ def _verify_checkpoint(note, trust, reader):
     opened = files.File(True, [], note, [])
     opened.kind = "checkpoint"
     findings = report.Findings(opened.kind, ("order",))
-    _check_order(opened, trust, findings)
+    _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     return findings.report(trust)
 
@@ -172,7 +172,7 @@ def _check_second(record, key, time, findings):
         findings.doubt("authentication", "second-signature", record)
 
 
-def _check_order(opened, trust, findings):
+def _check_order(opened, trust, at, findings):
     if opened.checkpoint is None:
         findings.doubt("order", "checkpoint")
         return
@@ -185,7 +185,7 @@ def _check_order(opened, trust, findings):
         findings.refute("order", "checkpoint", reason=str(err))
         return
     findings.log = checkpoint
-    _check_witnesses(opened.checkpoint, trust, findings)
+    _check_witnesses(opened.checkpoint, trust, at, findings)
     for record in opened.records:
         if record.log is None:
             findings.doubt("order", "inclusion", record)
@@ -193,12 +193,12 @@ def _check_order(opened, trust, findings):
             findings.refute("order", "inclusion", record)
 
 
-def _check_witnesses(note, trust, findings):
+def _check_witnesses(note, trust, at, findings):
     """Whether as many witnesses have cosigned the checkpoint as the reader demands."""
     if trust.quorum == 0:
         return
     try:
-        if log.count_witnesses(note, trust.witnesses) < trust.quorum:
+        if log.count_witnesses(note, trust.witnesses, None if at is None else at + _SKEW) < trust.quorum:
             findings.doubt("order", "witnesses")
     except Refused as err:
         findings.refute("order", "cosignature", reason=str(err))
