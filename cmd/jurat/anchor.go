@@ -21,8 +21,10 @@ Where nothing has been added since the last time, it does nothing. So it can run
 
     0 * * * *  jurat --data /var/lib/jurat log anchor
 
-Exit code 0: every authority has stamped all that is in the log. 3: one did not answer, and is asked the next time. 2: it
-could not be done.`
+A checkpoint that too few of the log's witnesses have cosigned is not stamped: proofs would be under it, and not count.
+
+Exit code 0: every authority has stamped all that is in the log. 3: one did not answer, or too few witnesses did, and they are
+asked the next time. 2: it could not be done.`
 }
 
 // Run has the checkpoint stamped.

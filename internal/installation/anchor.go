@@ -24,6 +24,9 @@ type Anchored struct {
 // Anchor has each selected authority outside stamp a checkpoint over all that is in the log, unless it has done so: then
 // nothing is added. Each token is verified before it is kept. An authority that does not answer is asked again when this is
 // called again.
+//
+// Proofs are under the earliest checkpoint that is stamped, and what has no witnesses when it is stamped never gets any. So one that too few
+// have cosigned is not stamped: that is a Reason, too.
 func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
 	if len(i.stampers.selected) == 0 {
 		return nil, ErrNobodyOutside
@@ -53,6 +56,12 @@ func (i *Installation) anchor(ctx context.Context, c *client) (Anchored, error) 
 		return a, err
 	}
 	a.Size = opened.Size
+	if err := i.counts(checkpoint); errors.Is(err, ErrNotCosigned) {
+		a.Reason = err
+		return a, nil
+	} else if err != nil {
+		return a, err
+	}
 	token, err := c.ask(ctx, sha256.Sum256([]byte(checkpoint)))
 	if ctx.Err() != nil {
 		return a, ctx.Err()

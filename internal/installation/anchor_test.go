@@ -5,12 +5,15 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/jurattest"
 	"jurat/timestamp"
+	"jurat/verify"
 )
 
 // anchored has every authority outside stamp the checkpoint, and says how many did, and how many have not.
@@ -82,6 +85,71 @@ func TestAnchor(t *testing.T) {
 	chain, err := i.Ledger.Chain(t.Context(), evidence.CheckpointsChain)
 	if err != nil || len(chain) != 2 || chain[1].Payload.PreviousRecord != chain[0].Digest {
 		t.Errorf("the chain of stamped checkpoints: %v, %v", chain, err)
+	}
+	wantWhole(t, c)
+}
+
+// TestAnchorOfACosignedCheckpoint: what is stamped has its witnesses in it, and what has too few waits, so that no proof is ever under a
+// checkpoint that has a time and does not count.
+func TestAnchorOfACosignedCheckpoint(t *testing.T) {
+	c, authority := withOutside(t)
+	i := open(t, c)
+	first := seal(t, i)
+	var all []*aWitness
+	for _, name := range []string{"w1.example", "w2.example"} {
+		w := witnessOf(t, i, name)
+		if err := i.AddWitness(w.LogWitness, 0); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, w)
+	}
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := func(r *evidence.Record) *verify.Report {
+		t.Helper()
+		proved, err := i.Ledger.ProveOne(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proved.Timestamps = nil // so that the checkpoint's alone shows the time
+		return verify.Record(proved, verify.Options{Trust: trust, At: time.Now()})
+	}
+
+	all[1].down = true
+	authority.Asked()
+	anchors, err := i.Anchor(t.Context())
+	if err != nil || len(anchors) != 1 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, installation.ErrNotCosigned) || authority.Asked() != 0 {
+		t.Errorf("cosigned by one of two: %+v, %v", anchors, err)
+	}
+	all[1].down = false
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("cosigned: %d stamped and %d missing", stamped, missing)
+	}
+	r := report(first)
+	if order, at := r.Of(verify.Order), r.Of(verify.Time); order.Status != verify.Proved || !strings.Contains(order.Reason, "w1.example, w2.example") || at.Status != verify.Proved {
+		t.Errorf("%+v, %+v", order, at)
+	}
+	authority.Asked()
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 || authority.Asked() != 0 {
+		t.Errorf("again: %d stamped and %d missing", stamped, missing)
+	}
+
+	all[0].down = true
+	second := seal(t, i)
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 1 {
+		t.Errorf("with a witness away: %d stamped and %d missing", stamped, missing)
+	}
+	if order := report(first).Of(verify.Order); order.Status != verify.Proved {
+		t.Errorf("what is stamped stays under its checkpoint: %+v", order)
+	}
+	all[0].down = false
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("when it is back: %d stamped and %d missing", stamped, missing)
+	}
+	if r := report(second); r.Of(verify.Order).Status != verify.Proved || r.Of(verify.Time).Status != verify.Proved {
+		t.Errorf("%+v, %+v", r.Of(verify.Order), r.Of(verify.Time))
 	}
 	wantWhole(t, c)
 }

@@ -280,7 +280,12 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
 			answer, err := remote.Ask(ctx, c.Checkpoint, c.Size, i.Ledger.ProveConsistency)
-			a.At, a.Err, lines[n] = answer.At, err, answer.Line
+			if err == nil {
+				err = i.notAhead(answer)
+			}
+			if a.Err = err; err == nil {
+				a.At, lines[n] = answer.At, answer.Line
+			}
 		})
 	}
 	asking.Wait()
@@ -288,6 +293,39 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 		c.Checkpoint += line
 	}
 	return ctx.Err()
+}
+
+// maxAhead is how far a witness's clock may be before the installation's. Readers count no cosignature of later.
+const maxAhead = 5 * time.Minute
+
+func (i *Installation) notAhead(c evidence.Cosignature) error {
+	if now := i.now(); c.IsAfter(now.Add(maxAhead)) {
+		return fmt.Errorf("%w: it has cosigned at %s, and here it is %s: one of the two clocks is wrong", witness.ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// ErrNotCosigned says that fewer witnesses have cosigned a checkpoint than the log's trust file demands.
+var ErrNotCosigned = errors.New("too few witnesses have cosigned the checkpoint")
+
+// counts says why a checkpoint does not count for readers who demand the log's witnesses.
+func (i *Installation) counts(checkpoint string) error {
+	settings, err := i.Witnesses()
+	if err != nil {
+		return err
+	}
+	keys, err := settings.keys()
+	if err != nil {
+		return err
+	}
+	said, err := evidence.Cosignatures(checkpoint, keys...)
+	if err != nil {
+		return err
+	}
+	if len(said) < settings.Quorum {
+		return fmt.Errorf("%w: %d of %d ('jurat log witness list')", ErrNotCosigned, len(said), settings.Quorum)
+	}
+	return nil
 }
 
 // keep keeps what witnesses have said, unless what is kept already counts and this does not, or is of a larger tree.

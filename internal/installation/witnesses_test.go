@@ -25,6 +25,7 @@ type aWitness struct {
 	installation.LogWitness
 	server *httptest.Server
 	down   bool
+	ahead  time.Duration // its clock
 }
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
@@ -42,7 +43,8 @@ func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitnes
 		t.Fatal(err)
 	}
 	w := new(aWitness)
-	if w.Witness, err = witness.Open(t.Context(), witness.Config{File: t.TempDir() + "/w.db", Key: key, Logs: []lognote.Verifier{log}}); err != nil {
+	if w.Witness, err = witness.Open(t.Context(), witness.Config{File: t.TempDir() + "/w.db", Key: key, Logs: []lognote.Verifier{log},
+		Now: func() time.Time { return time.Now().Add(w.ahead) }}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
@@ -143,6 +145,37 @@ func TestCosigned(t *testing.T) {
 	}
 	if settings, err := i.Witnesses(); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
 		t.Errorf("%+v, %v", settings, err)
+	}
+}
+
+// TestWitnessAheadOfItsTime: what readers would not count is not taken, and asked for again.
+func TestWitnessAheadOfItsTime(t *testing.T) {
+	i := house(t)
+	r := seal(t, i)
+	w := witnessOf(t, i, "w1.example")
+	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+		t.Fatal(err)
+	}
+	trust, err := i.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ahead  time.Duration
+		status verify.Status
+	}{{time.Hour, verify.NotProved}, {6 * time.Minute, verify.NotProved}, {4 * time.Minute, verify.Proved}} {
+		w.ahead = tt.ahead
+		c, err := i.Cosign(t.Context())
+		if err != nil || c.Met() != (tt.status == verify.Proved) || !c.Met() && !strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong") {
+			t.Errorf("ahead by %v: %+v, %v", tt.ahead, c, err)
+		}
+		proved, err := i.Ledger.ProveOne(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order); f.Status != tt.status {
+			t.Errorf("ahead by %v: %+v", tt.ahead, f)
+		}
 	}
 }
 
