@@ -87,9 +87,9 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 		t.Fatal(err)
 	}
 	var m struct {
-		Records, Bundles, Verifications []struct{ Name string }
-		Commitments                     []struct{ Pointer string }
-		TrustFiles                      []struct{ File string } `json:"trust_files"`
+		Records, Bundles, Acts, Verifications []struct{ Name string }
+		Commitments                           []struct{ Pointer string }
+		TrustFiles                            []struct{ File string } `json:"trust_files"`
 	}
 	if err := json.Unmarshal(doc, &m); err != nil {
 		t.Fatal(err)
@@ -99,6 +99,9 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 	}
 	for _, v := range m.Bundles {
 		names = append(names, "bundle: "+v.Name)
+	}
+	for _, v := range m.Acts {
+		names = append(names, "act: "+v.Name)
 	}
 	for _, v := range m.Commitments {
 		names = append(names, "commitment: "+v.Pointer)

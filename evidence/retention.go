@@ -80,6 +80,10 @@ func (b *RetentionEventBody) check() error {
 		return errors.New("held is a chain or a record")
 	case b.Chain != "":
 		return CheckName(b.Chain)
+	case b.Event == RetentionReleased:
+		if err := checkRecordID(b.Hold); err != nil {
+			return fmt.Errorf("hold: %w", err)
+		}
 	case b.Event == RetentionKept && b.Days < MinRetention:
 		return fmt.Errorf("days: %d, want at least %d", b.Days, MinRetention)
 	case b.Gone != nil:

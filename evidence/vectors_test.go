@@ -30,6 +30,7 @@ type manifest struct {
 	Commitments []commitmentVector `json:"commitments"`
 	Records     []recordVector     `json:"records"`
 	Bundles     []bundleVector     `json:"bundles"`
+	Acts        []actVector        `json:"acts"` // of the operator: bodies, and those that are none
 }
 
 type keyVector struct {
@@ -95,12 +96,15 @@ var vectorPlan = []recordVector{
 		Apart: []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}},
 	{Name: "action-ml-dsa-65", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{MLDSA65}},
 	{Name: "action-second-signature", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
+	{Name: "retention-event", Draft: "retention-event.draft.json", Algorithms: []Algorithm{Ed25519}},
 }
 
 // makeVectors makes every file of vectorsDir.
 func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
-	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors()}
+	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: retentionVectors(t)}
+	files["retention-event.draft.json"] = []byte(`{"action_type":"retention_event","agent_id":"operator","chain_id":"operator-retention","chain_position":1,"response":` +
+		expiredBody + `,"timestamp":"2026-01-31T16:15:00Z"}`)
 	files["canonical.json"] = indented(t, canonicalVectors(t))
 	for _, algorithm := range Algorithms() {
 		m.Keys = append(m.Keys, keyVector{algorithm, testSigner(t, algorithm).Info().KeyID,
@@ -277,7 +281,7 @@ func readManifest(t *testing.T) manifest {
 	if err := json.Unmarshal(readVector(t, "manifest.json"), &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Format != vectorsFormat || len(m.Keys) != len(Algorithms()) || len(m.Records) == 0 || len(m.Commitments) == 0 || len(m.Bundles) == 0 {
+	if m.Format != vectorsFormat || len(m.Keys) != len(Algorithms()) || len(m.Records) == 0 || len(m.Commitments) == 0 || len(m.Bundles) == 0 || len(m.Acts) == 0 {
 		t.Fatal("the manifest has no vectors")
 	}
 	return m

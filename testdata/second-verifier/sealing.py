@@ -7,9 +7,10 @@ import json
 import files
 import keys
 import log
+import operatoracts
 import payload
 from canonical import Refused, form, parse
-from shapes import digest_of
+from shapes import digest_of, require
 
 
 def compare(manifest, folder):
@@ -25,6 +26,8 @@ def compare(manifest, folder):
         yield f"key: {key_id}", {"key_id": digest_of(key)}, {"key_id": key_id}
     for vector in manifest.get("records", []):
         yield f"record: {vector['name']}", _record(vector, spki, folder), _wanted_record(vector, folder)
+    for vector in manifest.get("acts", []):
+        yield f"act: {vector['name']}", _act(vector), {"refused": vector.get("refused", False)}
     for vector in manifest.get("bundles", []):
         opened = files.open_file((folder / vector["file"]).read_bytes())
         names = {item["digest"]: item["name"] for item in manifest["records"]}
@@ -45,6 +48,15 @@ def _wanted(vector):
     if "refused" in vector:
         return {"refused": True}
     return {"canonical": vector["canonical"], "digest": vector["digest"]}
+
+
+def _act(vector):
+    try:
+        require(vector["action_type"] == "retention_event", "not such an act")
+        operatoracts.check_retention(vector["chain_id"], parse(vector["response"].encode()))
+    except Refused:
+        return {"refused": True}
+    return {"refused": False}
 
 
 def _record(vector, spki, folder):
