@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/cabinet"
+	"jurat/internal/database"
 	"jurat/internal/wrapping"
 )
 
@@ -58,24 +59,40 @@ func (c *Cabinet) Key() wrapping.ID { return c.keys.IDs()[0] }
 // Where implements cabinet.Cabinet.
 func (c *Cabinet) Where(name string) string { return name + " in the database" }
 
-// do runs f until it is done, and once more if the connection turned out to be a dead one before anything was sent on it.
-func (c *Cabinet) do(op, name string, f func(context.Context) error) error {
+// once does what may not be done twice, and does it again only where it certainly was not done.
+func (c *Cabinet) once(op, name string, f func(context.Context) error) error {
+	return c.do(op, name, database.Undone, f)
+}
+
+// often does what may be done twice, and does it again also where nobody knows whether it was done.
+func (c *Cabinet) often(op, name string, f func(context.Context) error) error {
+	return c.do(op, name, database.UndoneOrBroken, f)
+}
+
+func (c *Cabinet) do(op, name string, again func(error) bool, f func(context.Context) error) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
-	err := f(ctx)
-	if err != nil && pgconn.SafeToRetry(err) && ctx.Err() == nil {
-		err = f(ctx)
-	}
+	err := database.Retry(ctx, c.pool.Reset, func(err error) bool { return again(err) && !isAnswer(err) }, func() error { return f(ctx) })
 	if err == nil {
 		err = ctx.Err() // a COMMIT that is not waited for any more succeeds, and no standby has it that the server waits for
 	}
 	if err != nil {
-		return &fs.PathError{Op: op, Path: c.Where(name), Err: err}
+		return &fs.PathError{Op: op, Path: c.Where(name), Err: database.Explain(err)}
 	}
 	return nil
+}
+
+// isAnswer reports whether an error says what is in the cabinet, and not that it could not be asked.
+func isAnswer(err error) bool {
+	for _, answer := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, wrapping.ErrDamaged, wrapping.ErrOtherKey} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	return false
 }
 
 // durably has a transaction be on disk when it is committed, whatever the server's, the database's or the role's default is. An
@@ -112,7 +129,7 @@ func changed(tag pgconn.CommandTag, err, otherwise error) error {
 
 // Read implements cabinet.Cabinet.
 func (c *Cabinet) Read(name string) (content []byte, err error) {
-	err = c.do("read", name, func(ctx context.Context) error {
+	err = c.often("read", name, func(ctx context.Context) error {
 		content, err = c.read(ctx, c.pool, name, `SELECT content, wrapped FROM jurat.files WHERE name = $1`)
 		return err
 	})
@@ -138,17 +155,20 @@ type querier interface {
 
 // Create implements cabinet.Cabinet. Whoever comes second waits for the first, and learns that there is one.
 func (c *Cabinet) Create(name string, content []byte) error {
-	return c.put("create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
+	return c.put(c.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
 }
 
 // Replace implements cabinet.Cabinet.
 func (c *Cabinet) Replace(name string, content []byte) error {
-	return c.put("replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
+	return c.put(c.often, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET content = excluded.content, wrapped = excluded.wrapped`)
 }
 
-func (c *Cabinet) put(op, name string, content []byte, statement string) error {
-	return c.do(op, name, func(ctx context.Context) error {
+// A doer is Cabinet.once or Cabinet.often.
+type doer func(op, name string, f func(context.Context) error) error
+
+func (c *Cabinet) put(do doer, op, name string, content []byte, statement string) error {
+	return do(op, name, func(ctx context.Context) error {
 		key, stored := c.keys.Wrap(name, content)
 		tag, err := c.exec(ctx, statement, name, stored, key)
 		return changed(tag, err, fs.ErrExist)
@@ -173,7 +193,7 @@ const selectForUpdate = `SELECT content, wrapped FROM jurat.files WHERE name = $
 
 // Rename implements cabinet.Cabinet. As what is wrapped is bound to its name, it is wrapped again.
 func (c *Cabinet) Rename(from, to string) error {
-	return c.do("rename", from, func(ctx context.Context) error {
+	return c.once("rename", from, func(ctx context.Context) error {
 		if !fs.ValidPath(to) {
 			return fs.ErrInvalid
 		}
@@ -194,7 +214,7 @@ func (c *Cabinet) Rename(from, to string) error {
 
 // Remove implements cabinet.Cabinet.
 func (c *Cabinet) Remove(name string) error {
-	return c.do("remove", name, func(ctx context.Context) error {
+	return c.once("remove", name, func(ctx context.Context) error {
 		tag, err := c.exec(ctx, `DELETE FROM jurat.files WHERE name = $1`, name)
 		return changed(tag, err, fs.ErrNotExist)
 	})
@@ -203,7 +223,7 @@ func (c *Cabinet) Remove(name string) error {
 // Overwrite implements cabinet.Cabinet. The database writes a new version of the row and forgets the old one later: this
 // does for whoever asks the database, and for its copies from then on.
 func (c *Cabinet) Overwrite(name string, content []byte) error {
-	return c.do("overwrite", name, func(ctx context.Context) error {
+	return c.often("overwrite", name, func(ctx context.Context) error {
 		return c.transact(ctx, func(tx pgx.Tx) error {
 			old, err := c.read(ctx, tx, name, selectForUpdate)
 			switch {
@@ -227,7 +247,7 @@ func (c *Cabinet) List(folder string, found func(name string) error) error {
 	after := ""
 	for {
 		var names []string
-		err := c.do("list", folder, func(ctx context.Context) error {
+		err := c.often("list", folder, func(ctx context.Context) error {
 			// '0' comes right after '/'.
 			rows, err := c.pool.Query(ctx, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)
 			if err == nil {

@@ -43,15 +43,7 @@ func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 	}
 	pool := open(t)
 	for range 2 { // it can be repeated
-		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(t.Context(), `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
-				return err
-			}
-			return postgres.Prepare(t.Context(), tx)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		prepare(t, pool)
 	}
 	return open
 }
@@ -256,5 +248,111 @@ func TestStandbyMissing(t *testing.T) {
 	c.SetPatience(time.Minute)
 	if content, err := c.Read("a"); err != nil || string(content) != "content" {
 		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// TestDeadConnections: of a server that has ended every connection whoever only reads, or puts something in its place, notices nothing.
+func TestDeadConnections(t *testing.T) {
+	url := pgtest.Database(t)
+	pool, err := reach.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	prepare(t, pool)
+	c := postgres.New(pool, newKeys(t, wrapping.Generate()))
+	if err := c.Create("a", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	for name, use := range map[string]func() error{
+		"read":      func() error { _, err := c.Read("a"); return err },
+		"replace":   func() error { return c.Replace("a", []byte("content")) },
+		"overwrite": func() error { return c.Overwrite("a", []byte("c")) },
+		"list":      func() error { return c.List("folder", func(string) error { return nil }) },
+	} {
+		var busy []*pgxpool.Conn // so that there are several
+		for range 4 {
+			conn, err := pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			busy = append(busy, conn)
+		}
+		for _, conn := range busy {
+			conn.Release()
+		}
+		if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`); err != nil {
+			t.Fatal(err)
+		}
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDeadlock: who has to give way to somebody else does what he was about to do after him.
+func TestDeadlock(t *testing.T) {
+	url := pgtest.Database(t)
+	pool, err := reach.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	prepare(t, pool)
+	c := postgres.New(pool, newKeys(t, wrapping.Generate()))
+	c.SetPatience(time.Minute)
+	other, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	for range 5 {
+		if err := errors.Join(c.Replace("a", []byte("a")), c.Replace("b", []byte("b"))); err != nil {
+			t.Fatal(err)
+		}
+		// It is the cabinet that notices the deadlock, and ends it, unless it has looked for one before there was one.
+		if _, err := other.Exec(t.Context(), `BEGIN; SET LOCAL deadlock_timeout = '10s'; SELECT FROM jurat.files WHERE name = 'b' FOR UPDATE`); err != nil {
+			t.Fatal(err)
+		}
+		renamed := make(chan error, 1)
+		go func() { renamed <- c.Rename("a", "b") }()
+		for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
+			if err := other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid)))`).Scan(&waits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, lost := other.Exec(t.Context(), `SELECT FROM jurat.files WHERE name = 'a' FOR UPDATE`)
+		if _, err := other.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-renamed; err != nil {
+			t.Errorf("error %v", err)
+		}
+		if got, err := c.Read("b"); err != nil || string(got) != "a" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if lost == nil {
+			return
+		}
+	}
+	t.Error("it was never the cabinet that had to give way")
+}
+
+// prepare makes the table.
+func prepare(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
+			return err
+		}
+		return postgres.Prepare(t.Context(), tx)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

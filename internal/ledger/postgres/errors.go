@@ -13,7 +13,7 @@ import (
 
 // isBroken reports whether an error is about the connection, and not about what was said over it or is kept there.
 func isBroken(err error) bool {
-	return database.IsBroken(err) && !errors.Is(err, ledger.ErrDamaged) && !errors.Is(err, ledger.ErrNotFound)
+	return database.IsBroken(err) && !errors.Is(err, ledger.ErrDamaged) && !errors.Is(err, ledger.ErrNotFound) && !errors.Is(err, ledger.ErrClosed)
 }
 
 // translate puts PostgreSQL's errors into the ledger's words.

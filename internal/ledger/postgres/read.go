@@ -8,24 +8,23 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/database"
 	"jurat/internal/ledger"
 )
 
 // reading reads, again where a connection had died, and says ErrClosed of whatever goes wrong once the store is closed.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (result T, err error) {
-	for range 3 {
+	err = database.Retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		if s.closed.Load() {
-			return result, ledger.ErrClosed
+			return ledger.ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
-			return result, err
+			return err
 		}
-		if result, err = read(); err == nil || !isBroken(err) {
-			break
-		}
-		s.pool.Reset()
-	}
-	if err != nil && ctx.Err() != nil {
+		result, err = read()
+		return err
+	})
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ledger.ErrClosed) {
 		err = errors.Join(ctx.Err(), err)
 	}
 	return result, translate(err)

@@ -85,12 +85,10 @@ func (s *Store) enter(ctx context.Context) error {
 
 // begin waits until no other process writes. A connection that has died while it was idle is replaced.
 func (s *Store) begin(ctx context.Context) (tx *transaction, err error) {
-	for range 3 {
-		if tx, err = s.tryBegin(ctx); err == nil || !isBroken(err) || ctx.Err() != nil {
-			break
-		}
-		s.pool.Reset()
-	}
+	err = database.Retry(ctx, s.pool.Reset, isBroken, func() (err error) {
+		tx, err = s.tryBegin(ctx)
+		return err
+	})
 	if err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", ctx.Err())
 	}
