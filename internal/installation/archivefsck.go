@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 
@@ -37,20 +38,30 @@ func readRetention(ctx context.Context, store ledger.Store) (*retention.Book, []
 
 // expiredFsck holds what is gone against the acts that say so. One more than an act counts was taken out under its name.
 type expiredFsck struct {
-	book *retention.Book
+	read func() (*retention.Book, []ledger.Damage)
 
-	mu    sync.Mutex       // held while the next one is read or written: records come from many goroutines
+	mu    sync.Mutex // held while what follows is read or written: records come from many goroutines
+	book  *retention.Book
 	byAct map[string]int64 // how many records are gone
+	acts  map[string]bool  // of which the log was read again, in vain or not
 }
 
+// record asks the log again about an act that it does not know: it is sealed before anything goes in its name, and so may have been since the
+// log was read.
 func (f *expiredFsck) record(index int64, _, act string) error {
-	if err := f.book.Explains(index, act); err != nil {
-		return err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.byAct[act]++
-	return nil
+	err := f.book.Explains(index, act)
+	if err != nil && !f.acts[act] {
+		f.acts[act] = true
+		if now, damaged := f.read(); len(damaged) == 0 {
+			f.book, err = now, now.Explains(index, act)
+		}
+	}
+	if err == nil {
+		f.byAct[act]++
+	}
+	return err
 }
 
 func (f *expiredFsck) run() (found []ledger.Damage) {
@@ -74,11 +85,19 @@ func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, boo
 		return nil, err
 	}
 	for _, in := range files {
-		err := i.checkArchive(ctx, store, in, func(d *archive.Damage) {
-			report(ledger.DamageArchive, "%s: %v", i.archives.Path(in.File), d)
-		})
+		damages, err := i.examineArchive(ctx, store, in)
+		if len(damages) > 0 || errors.Is(err, ledger.ErrArchive) {
+			// A deletion may have put another file in its place meanwhile, which is that which counts.
+			if in, err = atPlaceOf(ctx, store, in); err != nil {
+				return found, err
+			}
+			damages, err = i.examineArchive(ctx, store, in)
+		}
 		if ctx.Err() != nil {
 			return found, ctx.Err()
+		}
+		for _, d := range damages {
+			report(ledger.DamageArchive, "%s: %v", i.archives.Path(in.File), d)
 		}
 		if err != nil && !errors.Is(err, ledger.ErrArchive) {
 			return found, err
@@ -94,16 +113,34 @@ func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, boo
 	if files, err = store.Archives(ctx); err != nil { // a run may have noted one meanwhile
 		return found, err
 	}
+	now, _ := readRetention(ctx, store) // what cannot be read has been reported
 	for _, name := range names {
-		n := slices.IndexFunc(book.Expiries, func(x retention.Expiry) bool { return archive.Name(x.From, x.To, x.Replaces) == name })
-		switch {
+		deletes := func(x retention.Expiry) bool { return archive.Name(x.From, x.To, x.Replaces) == name }
+		n := slices.IndexFunc(book.Expiries, deletes)
+		switch _, err := os.Stat(i.archives.Path(name)); {
+		case errors.Is(err, os.ErrNotExist): // it was deleted since its name was read
 		case n >= 0:
 			report(ledger.DamageNotExpired, "%s: by act %s", i.archives.Path(name), book.Expiries[n].ID)
+		case slices.ContainsFunc(now.Expiries, deletes): // whoever has decided that since the log was read is deleting it
 		case !slices.ContainsFunc(files, func(a ledger.Archived) bool { return a.File == name }):
 			report(ledger.DamageStray, "%s", i.archives.Path(name))
 		}
 	}
 	return found, nil
+}
+
+func (i *Installation) examineArchive(ctx context.Context, store ledger.Store, in ledger.Archived) (damages []*archive.Damage, err error) {
+	err = i.checkArchive(ctx, store, in, func(d *archive.Damage) { damages = append(damages, d) })
+	return damages, err
+}
+
+// atPlaceOf returns the file that has the records now that one had, which may be that one.
+func atPlaceOf(ctx context.Context, store ledger.Store, in ledger.Archived) (ledger.Archived, error) {
+	files, err := store.Archives(ctx)
+	if n := slices.IndexFunc(files, func(a ledger.Archived) bool { return a.From == in.From && a.To == in.To }); n >= 0 {
+		return files[n], err
+	}
+	return in, err
 }
 
 // checkArchive reads one file from end to end, and tells of each damage in it. What it returns stands against reading it at all.

@@ -357,3 +357,29 @@ func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 		t.Errorf("%v, %v", damages, err)
 	}
 }
+
+// TestFsckWhileExpiring has records deleted while the log is examined: what it had read of what was decided is out of date by then, and
+// nothing is damaged.
+func TestFsckWhileExpiring(t *testing.T) {
+	for n := 1; ; n++ { // at each call of progress in turn
+		c, i, _, _, _ := aYearAgo(t)
+		calls := 0
+		damages, _, err := installation.Fsck(t.Context(), c, func(int64, int64) {
+			if calls++; calls != n {
+				return
+			}
+			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+				t.Errorf("%+v, %v", done, err)
+			}
+		})
+		if err != nil || len(damages) > 0 {
+			t.Errorf("expired at call %d: %v, %v", n, damages, err)
+		}
+		if calls < n {
+			return
+		}
+		if err := i.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
