@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/retention"
 	"jurat/internal/vault"
 )
 
@@ -40,7 +41,7 @@ func (e *QuotedError) Error() string {
 // Erase destroys what opens members of a record that are sealed apart, so that nobody can ever read them again. The
 // record, and every proof that rests on it, stays.
 //
-// The order of steps is: the intent, durable; the act, sealed into the log; the keys; the values; the intent removed. A
+// The order of steps is: the intent, durable; the act, sealed into the log if nothing in it holds the record by then; the keys; the values; the intent removed. A
 // crash after the first leaves an intent without an act: nothing was erased, and Erase goes on with it. A crash after
 // the act leaves an intent with an act: Open or Erase goes on with it. The act has the record id that the intent gives
 // it, and so is in the log once, however often and by however many processes it is tried.
@@ -67,12 +68,14 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return nil, err
 	}
-	if err := i.notHeld(ctx, record); err != nil {
-		return nil, err
-	}
 	done := &Erased{Before: map[string]string{}}
 	if err := i.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
 		return nil, err
+	}
+	if len(done.Before) < len(pointers) {
+		if err := i.notHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
+			return nil, err
+		}
 	}
 	search := i.newSearch(record, pointers)
 	if err := search.values(done); err != nil {
@@ -134,10 +137,7 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if missing != nil {
 			return i.drop(in, missing)
 		}
-		if err := i.notHeld(ctx, record); err != nil { // that somebody has held meanwhile
-			return i.drop(in, err)
-		}
-		err = i.seal(ctx, in)
+		err = i.seal(ctx, in, record)
 		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run it again to go on", err)
 		}
@@ -196,8 +196,9 @@ func mayBeSealed(err error) bool {
 	return errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate)
 }
 
-// seal puts the act into the log, unless it is there.
-func (i *Installation) seal(ctx context.Context, in intent) error {
+// seal puts the act into the log, unless it is there, or the record is on hold by then: of a hold and an erasure that one counts which is
+// first in the log. What was erased before it was held is destroyed, and what was held before is not erased.
+func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Record) error {
 	draft, err := i.draftOf(in)
 	if err != nil {
 		return err
@@ -206,7 +207,17 @@ func (i *Installation) seal(ctx context.Context, in intent) error {
 	if err != nil {
 		return err
 	}
-	_, err = i.Ledger.Seal(ctx, draft, signers, nil)
+	_, err = i.Ledger.SealIf(ctx, draft, signers, evidence.RetentionChain, func(acts []*evidence.Record) error {
+		book, err := retention.Read(acts)
+		if err != nil {
+			return err
+		}
+		return book.Held(record.Digest, record.Payload.ChainID)
+	})
+	var held *retention.HeldError
+	if errors.As(err, &held) && i.isAct(ctx, in) == nil {
+		return nil // it was held after the act
+	}
 	if errors.Is(err, ledger.ErrDuplicate) {
 		if is := i.isAct(ctx, in); is != nil {
 			return fmt.Errorf("%w; %w", err, is)
@@ -279,7 +290,10 @@ func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Era
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
 		return i.drop(*in, nil)
 	}
-	if err := i.seal(ctx, *in); err != nil {
+	var held *retention.HeldError
+	if err := i.seal(ctx, *in, r); errors.As(err, &held) {
+		return i.drop(*in, err)
+	} else if err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {

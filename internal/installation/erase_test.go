@@ -1,6 +1,7 @@
 package installation_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/retention"
 	"jurat/internal/vault"
 	"jurat/verify"
 )
@@ -634,4 +636,109 @@ func TestEraseFinishedByAnother(t *testing.T) {
 	wantDisclosed(t, open(t, c), r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
+}
+
+// TestHeldBeforeOrAfter has somebody hold a record at every moment of its erasure: what was held before the act is not erased, and what
+// was held after it is.
+func TestHeldBeforeOrAfter(t *testing.T) {
+	held, erased := 0, 0
+	for n := 1; ; n++ { // the n-th time that the clock is looked at from when the erasure was written down
+		c, i, r := sealed(t)
+		other := open(t, c)
+		if err := i.Close(); err != nil {
+			t.Fatal(err)
+		}
+		looks, armed, hold := 0, false, ""
+		c.Now = func() time.Time {
+			if armed {
+				looks++
+			}
+			if armed && looks == n {
+				armed = false
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // within a transaction nobody else gets in
+				defer cancel()
+				hold, _ = other.Hold(ctx, installation.HoldOrder{All: true, Reason: "case 17", By: "legal"})
+			}
+			return time.Now()
+		}
+		i = open(t, c)
+		i.After(func(step string) { armed = step == "intent written" })
+		_, err := i.Erase(t.Context(), order(r, "/prompt"))
+		var because *retention.HeldError
+		switch before := len(acts(t, i)) == 0; {
+		case before && (!errors.As(err, &because) || because.Hold.ID != hold):
+			t.Errorf("look %d: there is no act: %v", n, err)
+		case before:
+			held++
+			wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+		case err != nil:
+			t.Errorf("look %d: there is an act: %v", n, err)
+		default:
+			erased++
+			wantDisclosed(t, i, r, "/metadata/user")
+			wantFirst(t, i, r, hold)
+		}
+		wantWhole(t, c)
+		if looks < n {
+			break
+		}
+	}
+	if held == 0 || erased == 0 {
+		t.Errorf("held %d times and erased %d times", held, erased)
+	}
+}
+
+// wantFirst expects that the act of a record's erasure is in the log before a hold, if there is one.
+func wantFirst(t *testing.T, i *installation.Installation, r *evidence.Record, hold string) {
+	t.Helper()
+	was := false
+	for record, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		was = was || hold != "" && record.Payload.RecordID == hold
+		if record.Payload.ActionType == evidence.Erasure && was {
+			t.Error("what was held was erased")
+		}
+	}
+}
+
+// TestHeldWhileBrokenOff: a hold does not keep from being finished what was erased before it, and ends what was only about to be.
+func TestHeldWhileBrokenOff(t *testing.T) {
+	for step, sealedBefore := range map[string]bool{"intent written": false, "act sealed": true} {
+		_, i, r := sealed(t)
+		func() {
+			defer func() { _ = recover() }()
+			i.After(func(now string) {
+				if now == step {
+					panic("crash")
+				}
+			})
+			i.Erase(t.Context(), order(r, "/prompt"))
+		}()
+		i.After(func(string) {})
+		hold, err := i.Hold(t.Context(), installation.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := i.Erase(t.Context(), order(r, "/prompt"))
+		var held *retention.HeldError
+		if sealedBefore {
+			if err != nil || len(done.Before) != 1 {
+				t.Errorf("%s: %+v, %v", step, done, err)
+			}
+			wantDisclosed(t, i, r, "/metadata/user")
+			continue
+		}
+		if !errors.As(err, &held) || len(acts(t, i)) > 0 {
+			t.Errorf("%s: %v", step, err)
+		}
+		wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+		if _, err := i.Release(t.Context(), hold, "case closed", "legal"); err != nil {
+			t.Fatal(err)
+		}
+		if done, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil || len(done.Now) != 1 {
+			t.Errorf("%s, and released: %+v, %v", step, done, err)
+		}
+	}
 }

@@ -202,6 +202,6 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 	for _, s := range stamps {
 		late = append(late, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
 	}
-	_, err = l.sealWith(ctx, draft, by, nil, late)
+	_, err = l.sealWith(ctx, draft, by, nil, late, nil)
 	return err
 }

@@ -19,15 +19,37 @@ import (
 // A draft that brings a record id can be sealed again after any error without becoming two records: the second time
 // the error is a *DuplicateError, if the first time it was stored.
 func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
-	record, err := l.sealWith(ctx, draft, by, apart, nil)
+	record, err := l.sealWith(ctx, draft, by, apart, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("sealing record: %w", err)
 	}
 	return record, nil
 }
 
-// sealWith seals, and stores stamps of earlier records together with the record.
-func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string, stamps []Stamp) (*evidence.Record, error) {
+// SealIf seals a record, if what a chain holds does not stand against it: allow is shown the chain as it is when the record gets its
+// place in the log. If somebody adds to the chain meanwhile, allow is asked again.
+func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, chain string, allow func(chain []*evidence.Record) error) (*evidence.Record, error) {
+	for {
+		before, err := l.Chain(ctx, chain)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		if err := allow(before); err != nil {
+			return nil, err
+		}
+		record, err := l.sealWith(ctx, draft, by, nil, nil, &chainEnd{chain: chain, count: int64(len(before))})
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sealing record: %w", err)
+		}
+		return record, nil
+	}
+}
+
+// sealWith seals, and stores stamps of earlier records together with the record: if a chain still ends where it did, nil for wherever it does.
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string, stamps []Stamp, after *chainEnd) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -46,7 +68,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	}
 	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
-	a.stamps = stamps
+	a.stamps, a.after = stamps, after
 	if err := l.keepAndAppend(ctx, record, a); err != nil {
 		return nil, err
 	}
