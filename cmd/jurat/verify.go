@@ -3,16 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"jurat/internal/archive"
 	"jurat/verify"
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" name:"file" help:"Record files, case files, envelopes around them (DSSE), checkpoints, and evidence packages (.aep)."`
+	Files []string `arg:"" name:"file" help:"Record files, case files, envelopes around them (DSSE), checkpoints, evidence packages (.aep), and archive files (.jurat-archive)."`
 	readerFlags
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
@@ -34,6 +36,8 @@ time are proved, and the report says that it is in no log and what in it was nev
 wrote is checked with the records in it.
 
     jurat verify --trust trust.json case.jurat
+
+An archive file is verified from end to end, as 'jurat archive verify' does it.
 
 A trust file can also name CAs that certify actors' keys, and ask about the revocation of an authority's certificates. Then
 their revocation lists have to be given, and be fresh at the moment of checking. To check again later what was checked once,
@@ -88,6 +92,9 @@ func severity(code exitCode) int {
 }
 
 func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (exitCode, error) {
+	if is, err := archive.Is(name); err != nil || is {
+		return c.archive(ctx, io, name, o, err)
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return 0, err
@@ -109,6 +116,24 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 		return exitBad, nil
 	}
 	return exitUndecided, nil
+}
+
+// archive verifies an archive file, unless that cannot be told: what is asked of other files beside that would not be answered.
+func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
+	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{})) {
+		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency and --entries ask about records, and this is an archive file of many", name),
+			"'jurat archive read INDEX FILE' prints one of its records, about which they can ask")
+	}
+	if err != nil {
+		return 0, err
+	}
+	verifies := archiveVerifyCmd{readerFlags: c.readerFlags, JSON: c.JSON}
+	err = verifies.all(ctx, io, []string{name}, o, nil, nil)
+	var code exitCode
+	if errors.As(err, &code) {
+		return code, nil
+	}
+	return 0, err
 }
 
 func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {

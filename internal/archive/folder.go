@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -224,6 +225,24 @@ func OpenPath(path string, f func(*File) error) (err error) {
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	defer file.Close()
 	return f(file)
+}
+
+// Is reports whether a file says that it is an archive, by its name or by how it begins, and so is to be read as one.
+func Is(path string) (bool, error) {
+	if filepath.Ext(path) == Extension {
+		return true, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	begin := make([]byte, len(magic))
+	n, err := io.ReadFull(f, begin)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return bytes.Equal(begin[:n], magic), nil
 }
 
 // Create writes a file into the folder, durably, and reads all of it again: what it returns is there, whole, and holds what the log
