@@ -16,6 +16,8 @@ type archiveCmd struct {
 	Verify archiveVerifyCmd `cmd:"" help:"Verify archive files from end to end: every record, signature, time stamp and place in the log."`
 	Read   archiveReadCmd   `cmd:"" help:"Print a record from an archive file, without unpacking the rest."`
 
+	Tidy archiveTidyCmd `cmd:"" help:"Remove archive files that a run left when it was broken off, and that are no part of the log."`
+
 	Retention archiveRetentionCmd `cmd:"" help:"Say or change for how long records are kept at least."`
 	Expire    archiveExpireCmd    `cmd:"" help:"Delete archived records whose retention time is over; every other proof stands."`
 }
@@ -126,4 +128,54 @@ func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return p.err
 	})
+}
+
+type archiveTidyCmd struct {
+	DryRun bool `name:"dry-run" help:"Only say what would be removed."`
+	JSON   bool `name:"json" help:"Print what was done as JSON."`
+}
+
+// Help is shown by 'jurat archive tidy --help'.
+func (*archiveTidyCmd) Help() string {
+	return `A run that is broken off can leave a file that the log's database does not name. 'jurat archive list' calls it no part of the log. It is
+removed here, if all that it holds is elsewhere for certain. While anybody archives, on any machine, nothing is removed.
+
+Exit code 0: none is left. 3: some are kept, and why is said.`
+}
+
+// Run tidies up.
+func (c *archiveTidyCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		done, err := i.TidyArchives(ctx, c.DryRun)
+		if errors.Is(err, installation.ErrArchiving) {
+			return hint(err, "run it again when that is over; nothing was removed")
+		}
+		if err != nil {
+			return archiveError(err)
+		}
+		if err := c.tell(io, done); err != nil || len(done.Kept) == 0 {
+			return err
+		}
+		return exitCode(exitUndecided)
+	})
+}
+
+func (c *archiveTidyCmd) tell(io stdio, done *installation.Tidied) error {
+	if c.JSON {
+		return io.printJSON(done)
+	}
+	p, removed := newPage(io.out), "removed"
+	if c.DryRun {
+		removed = "would be removed"
+	}
+	for _, f := range done.Removed {
+		p.line("%s: %s", f, removed)
+	}
+	for _, f := range done.Kept {
+		p.line("%s: kept: %s", f.File, inert(f.Why))
+	}
+	if len(done.Removed)+len(done.Kept) == 0 {
+		p.line("every archive file is a part of the log")
+	}
+	return p.err
 }

@@ -61,7 +61,7 @@ type Archiving struct {
 // each. Nothing of this keeps anybody from sealing or reading.
 func (i *Installation) Archive(ctx context.Context, o ArchiveOrder) (*Archiving, error) {
 	a := &archiving{Installation: i, order: o, done: &Archiving{Files: []ledger.Archived{}}}
-	if err := a.all(ctx); err != nil {
+	if err := i.asRun(ctx, a.all); err != nil {
 		return a.done, fmt.Errorf("archiving: %w", err)
 	}
 	return a.done, nil

@@ -166,7 +166,7 @@ type ExpiredFile struct {
 // leaves a file that nobody names. A crash after it leaves a deletion that the next run finishes: the act says that it was done.
 func (i *Installation) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
 	e := &expiring{Installation: i, order: o, done: &Expired{Files: []ExpiredFile{}}}
-	if err := e.all(ctx); err != nil {
+	if err := i.asRun(ctx, e.all); err != nil {
 		return e.done, fmt.Errorf("deleting expired records: %w", err)
 	}
 	return e.done, nil

@@ -1,0 +1,163 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"jurat/internal/archive"
+	"jurat/internal/claim"
+	"jurat/internal/ledger"
+)
+
+// Runs that make archive files may be several at a time, on several machines, and none of them may find a file gone that it has made or
+// taken up, and has not noted in the database yet. So each claims one of these, and who tidies up claims all of them: a run that
+// died has let go of its claim, and one that stands still has not, or has lost it and does nothing more.
+const mostRuns = 16
+
+func runName(n int) string { return fmt.Sprintf("archive-run-%d", n) }
+
+// ErrArchiving says that somebody is making archive files at this moment.
+var ErrArchiving = errors.New("archiving is under way, here or on another machine")
+
+// asRun does what makes archive files, and waits while somebody tidies up among them.
+func (i *Installation) asRun(ctx context.Context, do func(context.Context) error) error {
+	for {
+		for n := range mostRuns {
+			held, release, err := i.claims.Claim(ctx, runName(n))
+			if errors.Is(err, claim.ErrTaken) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			defer release()
+			return lostOr(held, do(held))
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for others who archive, or tidy up: %w", ctx.Err())
+		}
+	}
+}
+
+// lostOr says why something ended, where that is because its claim was lost.
+func lostOr(held context.Context, err error) error {
+	if cause := context.Cause(held); err != nil && errors.Is(cause, claim.ErrLost) {
+		return cause
+	}
+	return err
+}
+
+// Tidied says what became of the files that are no part of the log.
+type Tidied struct {
+	Removed []string   `json:"removed"` // or would be
+	Kept    []KeptFile `json:"kept"`
+}
+
+// A KeptFile is one of which it is not certain that nobody needs it.
+type KeptFile struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// TidyArchives removes archive files that runs have left which were broken off before the database named them. A file is removed only if
+// all that it holds is elsewhere: the log has come as far as the file, says the same of its records, and every archive that the database
+// names can be read. While anybody makes such files it does nothing, and returns ErrArchiving.
+func (i *Installation) TidyArchives(ctx context.Context, dryRun bool) (*Tidied, error) {
+	done := &Tidied{Removed: []string{}, Kept: []KeptFile{}}
+	if err := i.aloneAmongRuns(ctx, func(ctx context.Context) error { return i.tidyArchives(ctx, dryRun, done) }); err != nil {
+		return done, fmt.Errorf("tidying up among archives: %w", err)
+	}
+	return done, nil
+}
+
+// aloneAmongRuns does something while nobody makes archive files.
+func (i *Installation) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
+	for n := range mostRuns {
+		held, release, err := i.claims.Claim(ctx, runName(n))
+		if errors.Is(err, claim.ErrTaken) {
+			return ErrArchiving
+		}
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = held // each is the end of those before
+	}
+	return lostOr(ctx, do(ctx))
+}
+
+func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidied) error {
+	if err := i.Ledger.CanAppend(ctx); err != nil {
+		return err // a log that came back from an older copy may not know yet what a file is a part of
+	}
+	list, err := i.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	book, err := i.Retention(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.Problem == "" && f.Bytes == 0 { // it may be open here from before
+			f.Problem = "it is not there"
+		}
+		if f.Problem != "" && !f.Stray {
+			return fmt.Errorf("%w: %s, which the log needs: %s", ledger.ErrArchive, f.File, f.Problem)
+		}
+	}
+	for _, f := range list {
+		if !f.Stray {
+			continue
+		}
+		why := i.needed(ctx, f.File)
+		for _, x := range book.Expiries {
+			if archive.Name(x.From, x.To, x.Replaces) == f.File {
+				why = fmt.Errorf("act %s says that records in it were deleted: 'jurat archive expire' finishes that", x.ID)
+			}
+			if archive.Name(x.From, x.To, x.Archive) == f.File {
+				why = fmt.Errorf("act %s says that it takes the place of another: 'jurat archive expire' finishes that", x.ID)
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if why != nil {
+			done.Kept = append(done.Kept, KeptFile{File: f.File, Why: why.Error()})
+			continue
+		}
+		if !dryRun {
+			if err := i.archives.Remove(f.Archived); err != nil {
+				return err
+			}
+		}
+		done.Removed = append(done.Removed, f.File)
+	}
+	return nil
+}
+
+// needed says why a file that the database does not name may hold what is nowhere else; nil: it does not.
+func (i *Installation) needed(ctx context.Context, file string) error {
+	err := archive.OpenPath(i.archives.Path(file), func(f *archive.File) error {
+		if err := f.CheckProof(i.log.verifier); err != nil {
+			return err
+		}
+		size, err := i.Ledger.Size(ctx)
+		if err != nil {
+			return err
+		}
+		if _, to := f.Range(); to > size {
+			return fmt.Errorf("it holds records up to %d, and the log has %d", to-1, size)
+		}
+		return i.CheckRoots(ctx, f)
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // somebody else has removed it
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package installation_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+// strays are the files that lie in the archive folder, and that the database does not name.
+func strays(t *testing.T, i *installation.Installation) (names []string) {
+	t.Helper()
+	list, err := i.Archives(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		if f.Stray {
+			names = append(names, f.File)
+		}
+	}
+	return names
+}
+
+// leaveStray has a run broken off after it has written a file.
+func leaveStray(t *testing.T, i *installation.Installation) string {
+	t.Helper()
+	if !crash(i, 1, func() { i.Archive(t.Context(), tomorrow()) }) {
+		t.Fatal("no file was written")
+	}
+	i.After(func(string) {})
+	left := strays(t, i)
+	if len(left) != 1 {
+		t.Fatalf("it left %v", left)
+	}
+	return left[0]
+}
+
+// TestTidyArchives removes what a run left that was broken off; the next one archives the same all the same.
+func TestTidyArchives(t *testing.T) {
+	c, _ := made(t)
+	i := open(t, c)
+	sealMany(t, i, ledger.TileWidth)
+	left := leaveStray(t, i)
+	if done, err := i.TidyArchives(t.Context(), true); err != nil || !slices.Equal(done.Removed, []string{left}) || len(strays(t, i)) != 1 {
+		t.Errorf("dry run: %+v, %v", done, err)
+	}
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || !slices.Equal(done.Removed, []string{left}) || len(strays(t, i)) != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantWhole(t, c)
+	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed)+len(done.Kept) > 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantWhole(t, c)
+}
+
+// TestTidyWhileArchiving: what a run has just written, here or on another machine, nobody removes; and no run writes while somebody tidies up.
+func TestTidyWhileArchiving(t *testing.T) {
+	folder, _ := made(t)
+	machine := machines(t)
+	shared, archives := machine(), t.TempDir()
+	shared.Archives = archives
+	if err := installation.Create(t.Context(), shared); err != nil {
+		t.Fatal(err)
+	}
+	second := machine()
+	second.Archives = archives
+	for name, c := range map[string][2]installation.Config{"a folder": {folder, folder}, "a database": {shared, second}} {
+		t.Run(name, func(t *testing.T) {
+			one, other := open(t, c[0]), open(t, c[1])
+			sealMany(t, one, ledger.TileWidth)
+			written, goOn, archived := make(chan struct{}), make(chan struct{}), make(chan error)
+			one.After(func(step string) {
+				if step == "archive written" {
+					close(written)
+					<-goOn
+				}
+			})
+			go func() {
+				_, err := one.Archive(context.Background(), tomorrow())
+				archived <- err
+			}()
+			<-written
+			for _, i := range []*installation.Installation{one, other} {
+				if done, err := i.TidyArchives(t.Context(), false); !errors.Is(err, installation.ErrArchiving) || len(strays(t, i)) != 1 {
+					t.Errorf("%+v, %v", done, err)
+				}
+			}
+			close(goOn)
+			if err := <-archived; err != nil {
+				t.Fatal(err)
+			}
+			if done, err := other.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 {
+				t.Errorf("%+v, %v", done, err)
+			}
+			wantWhole(t, c[0])
+		})
+	}
+}
+
+// TestTidyKeeps: what may be nowhere else stays.
+func TestTidyKeeps(t *testing.T) {
+	c, _ := made(t)
+	i := open(t, c)
+	sealMany(t, i, ledger.TileWidth)
+	left := leaveStray(t, i)
+	doc := must(os.ReadFile(i.ArchivePath(left)))
+
+	another, _ := made(t)
+	j := open(t, another)
+	if err := os.MkdirAll(filepath.Dir(j.ArchivePath(left)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(j.ArchivePath(left), doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := j.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+		t.Errorf("of another log: %+v, %v", done, err)
+	}
+	if err := os.WriteFile(i.ArchivePath(left), doc[:len(doc)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+		t.Errorf("damaged: %+v, %v", done, err)
+	}
+}
+
+// TestTidyKeepsWhatAnActNames: a deletion that was broken off is finished, and its files are not removed before.
+func TestTidyKeepsWhatAnActNames(t *testing.T) {
+	_, i, alone, _, _ := aYearAgo(t)
+	if !crash(i, 2, func() { i.Expire(t.Context(), expireOrder()) }) { // written, sealed
+		t.Fatal("nothing was deleted")
+	}
+	i.After(func(string) {})
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, alone)
+	files, err := i.Ledger.Archives(t.Context())
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	// As long as an archive is missing that the log needs, what is no part of it may be all that there is.
+	if err := os.Rename(i.ArchivePath(files[0].File), i.ArchivePath(files[0].File)+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := i.TidyArchives(t.Context(), false); !errors.Is(err, ledger.ErrArchive) {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
