@@ -197,36 +197,60 @@ func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
 	if entry.renewed != nil {
 		e.chains = slices.Clone(entry.renewed.chains)
 	}
-	element, err := marshalArchiveTimeStamp(t.hash, t.lists(entry), token)
-	if err != nil {
-		return nil, err
-	}
 	if entry.renewed == nil || entry.rehash {
 		e.chains = append(e.chains, archiveChain{hash: t.hash})
 	}
-	if err := e.chains[len(e.chains)-1].append(element); err != nil {
-		return nil, err
-	}
-	return e.marshal()
+	return e.marshalWith(t.lists(entry), token)
 }
 
-// append writes a further time stamp to the chain's end. Those before stay byte for
-// byte as they are.
-func (c *archiveChain) append(element []byte) error {
-	var b cryptobyte.Builder
+// marshalWith writes an evidence record with one more time stamp at the end of its
+// last chain. Those before stay byte for byte as they are. It refuses what is more
+// than ParseEvidenceRecord reads, so that none is written that cannot be read.
+func (e *EvidenceRecord) marshalWith(lists []hashList, token []byte) ([]byte, error) {
+	before, last := e.chains[:len(e.chains)-1], e.chains[len(e.chains)-1]
+	b := cryptobyte.NewBuilder(make([]byte, 0, e.room(lists, token)))
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		for _, stamp := range c.stamps {
-			b.AddBytes(stamp.element)
-		}
-		b.AddBytes(element)
+		b.AddASN1Int64(evidenceRecordVersion)
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			for _, hash := range e.algorithms() {
+				addAlgorithm(b, digestOIDs[hash])
+			}
+		})
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			for _, c := range before {
+				b.AddBytes(c.element)
+			}
+			b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				for _, stamp := range last.stamps {
+					b.AddBytes(stamp.element)
+				}
+				addArchiveTimeStamp(b, last.hash, lists, token)
+			})
+		})
 	})
-	chain, err := b.Bytes()
-	c.element, c.stamps = chain, append(slices.Clip(c.stamps), archiveTimeStamp{element: element})
-	return err
+	der, err := b.Bytes()
+	if size := e.size() + 1; err == nil && (len(der) > MaxTokenSize || size > maxArchiveTimeStamps) {
+		return nil, fmt.Errorf("%w: it would have %d archive time stamps and %d bytes", ErrUnsupported, size, len(der))
+	}
+	return der, err
 }
 
-func marshalArchiveTimeStamp(hash crypto.Hash, lists []hashList, token []byte) ([]byte, error) {
-	var b cryptobyte.Builder
+// room is about how many bytes marshalWith writes, and seldom less.
+func (e *EvidenceRecord) room(lists []hashList, token []byte) int {
+	n := 128 + len(token)
+	for _, list := range lists {
+		n += 4
+		for _, h := range list {
+			n += 2 + len(h)
+		}
+	}
+	for _, c := range e.chains {
+		n += 8 + len(c.element)
+	}
+	return n
+}
+
+func addArchiveTimeStamp(b *cryptobyte.Builder, hash crypto.Hash, lists []hashList, token []byte) {
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) { addOID(b, digestOIDs[hash]) })
 		if len(lists) > 0 {
@@ -242,31 +266,6 @@ func marshalArchiveTimeStamp(hash crypto.Hash, lists []hashList, token []byte) (
 		}
 		b.AddBytes(token)
 	})
-	return b.Bytes()
-}
-
-// marshal refuses what is more than ParseEvidenceRecord reads, so that none is
-// written that cannot be read.
-func (e *EvidenceRecord) marshal() ([]byte, error) {
-	sequence, err := marshalSequence(e.chains)
-	if err != nil {
-		return nil, err
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(evidenceRecordVersion)
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			for _, hash := range e.algorithms() {
-				addAlgorithm(b, digestOIDs[hash])
-			}
-		})
-		b.AddBytes(sequence)
-	})
-	der, err := b.Bytes()
-	if err == nil && (len(der) > MaxTokenSize || e.size() > maxArchiveTimeStamps) {
-		return nil, fmt.Errorf("%w: it would have %d archive time stamps and %d bytes", ErrUnsupported, e.size(), len(der))
-	}
-	return der, err
 }
 
 func (e *EvidenceRecord) size() (n int) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"jurat/evidence"
 	"jurat/timestamp"
@@ -54,23 +55,28 @@ func (t together) StampGroup(records []*evidence.Record) ([]evidence.Timestamp, 
 	return stamps, err
 }
 
-// onAllCores does something for each of so many, on all cores: everybody waits for it, so that nobody else has much to do. The first one
-// is done before the others, which then find what it has made for all.
+// onAllCores does something for each of so many, on all cores that are idle: everybody waits for it. Nobody is waited for who has not
+// begun, as he may stand behind all that a busy processor has to do; what he does not take is done by the others. The first one is
+// done before the rest, which then find what it has made for all.
 func onAllCores(n int, each func(i int) error) error {
 	if err := each(0); err != nil {
 		return err
 	}
-	cores := min(runtime.GOMAXPROCS(0), 1+n/perCore)
-	errs := make([]error, cores)
-	var all sync.WaitGroup
-	for core := range cores {
-		all.Go(func() {
-			for i := 1 + core; i < n && errs[core] == nil; i += cores {
-				errs[core] = each(i)
-			}
-		})
+	errs := make([]error, n)
+	var taken atomic.Int64
+	var done sync.WaitGroup
+	done.Add(n - 1)
+	work := func() {
+		for i := taken.Add(1); i < int64(n); i = taken.Add(1) {
+			errs[i] = each(int(i))
+			done.Done()
+		}
 	}
-	all.Wait()
+	for range min(runtime.GOMAXPROCS(0), 1+n/perCore) - 1 {
+		go work()
+	}
+	work()
+	done.Wait()
 	return errors.Join(errs...)
 }
 
