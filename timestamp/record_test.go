@@ -169,6 +169,25 @@ func TestRenewedTogether(t *testing.T) {
 	}
 }
 
+// TestAddHashes: who brings hashes has the tree of who brings the data, and may use his bytes for something else.
+func TestAddHashes(t *testing.T) {
+	g := group(0, 0).all()
+	data, hashes := must[*Tree](t)(NewTree(crypto.SHA256)), must[*Tree](t)(NewTree(crypto.SHA256))
+	must[int](t)(data.Add(g...))
+	var brought [][]byte
+	for _, object := range g {
+		brought = append(brought, sum(crypto.SHA256, object))
+	}
+	must[int](t)(hashes.AddHashes(brought...))
+	for _, hash := range brought {
+		clear(hash)
+	}
+	token := stampRoot(t, data, testAuthority(t))
+	if a, b := must[[]byte](t)(data.EvidenceRecord(0, token)), must[[]byte](t)(hashes.EvidenceRecord(0, token)); !bytes.Equal(a, b) {
+		t.Errorf("%x and %x", a, b)
+	}
+}
+
 func TestTreeRefuses(t *testing.T) {
 	der := recordsOf(t, crypto.SHA256, 2, 0, testAuthority(t))[0]
 	e, g := parseRecord(t, der), group(0, 0)
@@ -177,10 +196,14 @@ func TestTreeRefuses(t *testing.T) {
 		do   func() error
 		want error // nil: any
 	}{
-		"SHA-1":                  {func() error { _, err := NewTree(crypto.SHA1); return err }, ErrAlgorithm},
-		"no hash":                {func() error { _, err := NewTree(0); return err }, ErrAlgorithm},
-		"one data object":        {func() error { _, err := newTree(crypto.SHA256).Add([]byte("a")); return err }, nil},
-		"the same object twice":  {func() error { _, err := newTree(crypto.SHA256).Add([]byte("a"), []byte("a")); return err }, nil},
+		"SHA-1":                 {func() error { _, err := NewTree(crypto.SHA1); return err }, ErrAlgorithm},
+		"no hash":               {func() error { _, err := NewTree(0); return err }, ErrAlgorithm},
+		"one data object":       {func() error { _, err := newTree(crypto.SHA256).Add([]byte("a")); return err }, nil},
+		"the same object twice": {func() error { _, err := newTree(crypto.SHA256).Add([]byte("a"), []byte("a")); return err }, nil},
+		"a hash of another size": {func() error {
+			_, err := newTree(crypto.SHA256).AddHashes(make([]byte, 32), make([]byte, 31))
+			return err
+		}, nil},
 		"nothing in it":          {func() error { _, err := newTree(crypto.SHA256).Root(); return err }, nil},
 		"another hash":           {func() error { _, err := newTree(crypto.SHA512).Renew(e); return err }, ErrAlgorithm},
 		"other data for a chain": {func() error { _, err := newTree(crypto.SHA512).Rehash(e, []byte("a"), []byte("b")); return err }, ErrImprint},

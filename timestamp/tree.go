@@ -17,7 +17,8 @@ const MaxTreeEntries = 1 << 20
 // A Tree is a hash tree over groups of data objects (RFC 4998, 4.2): an authority
 // stamps its root, and every group then has an evidence record that verifies
 // alone. It also renews evidence records, each way of RFC 4998, 5.2. A Tree is for
-// one goroutine.
+// one goroutine; when EvidenceRecord has returned the first, many may ask it for the
+// others at once.
 //
 //	tree := NewTree(crypto.SHA256)
 //	i, err := tree.Add(object1, object2)      // and so on
@@ -51,7 +52,20 @@ func NewTree(hash crypto.Hash) (*Tree, error) {
 // Add takes in a group of data objects, two at least, and returns its number. The
 // data are hashed at once and not kept.
 func (t *Tree) Add(objects ...[]byte) (int, error) {
-	return t.addGroup(objects, nil, nil)
+	return t.addGroup(t.hashesOf(objects, nil), treeEntry{})
+}
+
+// AddHashes is Add for who has the objects' hashes already, made with the tree's
+// algorithm.
+func (t *Tree) AddHashes(hashes ...[]byte) (int, error) {
+	kept := make([][]byte, len(hashes))
+	for i, hash := range hashes {
+		if len(hash) != t.hash.Size() {
+			return 0, fmt.Errorf("adding to hash tree: hash %d has %d bytes, want the %d of %v", i, len(hash), t.hash.Size(), t.hash)
+		}
+		kept[i] = bytes.Clone(hash)
+	}
+	return t.addGroup(kept, treeEntry{})
 }
 
 // Renew takes in an evidence record whose last token is to be stamped anew, which
@@ -76,13 +90,20 @@ func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return t.addGroup(objects, before, e)
+	return t.addGroup(t.hashesOf(objects, before), treeEntry{renewed: e, rehash: true})
 }
 
-func (t *Tree) addGroup(objects [][]byte, before []byte, e *EvidenceRecord) (int, error) {
-	entry := treeEntry{renewed: e, rehash: e != nil}
-	for _, object := range objects {
-		hash := inTree(t.hash, sum(t.hash, object), before)
+// hashesOf are what stands in the tree for data objects.
+func (t *Tree) hashesOf(objects [][]byte, before []byte) [][]byte {
+	hashes := make([][]byte, len(objects))
+	for i, object := range objects {
+		hashes[i] = inTree(t.hash, sum(t.hash, object), before)
+	}
+	return hashes
+}
+
+func (t *Tree) addGroup(hashes [][]byte, entry treeEntry) (int, error) {
+	for _, hash := range hashes {
 		if entry.first.has(hash) {
 			return 0, errors.New("adding to hash tree: the same data object twice")
 		}
