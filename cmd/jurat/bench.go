@@ -65,7 +65,7 @@ type benchSealCmd struct {
 	Callers several            `help:"How many seal at the same time." default:"256"`
 	Payload several            `help:"Bytes of a payload." default:"2048"`
 	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
-	Batch   bool               `name:"batch-tokens" help:"One token for all records of a transaction, as 'jurat serve --batch-tokens' has it."`
+	Batch   bool               `name:"batch-tokens" help:"One token for all records that wait at the same time, as 'jurat serve --batch-tokens' has it."`
 }
 
 // Help is shown by 'jurat bench seal --help'.
@@ -234,7 +234,7 @@ func benchSettings(s bench.Settings) string {
 		parts = append(parts, string(s.Algorithm))
 	}
 	if s.BatchTokens {
-		parts = append(parts, "one token for a transaction")
+		parts = append(parts, "one token for all that wait")
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%.0f s", s.Seconds)), ", ")
 }

@@ -17,7 +17,7 @@ import (
 type stampFlags struct {
 	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa list'."`
 
-	BatchTokens bool `name:"batch-tokens" help:"The built-in authority stamps all records that are stored together with one token; each has an evidence record (RFC 4998) that verifies alone. Faster where many seal at once, and larger on disk."`
+	BatchTokens bool `name:"batch-tokens" help:"The built-in authority stamps all records that wait to be stored with one token; each has an evidence record (RFC 4998) that verifies alone. Faster where many seal at once, and larger on disk."`
 }
 
 // catchUp asks authorities that answer for what waits for them, and says what still does. What was sealed is sealed,

@@ -51,7 +51,7 @@ type Config struct {
 	WrappingKey string             // with DB: the file with the key under which secrets are wrapped there
 	Algorithm   evidence.Algorithm // of first keys made from now on; "": ES256
 	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only who has such a key
-	BatchTokens bool               // the built-in authority stamps the records of a transaction with one token, see RFC 4998
+	BatchTokens bool               // the built-in authority stamps with one token all records that wait, see RFC 4998
 	TSA         []string           // names or URLs of the authorities that stamp what is sealed; nil: the built-in and all others
 	Now         func() time.Time   // nil: time.Now. When it is set back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // of record ids; nil: crypto/rand

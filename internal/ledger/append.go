@@ -31,27 +31,48 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 			return err
 		}
 	}
+	if a.ready = l.cfg.Group == nil || a.joining() == 0; !a.ready {
+		a.joined = make(chan share, 1)
+	}
 	if err := l.queue.enter(ctx, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
 	defer l.queue.exit()
 	for {
+		var err error
 		select {
 		case out := <-a.outcome:
 			return l.conclude(ctx, a, out)
+		case mine := <-a.joined:
+			err = l.stampWith(a, mine)
 		case l.writing <- struct{}{}:
-			err := l.commitFor(ctx, a)
+			err = l.takeTurn(ctx, a)
 			l.writing.release()
-			if err != nil && l.queue.withdraw(a) {
-				return fmt.Errorf("appending: %w", err)
-			}
 		case <-ctx.Done():
 			if l.queue.withdraw(a) {
 				return fmt.Errorf("waiting to append: %w", ctx.Err())
 			}
 			return l.conclude(ctx, a, <-a.outcome) // it was taken: from then on what counts is whether it is stored
 		}
+		if err != nil && l.queue.withdraw(a) {
+			return fmt.Errorf("appending: %w", err)
+		}
 	}
+}
+
+// takeTurn commits what is in the queue and ready, this caller's among it.
+func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
+	if err := l.gather(); err != nil {
+		return err
+	}
+	select {
+	case mine := <-a.joined:
+		if err := l.stampWith(a, mine); err != nil {
+			return err
+		}
+	default: // it is ready, or in the log
+	}
+	return l.commitFor(ctx, a)
 }
 
 // commitFor commits what is in the queue, unless somebody else has taken this caller's from it. If there is an error,
@@ -73,7 +94,7 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 
 // commit makes one transaction of what is in the queue when it begins.
 func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
-	g := &group{keys: keys, now: l.cfg.Now, stamper: l.cfg.Group}
+	g := &group{keys: keys, now: l.cfg.Now}
 	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
 		tree, err := l.treeOf(head, log)
 		if err != nil {
@@ -185,8 +206,6 @@ type group struct {
 	now   func() time.Time
 	found Found // of what they name. Its counts go up with those that are in the batch
 
-	stamper GroupStamper // nil: they bring all their time stamps
-
 	// What becomes of it.
 	batch  Batch
 	leaves []tlog.Hash
@@ -195,17 +214,10 @@ type group struct {
 
 // plan decides which members can be appended, and where each comes to stand.
 func (g *group) plan() (Batch, error) {
-	var admitted []*appending
 	for _, a := range g.members {
 		if a.refused = g.judge(a); a.refused == nil {
-			admitted = append(admitted, a)
+			g.add(a)
 		}
-	}
-	if err := g.stamp(admitted); err != nil {
-		return Batch{}, err
-	}
-	for _, a := range admitted {
-		g.add(a)
 	}
 	if len(g.batch.Rows) == 0 {
 		return Batch{}, errAllRefused
@@ -217,37 +229,6 @@ func (g *group) plan() (Batch, error) {
 	}
 	g.batch.Next = g.next.head
 	return g.batch, nil
-}
-
-// stamp gives records a time stamp together, if somebody does that: all but those whose stamps never wait, which have their own.
-func (g *group) stamp(admitted []*appending) error {
-	if g.stamper == nil {
-		return nil
-	}
-	var records []*evidence.Record
-	var rows []*Row
-	for _, a := range admitted {
-		for i, r := range a.records {
-			if !neverWaits(r.Payload.ActionType) {
-				records, rows = append(records, r), append(rows, &a.rows[i])
-			}
-		}
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	stamps, err := g.stamper.StampGroup(records)
-	if err == nil && len(stamps) != len(records) {
-		err = fmt.Errorf("%d time stamps for %d records", len(stamps), len(records))
-	}
-	if err != nil {
-		return fmt.Errorf("stamping %d records together: %w", len(records), err)
-	}
-	for i, r := range records {
-		r.Timestamps = append([]evidence.Timestamp{stamps[i]}, r.Timestamps...)
-		rows[i].Timestamps = r.Timestamps
-	}
-	return nil
 }
 
 // judge says why what is committed does not let something in.

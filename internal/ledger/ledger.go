@@ -38,6 +38,9 @@
 // transaction, so that a refusal is true whether this one succeeds or not. When a transaction fails, each of its callers looks
 // for its own record, since a store can fail after it has stored.
 //
+// Where records are stamped together (Config.Group), whoever is about to commit stamps what is in the queue first, and what belongs to
+// each record is made while the transaction is under way: it goes into the next one.
+//
 // A caller whose context ends while its record is in the queue leaves with it. Once a transaction has taken the record, the
 // caller is told what became of it, and its context does not count any more.
 package ledger
@@ -82,13 +85,6 @@ type Stamper interface {
 	Stamp(ctx context.Context, imprint [32]byte) (Stamped, error)
 }
 
-// A GroupStamper stamps together what one transaction appends.
-type GroupStamper interface {
-	// StampGroup returns one time stamp for each record, none of which has one of it. It is called while everybody waits, so it asks
-	// nobody over a network.
-	StampGroup(records []*evidence.Record) ([]evidence.Timestamp, error)
-}
-
 // Stamped is what came of asking authorities for time stamps.
 type Stamped struct {
 	Tokens  [][]byte  // DER, each checked as far as its receiver can check it
@@ -125,7 +121,7 @@ type Config struct {
 	Cosigned  Published        // where the last checkpoint is kept that witnesses have cosigned; nil: nobody cosigns
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
 	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
-	Group     GroupStamper     // stamps the records of a transaction together, beside Stamper; nil: nobody does
+	Group     GroupStamper     // stamps together what is in the queue, beside Stamper; nil: nobody does
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that went back in time passes for the present one
 	Archive   Archive          // gives back what rows have shed; nil: nobody does

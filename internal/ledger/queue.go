@@ -22,8 +22,12 @@ type appending struct {
 	since   time.Time     // since when the records wait for those
 	stamps  []Stamp       // of earlier records
 	after   *chainEnd     // nil: whatever was appended to a chain meanwhile
+	joined  chan share    // gets its share, when it was stamped together with others; nil: it brings all its time stamps
 	refused error         // why what is committed does not let it in
 	outcome chan *outcome // gets one, when it is known
+
+	gathered bool // guarded by the turn to commit: it has been stamped together with others
+	ready    bool // guarded by the queue: its records have all time stamps that they are to have
 }
 
 // An outcome is what became of an appending.
@@ -97,6 +101,24 @@ func (q *queue) withdraw(a *appending) bool {
 	return len(q.list) < n
 }
 
+// unready lists what cannot be committed yet.
+func (q *queue) unready() (list []*appending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, a := range q.list {
+		if !a.ready {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (q *queue) makeReady(a *appending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a.ready = true
+}
+
 // choose returns what one transaction is to store, from the front. No two of them depend on each other, so that each can be
 // judged by what is committed, and is judged rightly whatever becomes of this transaction. The rest is for the next.
 func (q *queue) choose() (chosen []*appending) {
@@ -106,6 +128,8 @@ func (q *queue) choose() (chosen []*appending) {
 	held := 0
 	for _, a := range q.list {
 		switch {
+		case !a.ready:
+			continue
 		case slices.ContainsFunc(a.rows, func(row Row) bool { return ids[row.RecordID] }):
 			continue
 		case a.alone() && len(chosen) > 0:

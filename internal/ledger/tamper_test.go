@@ -81,8 +81,8 @@ func TestTampering(t *testing.T) {
 		"signature": {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{ledger.DamageRow, 4}}},
 		"signatures unreadable": {do: []string{`UPDATE records SET signatures = '[' WHERE idx = 4`},
 			want: []found{{ledger.DamageUnreadable, 4}}},
-		"token":      {do: []string{`UPDATE timestamps SET token = x'00' WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
-		"token gone": {do: []string{`DELETE FROM timestamps WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
+		"token":      {do: []string{`UPDATE records SET token = x'00' WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
+		"token gone": {do: []string{`UPDATE records SET kind = NULL, token = NULL WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
 		"leaf hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
 			want: []found{{ledger.DamageHash, 4}}},
 		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{ledger.DamageHash, -1}}},
@@ -94,8 +94,8 @@ func TestTampering(t *testing.T) {
 			want: []found{{ledger.DamageMissingRow, 19}, {ledger.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
 		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`},
 			want: []found{{ledger.DamageMoved, 3}, {ledger.DamageMoved, 8}}, open: ledger.ErrDamaged},
-		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT)`,
-			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures FROM records WHERE idx = 2`,
+		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT, kind TEXT, token BLOB)`,
+			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token FROM records WHERE idx = 2`,
 			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
 			want: []found{{ledger.DamageDuplicate, 4}}},
 		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{ledger.DamageKeys, 4}, {ledger.DamageLookup, 4}}},
@@ -288,8 +288,8 @@ func TestFsckOutbox(t *testing.T) {
 		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{ledger.DamageSettled, 1}}},
 		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
 		"late stamp changed":      {`UPDATE timestamps SET token = x'01' WHERE idx = 0 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
-		"bare, and waits":         {`DELETE FROM timestamps WHERE idx = 2`, nil},
-		"bare, and waits no more": {`DELETE FROM timestamps WHERE idx = 2; DELETE FROM waiting`, []found{{ledger.DamageCheck, 2}}},
+		"bare, and waits":         {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2`, nil},
+		"bare, and waits no more": {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2; DELETE FROM waiting`, []found{{ledger.DamageCheck, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())

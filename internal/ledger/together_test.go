@@ -1,0 +1,180 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
+)
+
+// together stamps as clock does. It counts the groups, and can fail as a whole or for those at some places.
+type together struct {
+	mu     sync.Mutex // guards groups and fail
+	groups []int      // how many each had
+	fail   error      // the next group gets this, nil: a stamp
+	each   error      // what the first of each group gets in place of its stamp
+}
+
+func (g *together) StampGroup(records []*evidence.Record) (func(i int) (evidence.Timestamp, error), error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.groups = append(g.groups, len(records))
+	if err := g.fail; err != nil {
+		g.fail = nil
+		return nil, err
+	}
+	return func(i int) (evidence.Timestamp, error) {
+		if i == 0 && g.each != nil {
+			return evidence.Timestamp{}, g.each
+		}
+		imprint := records[i].Imprint()
+		return evidence.Timestamp{Kind: evidence.RFC3161, Token: append([]byte("stamped "), imprint[:]...)}, nil
+	}, nil
+}
+
+// nobody stamps nothing alone.
+type nobody struct{}
+
+func (nobody) Stamp(context.Context, [32]byte) (ledger.Stamped, error) { return ledger.Stamped{}, nil }
+
+func stampedTogether(store ledger.Store, g *together) ledger.Config {
+	c := config(store)
+	c.Stamper, c.Settler, c.Group = nobody{}, clock{}, g
+	return c
+}
+
+// TestStampedTogether: what is not stamped is not stored.
+func TestStampedTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		stamper *together
+		want    error
+	}{
+		"all":          {&together{}, nil},
+		"no group":     {&together{fail: errFault}, errFault},
+		"not this one": {&together{each: errFault}, errFault},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := stampedTogether(memory.New(), test.stamper)
+			l := must(ledger.Create(t.Context(), c))
+			_, err := l.Seal(t.Context(), act(""), actor, nil)
+			if !errors.Is(err, test.want) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			if size := must(l.Size(t.Context())); (size == 1) != (test.want == nil) {
+				t.Errorf("%d records", size)
+			}
+			wantClean(t, fsck(t, c))
+		})
+	}
+}
+
+// crowd has many seal while a transaction is held, each when the one before can get no further, and says what became of each.
+func crowd(t *testing.T, g *together, callers int, ctx func(i int) context.Context) (results []*error, q *queued) {
+	store := &slow{Store: memory.New()}
+	q = &queued{t: t, store: store, cfg: stampedTogether(store, g)}
+	q.Ledger = must(ledger.Create(t.Context(), q.cfg))
+	store.transactions, store.held = 0, make(chan struct{})
+	for i := range callers {
+		results = append(results, q.seal(ctx(i), i))
+	}
+	return results, q
+}
+
+// wantStamped checks that each of these records is in the log once, with one stamp, its own.
+func (q *queued) wantStamped(ids ...int) {
+	q.t.Helper()
+	for _, id := range ids {
+		record, err := q.Record(q.t.Context(), numbered(id))
+		if err != nil {
+			q.t.Errorf("record %d: %v", id, err)
+			continue
+		}
+		imprint := record.Imprint()
+		if len(record.Timestamps) != 1 || !strings.HasSuffix(string(record.Timestamps[0].Token), string(imprint[:])) {
+			q.t.Errorf("record %d has the stamps %v", id, record.Timestamps)
+		}
+	}
+	if size := must(q.Size(q.t.Context())); size != int64(len(ids)) {
+		q.t.Errorf("%d records, want %d", size, len(ids))
+	}
+	wantClean(q.t, fsck(q.t, q.cfg))
+}
+
+// TestGroupIsStampedOnce: those who come during a transaction are stamped together when the next one begins, and each has its own stamp.
+func TestGroupIsStampedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &together{}
+		results, q := crowd(t, g, 5, func(int) context.Context { return t.Context() })
+		q.letGo()
+		for i, err := range results {
+			if *err != nil {
+				t.Errorf("record %d: %v", i, *err)
+			}
+		}
+		if len(g.groups) != 2 || g.groups[0] != 1 || g.groups[1] != 4 {
+			t.Errorf("groups of %v, want one of the first and one of the four who came meanwhile", g.groups)
+		}
+		q.wantStamped(0, 1, 2, 3, 4)
+	})
+}
+
+// TestGroupFailsForOne: who cannot be stamped with the others is told so, and the others go on.
+func TestGroupFailsForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &together{}
+		results, q := crowd(t, g, 4, func(int) context.Context { return t.Context() })
+		g.each = errFault // of the group of 1, 2 and 3
+		q.letGo()
+		for i, err := range results {
+			if want := map[bool]error{true: errFault}[i == 1]; !errors.Is(*err, want) {
+				t.Errorf("record %d: %v, want %v", i, *err, want)
+			}
+		}
+		q.wantStamped(0, 2, 3)
+	})
+}
+
+// TestGroupFailsOnce: a group that could not be stamped is one caller's failure, and the others are stamped without it.
+func TestGroupFailsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &together{}
+		results, q := crowd(t, g, 4, func(int) context.Context { return t.Context() })
+		g.fail = errFault
+		q.letGo()
+		var stored []int
+		for i, err := range results {
+			if *err == nil {
+				stored = append(stored, i)
+			} else if !errors.Is(*err, errFault) {
+				t.Errorf("record %d: %v", i, *err)
+			}
+		}
+		if len(stored) != 3 {
+			t.Errorf("%d of 4 are stored", len(stored))
+		}
+		q.wantStamped(stored...)
+	})
+}
+
+// TestGoneBeforeTheGroup: who goes while he waits to be stamped is not stamped, and in no log.
+func TestGoneBeforeTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &together{}
+		ctx, cancel := context.WithCancel(t.Context())
+		results, q := crowd(t, g, 4, func(i int) context.Context { return map[bool]context.Context{true: ctx, false: t.Context()}[i == 2] })
+		cancel()
+		synctest.Wait()
+		wantError(t, *results[2], context.Canceled)
+		q.letGo()
+		if len(g.groups) != 2 || g.groups[1] != 2 {
+			t.Errorf("groups of %v", g.groups)
+		}
+		q.wantStamped(0, 1, 3)
+	})
+}
