@@ -101,15 +101,20 @@ func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
 	if err != nil {
 		return fmt.Errorf("encoding signatures: %w", err)
 	}
+	var kind, token any
+	if len(row.Timestamps) > 0 {
+		kind, token = string(row.Timestamps[0].Kind), notNull(row.Timestamps[0].Token)
+	}
 	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
-		optional(row.Case), row.Counts.CaseSeq, notNull(row.Payload), string(signatures))
+		optional(row.Case), row.Counts.CaseSeq, notNull(row.Payload), string(signatures), kind, token)
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
 	}
 	if err != nil {
 		return fmt.Errorf("storing record %s: %w", row.RecordID, translate(err))
 	}
-	for i, t := range row.Timestamps {
+	for i := 1; i < len(row.Timestamps); i++ {
+		t := row.Timestamps[i]
 		if _, err := s.timestamp.ExecContext(ctx, row.Index, i, string(t.Kind), t.Token); err != nil {
 			return fmt.Errorf("storing time stamp of record %s: %w", row.RecordID, translate(err))
 		}

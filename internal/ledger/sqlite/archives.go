@@ -88,9 +88,9 @@ func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
 
 // mark has a row shed what an archive holds of it, if it has not yet.
 func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
-	var full, archived, waits bool
-	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
-		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &archived, &waits)
+	var full, stamped, archived, waits bool
+	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', kind IS NOT NULL, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
+		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &stamped, &archived, &waits)
 	if err != nil {
 		return translate(err)
 	}
@@ -99,6 +99,9 @@ func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
 	}
 	if !full { // its time stamps of now came after those that the archive has
 		return nil
+	}
+	if stamped && r.Timestamps == 0 {
+		return ledger.ErrConflict
 	}
 	_, err = s.writer.ExecContext(ctx, `INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?
 		FROM records WHERE idx = ?`, r.Timestamps, r.Index)

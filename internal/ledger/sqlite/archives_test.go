@@ -70,6 +70,7 @@ func TestArchivesAreAppendOnly(t *testing.T) {
 		`UPDATE archives SET past = past + 256`,
 		`INSERT INTO archives VALUES (512, 768, 'g', zeroblob(32), 0)`,
 		`UPDATE records SET payload = x'', signatures = '' WHERE idx = 1`,
+		`UPDATE records SET kind = NULL, token = NULL WHERE idx = 1`,
 		`INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, 1 FROM records WHERE idx = 256`,
 		`DELETE FROM timestamps WHERE idx = 1`,
 		`DELETE FROM records WHERE idx = 1`,

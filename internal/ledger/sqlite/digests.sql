@@ -2,6 +2,9 @@
 -- indexed by stretches of 2048 places: what is new goes to a few pages at the end, and a search asks one stretch after the other, the
 -- newest first. That no digest is there twice follows from the record ids: they are in what the digest is of. An old table
 -- is copied, since SQLite cannot take back that a column is unique.
+--
+-- The time stamp that a record was sealed with stands in its row: nearly every record has just that one, and a row of its own costs
+-- as much again as the record's. In the other table are those that came with it or after it.
 CREATE TABLE records_next (
 	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
 	record_id  TEXT    NOT NULL UNIQUE,
@@ -11,9 +14,15 @@ CREATE TABLE records_next (
 	case_digest BLOB,                                         -- of a submission: what is submitted
 	case_seq   INTEGER NOT NULL,                              -- which one of its case; 0: not a submission
 	payload    BLOB    NOT NULL,                              -- canonical
-	signatures TEXT    NOT NULL                               -- JSON array of base64
+	signatures TEXT    NOT NULL,                              -- JSON array of base64
+	kind       TEXT,                                          -- of its first time stamp; NULL: it has none, or it came later
+	token      BLOB CHECK ((token IS NULL) = (kind IS NULL))
 ) STRICT;
-INSERT INTO records_next SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures FROM records;
+INSERT INTO records_next SELECT r.idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token
+	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx AND t.position = 0;
+DROP TRIGGER timestamps_stay;
+DELETE FROM timestamps WHERE position = 0;
+CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 DROP TABLE records;
 ALTER TABLE records_next RENAME TO records;
 CREATE INDEX records_by_digest ON records (idx >> 11, substr(digest, 1, 8));

@@ -93,7 +93,8 @@ func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.transact(ctx, func(ctx context.Context) error {
 		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?
-			AND EXISTS (SELECT 1 FROM timestamps WHERE timestamps.idx = waiting.idx)`, authority)
+			AND (EXISTS (SELECT 1 FROM timestamps WHERE timestamps.idx = waiting.idx)
+				OR EXISTS (SELECT 1 FROM records WHERE records.idx = waiting.idx AND kind IS NOT NULL))`, authority)
 		if err != nil {
 			return translate(err)
 		}

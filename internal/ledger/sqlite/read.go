@@ -116,7 +116,7 @@ func first(rows []ledger.Row, err error) (ledger.Row, error) {
 	return rows[0], nil
 }
 
-const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, t.kind, t.token
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token
 	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, and so from one state of the database.
@@ -166,14 +166,15 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	return known.(*sql.Stmt), err
 }
 
-// scanRow reads a record and, if it has any, one of its time stamps. A digest or signatures of another form than this
+// scanRow reads a record with the time stamp in its row and, if there are others, one of those. A digest or signatures of another form than this
 // package writes are left out: such a row does not open as a record, and the rows beside it are not held up by it.
 func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	var row ledger.Row
-	var digest, submitted, token []byte
-	var chain, kind sql.NullString
+	var digest, submitted, token, otherToken []byte
+	var chain, kind, otherKind sql.NullString
 	var signatures string
-	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload, &signatures, &kind, &token)
+	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload, &signatures,
+		&kind, &token, &otherKind, &otherToken)
 	if err != nil {
 		return row, nil, err
 	}
@@ -187,10 +188,13 @@ func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	if signatures != "" && json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
 		row.Signatures = nil
 	}
-	if !kind.Valid {
+	if kind.Valid {
+		row.Timestamps = []evidence.Timestamp{{Kind: evidence.TimestampKind(kind.String), Token: token}}
+	}
+	if !otherKind.Valid {
 		return row, nil, nil
 	}
-	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(kind.String), Token: token}, nil
+	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(otherKind.String), Token: otherToken}, nil
 }
 
 // Check implements ledger.Checker: it has SQLite read every page, and hold every index against its table. An index that is not there

@@ -192,15 +192,15 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		return err
 	}
 	for text, statement := range map[string]**sql.Stmt{
-		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
-			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?)`: &s.record,
+		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token)
+			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`: &s.record,
 		`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
 			INSERT INTO hashes (idx, hash) SELECT ?1 + i, substr(?2, 32 * i + 1, 32) FROM n`: &s.hashes,
 		`UPDATE head SET size = ?, root = ?`:                                      &s.head,
 		`INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`: &s.timestamp,
 		`INSERT INTO timestamps (idx, position, kind, token)
-			SELECT ?1, (SELECT coalesce(max(position) + 1, 0) FROM timestamps WHERE idx = ?1), ?2, ?3
-			WHERE NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
+			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), kind IS NOT NULL), ?2, ?3 FROM records WHERE idx = ?1
+			AND (kind, token) IS NOT (?2, ?3) AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
 

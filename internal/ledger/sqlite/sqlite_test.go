@@ -32,7 +32,7 @@ func add(t *testing.T, s *Store, id string, size int) error {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
 		return ledger.Batch{
 			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
-				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}},
+				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}, {Kind: evidence.RFC3161, Token: []byte{2}}}}},
 			Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}, err
 	})
 }
@@ -150,7 +150,7 @@ func TestAppendOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		`DELETE FROM records`, `UPDATE records SET payload = x'00'`, `UPDATE records SET idx = 7`,
+		`DELETE FROM records`, `UPDATE records SET payload = x'00'`, `UPDATE records SET token = x'00'`, `UPDATE records SET idx = 7`,
 		`DELETE FROM hashes`, `UPDATE hashes SET hash = zeroblob(32)`,
 		`DELETE FROM timestamps`, `UPDATE timestamps SET token = x'00'`,
 		`DELETE FROM head`, `UPDATE head SET size = 0`,

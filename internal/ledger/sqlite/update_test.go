@@ -15,7 +15,8 @@ import (
 	"jurat/internal/ledger"
 )
 
-// version1 makes a file as the first version of this program left it, with a log of three records.
+// version1 makes a file as the first version of this program left it, with a log of three records, of which the first has a second
+// time stamp.
 func version1(t *testing.T) string {
 	t.Helper()
 	statements, err := os.ReadFile("testdata/version1.sql")
@@ -27,7 +28,7 @@ func version1(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), string(statements)); err != nil {
+	if _, err := db.ExecContext(t.Context(), string(statements)+`; INSERT INTO timestamps VALUES (0, 1, 'rfc3161', x'02')`); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -72,8 +73,14 @@ func TestUpdate(t *testing.T) {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		for _, row := range rows {
-			if _, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps); err != nil || len(row.Timestamps) != 1 {
-				t.Errorf("row %d: %v", row.Index, err)
+			stamps := 1
+			if row.Index == 0 {
+				stamps = 2
+			}
+			if _, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps); err != nil || len(row.Timestamps) != stamps {
+				t.Errorf("row %d: %d time stamps, %v", row.Index, len(row.Timestamps), err)
+			} else if last := row.Timestamps[stamps-1].Token; (len(last) == 1) != (stamps == 2) {
+				t.Errorf("row %d: the last time stamp has %d bytes", row.Index, len(last))
 			}
 			if found, err := s.ByDigest(t.Context(), row.Digest); err != nil || found.Index != row.Index {
 				t.Errorf("row %d is found by its digest at %d, %v", row.Index, found.Index, err)
