@@ -131,14 +131,15 @@ func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type archiveTidyCmd struct {
-	DryRun bool `name:"dry-run" help:"Only say what would be removed."`
+	DryRun bool `name:"dry-run" help:"Only say what would be set aside."`
 	JSON   bool `name:"json" help:"Print what was done as JSON."`
 }
 
 // Help is shown by 'jurat archive tidy --help'.
 func (*archiveTidyCmd) Help() string {
 	return `A run that is broken off can leave a file that the log's database does not name. 'jurat archive list' calls it no part of the log. It is
-removed here, if all that it holds is elsewhere for certain. While anybody archives, on any machine, nothing is removed.
+moved into the folder 'aside' beside the archives, if all that it holds is elsewhere. While anybody archives, on any machine, nothing is
+moved. Delete that folder when no other installation, say one made of a backup, uses the same archives.
 
 Exit code 0: none is left. 3: some are kept, and why is said.`
 }
@@ -148,7 +149,7 @@ func (c *archiveTidyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		done, err := i.TidyArchives(ctx, c.DryRun)
 		if errors.Is(err, installation.ErrArchiving) {
-			return hint(err, "run it again when that is over; nothing was removed")
+			return hint(err, "run it again when that is over; nothing was moved")
 		}
 		if err != nil {
 			return archiveError(err)
@@ -164,17 +165,17 @@ func (c *archiveTidyCmd) tell(io stdio, done *installation.Tidied) error {
 	if c.JSON {
 		return io.printJSON(done)
 	}
-	p, removed := newPage(io.out), "removed"
+	p, moved := newPage(io.out), "moved to "+inert(done.Folder)
 	if c.DryRun {
-		removed = "would be removed"
+		moved = "would be " + moved
 	}
-	for _, f := range done.Removed {
-		p.line("%s: %s", f, removed)
+	for _, f := range done.SetAside {
+		p.line("%s: %s", f, moved)
 	}
 	for _, f := range done.Kept {
 		p.line("%s: kept: %s", f.File, inert(f.Why))
 	}
-	if len(done.Removed)+len(done.Kept) == 0 {
+	if len(done.SetAside)+len(done.Kept) == 0 {
 		p.line("every archive file is a part of the log")
 	}
 	return p.err

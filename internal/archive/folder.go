@@ -361,12 +361,32 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, er
 
 // Remove removes a file, durably. One that is not there any more is no error.
 func (d *Folder) Remove(in ledger.Archived) error {
+	return d.takeAway(in.File, os.Remove)
+}
+
+// aside is where files go that nobody seems to need.
+const aside = "aside"
+
+// Aside is the folder into which SetAside moves files.
+func (d *Folder) Aside() string { return filepath.Join(d.dir, aside) }
+
+// SetAside moves a file into a folder beside the others, durably, where nobody looks for it. One that is not there any more is no error.
+func (d *Folder) SetAside(name string) error {
+	if err := os.MkdirAll(d.Aside(), 0o700); err != nil {
+		return err
+	}
+	return d.takeAway(name, func(path string) error {
+		return errors.Join(os.Rename(path, filepath.Join(d.Aside(), name)), syncFolders(d.Aside()))
+	})
+}
+
+func (d *Folder) takeAway(name string, take func(path string) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.name == in.File }); i >= 0 {
+	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.name == name }); i >= 0 {
 		d.drop(i)
 	}
-	if err := os.Remove(d.Path(in.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := take(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return syncFolders(d.dir)

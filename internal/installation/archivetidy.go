@@ -54,8 +54,9 @@ func lostOr(held context.Context, err error) error {
 
 // Tidied says what became of the files that are no part of the log.
 type Tidied struct {
-	Removed []string   `json:"removed"` // or would be
-	Kept    []KeptFile `json:"kept"`
+	Folder   string     `json:"folder"`    // into which files are moved
+	SetAside []string   `json:"set_aside"` // or would be
+	Kept     []KeptFile `json:"kept"`
 }
 
 // A KeptFile is one of which it is not certain that nobody needs it.
@@ -64,11 +65,14 @@ type KeptFile struct {
 	Why  string `json:"why"`
 }
 
-// TidyArchives removes archive files that runs have left which were broken off before the database named them. A file is removed only if
-// all that it holds is elsewhere: the log has come as far as the file, says the same of its records, and every archive that the database
-// names can be read. While anybody makes such files it does nothing, and returns ErrArchiving.
+// TidyArchives sets aside archive files that runs have left which were broken off before the database named them. A file is set aside only
+// if all that it holds is elsewhere: the log has come as far as the file, says the same of its records, and every archive that the
+// database names can be opened. While anybody makes such files it does nothing, and returns ErrArchiving.
+//
+// It deletes nothing: a second installation of the same log, made of a backup, may share the folder, and knows this file by its name while
+// this one does not. Nobody can see that from here, so it is for people to say when the files may go.
 func (i *Installation) TidyArchives(ctx context.Context, dryRun bool) (*Tidied, error) {
-	done := &Tidied{Removed: []string{}, Kept: []KeptFile{}}
+	done := &Tidied{Folder: i.archives.Aside(), SetAside: []string{}, Kept: []KeptFile{}}
 	if err := i.aloneAmongRuns(ctx, func(ctx context.Context) error { return i.tidyArchives(ctx, dryRun, done) }); err != nil {
 		return done, fmt.Errorf("tidying up among archives: %w", err)
 	}
@@ -132,11 +136,11 @@ func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidi
 			continue
 		}
 		if !dryRun {
-			if err := i.archives.Remove(f.Archived); err != nil {
+			if err := i.archives.SetAside(f.File); err != nil {
 				return err
 			}
 		}
-		done.Removed = append(done.Removed, f.File)
+		done.SetAside = append(done.SetAside, f.File)
 	}
 	return nil
 }
@@ -157,7 +161,7 @@ func (i *Installation) needed(ctx context.Context, file string) error {
 		return i.CheckRoots(ctx, f)
 	})
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // somebody else has removed it
+		return nil // somebody else has taken it away
 	}
 	return err
 }

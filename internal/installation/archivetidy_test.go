@@ -41,23 +41,26 @@ func leaveStray(t *testing.T, i *installation.Installation) string {
 	return left[0]
 }
 
-// TestTidyArchives removes what a run left that was broken off; the next one archives the same all the same.
+// TestTidyArchives sets aside what a run left that was broken off; the next one archives the same all the same.
 func TestTidyArchives(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
 	sealMany(t, i, ledger.TileWidth)
 	left := leaveStray(t, i)
-	if done, err := i.TidyArchives(t.Context(), true); err != nil || !slices.Equal(done.Removed, []string{left}) || len(strays(t, i)) != 1 {
+	if done, err := i.TidyArchives(t.Context(), true); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 1 {
 		t.Errorf("dry run: %+v, %v", done, err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || !slices.Equal(done.Removed, []string{left}) || len(strays(t, i)) != 0 {
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 0 {
 		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := os.Stat(filepath.Join(i.ArchivePath("aside"), left)); err != nil {
+		t.Error(err)
 	}
 	wantWhole(t, c)
 	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed)+len(done.Kept) > 0 {
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside)+len(done.Kept) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantWhole(t, c)
@@ -99,7 +102,7 @@ func TestTidyWhileArchiving(t *testing.T) {
 			if err := <-archived; err != nil {
 				t.Fatal(err)
 			}
-			if done, err := other.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 {
+			if done, err := other.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
 			wantWhole(t, c[0])
@@ -123,13 +126,13 @@ func TestTidyKeeps(t *testing.T) {
 	if err := os.WriteFile(j.ArchivePath(left), doc, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := j.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+	if done, err := j.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("of another log: %+v, %v", done, err)
 	}
 	if err := os.WriteFile(i.ArchivePath(left), doc[:len(doc)-1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("damaged: %+v, %v", done, err)
 	}
 }
@@ -141,7 +144,7 @@ func TestTidyKeepsWhatAnActNames(t *testing.T) {
 		t.Fatal("nothing was deleted")
 	}
 	i.After(func(string) {})
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.Removed) > 0 || len(done.Kept) != 1 {
+	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
