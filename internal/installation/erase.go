@@ -215,8 +215,14 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 		return book.Held(record.Digest, record.Payload.ChainID)
 	})
 	var held *retention.HeldError
-	if errors.As(err, &held) && i.isAct(ctx, in) == nil {
-		return nil // it was held after the act
+	if errors.As(err, &held) {
+		is := i.isAct(ctx, in)
+		if is == nil {
+			return nil // it was held after the act
+		}
+		if !errors.Is(is, ledger.ErrNotFound) { // it may be in the log, before the hold
+			return fmt.Errorf("%w: record %s, which is to be the act of erasure: looking for it: %w", ledger.ErrUnknown, in.Act, is)
+		}
 	}
 	if errors.Is(err, ledger.ErrDuplicate) {
 		if is := i.isAct(ctx, in); is != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -741,4 +742,54 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 			t.Errorf("%s, and released: %+v, %v", step, done, err)
 		}
 	}
+}
+
+// endsAt is a context that ends when it is looked at for the n-th time.
+type endsAt struct {
+	context.Context
+	end func()
+	n   atomic.Int64
+}
+
+func (c *endsAt) Done() <-chan struct{} {
+	if c.n.Add(-1) == 0 {
+		c.end()
+	}
+	return c.Context.Done()
+}
+
+// TestHeldAndNobodyCanLook: an act that was sealed before a hold is not forgotten because looking for it fails: the erasure goes on the next time.
+func TestHeldAndNobodyCanLook(t *testing.T) {
+	c, i, r := sealed(t)
+	if !crash(i, 2, func() { i.Erase(t.Context(), order(r, "/prompt")) }) {
+		t.Fatal("it has not crashed after its act was sealed")
+	}
+	i.After(func(string) {})
+	if _, err := i.Hold(t.Context(), installation.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"}); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for n := int64(1); ; n++ {
+		parent, end := context.WithCancel(t.Context())
+		ctx := &endsAt{Context: parent, end: end}
+		ctx.n.Store(n)
+		_, err := i.Erase(ctx, order(r, "/prompt"))
+		end()
+		left, readErr := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if gone := !slices.Contains(disclosed(t, i, r), "/prompt"); gone {
+			break
+		}
+		if failed++; err == nil || len(left) != 1 {
+			t.Fatalf("look %d: %d intents are left, and nothing is erased: %v", n, len(left), err)
+		}
+	}
+	if failed < 3 {
+		t.Errorf("it failed only %d times", failed)
+	}
+	wantDisclosed(t, open(t, c), r, "/metadata/user")
+	wantActs(t, i, body(r, "/prompt"))
+	wantKinds(t, c)
 }
