@@ -21,10 +21,11 @@ Where nothing has been added since the last time, it does nothing. So it can run
 
     0 * * * *  jurat --data /var/lib/jurat log anchor
 
-A checkpoint that too few of the log's witnesses have cosigned is not stamped: proofs would be under it, and not count.
+A checkpoint that too few of the log's witnesses have cosigned is not stamped: proofs would be under it, and not count. The last
+one that enough have cosigned is stamped in its place.
 
-Exit code 0: every authority has stamped all that is in the log. 3: one did not answer, or too few witnesses did, and they are
-asked the next time. 2: it could not be done.`
+Exit code 0: every authority has stamped the last checkpoint that counts, or all that is in the log. 3: one did not answer, or too few
+witnesses did for there to be anything new that counts, and they are asked the next time. 2: it could not be done.`
 }
 
 // Run has the checkpoint stamped.

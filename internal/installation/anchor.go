@@ -23,20 +23,22 @@ type Anchored struct {
 
 // Anchor has each selected authority outside stamp a checkpoint over all that is in the log, unless it has done so: then
 // nothing is added. Each token is verified before it is kept. An authority that does not answer is asked again when this is
-// called again.
+// called again. What is sealed meanwhile waits until then, too: all are shown the same checkpoint.
 //
 // Proofs are under the earliest checkpoint that is stamped, and what has no witnesses when it is stamped never gets any. So one that too few
-// have cosigned is not stamped: that is a Reason, too.
+// have cosigned is not stamped, but the last one that counts, if that is more than the authority has stamped; and if it is not, that is a
+// Reason, too.
 func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
 	if len(i.stampers.selected) == 0 {
 		return nil, ErrNobodyOutside
 	}
-	if _, err := i.Cosign(ctx); err != nil { // so that what is stamped is what witnesses have cosigned
+	checkpoints, err := i.stampable(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var all []Anchored
 	for _, c := range i.stampers.selected {
-		a, err := i.anchor(ctx, c)
+		a, err := i.anchor(ctx, c, checkpoints)
 		if err != nil {
 			return all, err
 		}
@@ -45,23 +47,53 @@ func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
 	return all, nil
 }
 
-func (i *Installation) anchor(ctx context.Context, c *client) (Anchored, error) {
-	a := Anchored{Authority: c.name}
-	checkpoint, err := i.Ledger.Unanchored(ctx, c.name)
-	if err != nil || checkpoint == "" {
-		return a, err
-	}
-	opened, err := evidence.OpenCheckpoint(checkpoint, i.log.verifier)
+// stampable returns what may be stamped, the best first: the checkpoint over all that is in the log, which witnesses have just been asked
+// to cosign, and the last one that is kept as they have cosigned it.
+func (i *Installation) stampable(ctx context.Context) ([]string, error) {
+	asked, err := i.Cosign(ctx)
 	if err != nil {
-		return a, err
+		return nil, err
 	}
-	a.Size = opened.Size
-	if err := i.counts(checkpoint); errors.Is(err, ErrNotCosigned) {
-		a.Reason = err
-		return a, nil
-	} else if err != nil {
-		return a, err
+	if asked == nil { // there are no witnesses
+		checkpoint, err := i.Ledger.Checkpoint(ctx)
+		return []string{checkpoint}, err
 	}
+	kept, err := i.LastCosigned(ctx)
+	if err != nil || kept == nil {
+		return []string{asked.Checkpoint}, err
+	}
+	return []string{asked.Checkpoint, kept.Checkpoint}, nil
+}
+
+// anchor has an authority stamp the first checkpoint that counts.
+func (i *Installation) anchor(ctx context.Context, c *client, checkpoints []string) (Anchored, error) {
+	a := Anchored{Authority: c.name}
+	for _, checkpoint := range checkpoints {
+		left, err := i.Ledger.Unanchored(ctx, c.name, checkpoint)
+		if err != nil || left == "" {
+			return a, err
+		}
+		opened, err := evidence.OpenCheckpoint(left, i.log.verifier)
+		if err != nil {
+			return a, err
+		}
+		err = i.counts(left)
+		if err == nil {
+			return i.stampedBy(ctx, c, left, opened.Size)
+		}
+		if !errors.Is(err, ErrNotCosigned) {
+			return a, err
+		}
+		if a.Reason == nil { // what the best one lacks
+			a.Size, a.Reason = opened.Size, err
+		}
+	}
+	return a, nil
+}
+
+// stampedBy has an authority stamp a checkpoint, and logs it.
+func (i *Installation) stampedBy(ctx context.Context, c *client, checkpoint string, size int64) (Anchored, error) {
+	a := Anchored{Authority: c.name, Size: size}
 	token, err := c.ask(ctx, sha256.Sum256([]byte(checkpoint)))
 	if ctx.Err() != nil {
 		return a, ctx.Err()

@@ -154,6 +154,52 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 	wantWhole(t, c)
 }
 
+// TestAnchorOfABusyLog: what is sealed after witnesses have answered, and while authorities do, keeps none of them from stamping what was
+// cosigned. When witnesses are away, they are the reason only to an authority that has stamped what counts.
+func TestAnchorOfABusyLog(t *testing.T) {
+	c, _ := withOutside(t)
+	description, two := outside(t, "two")
+	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
+		t.Fatal(err)
+	}
+	c.TSA = []string{installation.BuiltIn} // records
+	busy := open(t, c)
+	c.TSA = nil
+	i := open(t, c)
+	first := seal(t, busy)
+	w := witnessOf(t, i, "w1.example")
+	if err := i.AddWitness(w.LogWitness, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.then = func() {
+		if _, err := sealRequest(t, busy, "meanwhile"); err != nil {
+			t.Error(err)
+		}
+	}
+	for n := range 3 {
+		if stamped, missing := anchored(t, i); stamped != 2 || missing != 0 {
+			t.Errorf("run %d: %d stamped and %d missing", n, stamped, missing)
+		}
+	}
+	proved, err := i.Ledger.ProveOne(t.Context(), first)
+	if err != nil || len(proved.Log.CheckpointTimestamps) != 2 {
+		t.Errorf("%v, %+v; want both stamps on one checkpoint", err, proved)
+	}
+
+	be(t, two, jurattest.Fails)
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 1 {
+		t.Errorf("when the second fails: %d stamped and %d missing", stamped, missing)
+	}
+	be(t, two, jurattest.Good)
+	w.down = true
+	anchors, err := i.Anchor(t.Context())
+	if err != nil || len(anchors) != 2 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, installation.ErrNotCosigned) ||
+		anchors[1].Act == nil || anchors[1].Reason != nil {
+		t.Errorf("what was cosigned, when the witness is away: %+v, %v", anchors, err)
+	}
+	wantWhole(t, c)
+}
+
 func TestAnchorNeedsSomebodyOutside(t *testing.T) {
 	c, _ := made(t)
 	if _, err := open(t, c).Anchor(t.Context()); !errors.Is(err, installation.ErrNobodyOutside) {

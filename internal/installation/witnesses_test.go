@@ -26,6 +26,7 @@ type aWitness struct {
 	server *httptest.Server
 	down   bool
 	ahead  time.Duration // its clock
+	then   func()        // is done when it has answered; nil: nothing
 }
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
@@ -55,6 +56,9 @@ func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitnes
 			return
 		}
 		handler.ServeHTTP(out, r)
+		if w.then != nil {
+			w.then()
+		}
 	}))
 	t.Cleanup(w.server.Close)
 	w.LogWitness = installation.LogWitness{URL: w.server.URL, Key: key.String()}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -20,69 +21,87 @@ type anchor struct {
 	stamps []evidence.Timestamp // over SHA-256 of signed; none of one that nobody has stamped
 }
 
-// Unanchored returns the checkpoint that an authority has still to stamp, or "" when it has stamped one over everything.
-// The acts about stamped checkpoints count for nothing here: each would ask for another.
+// Unanchored returns the checkpoint that an authority has still to stamp, or "" when it has stamped one over everything that a
+// checkpoint of this log covers. The acts about stamped checkpoints at its end count for nothing here: each would ask for another.
 //
-// A checkpoint that another authority has stamped, and that will do, is returned again, so that one has several stamps.
-func (l *Ledger) Unanchored(ctx context.Context, authority string) (checkpoint string, err error) {
-	checkpoint, err = l.unanchored(ctx, authority)
+// A checkpoint that another authority has stamped, and that will do, is returned in its place, so that one has several stamps.
+func (l *Ledger) Unanchored(ctx context.Context, authority, checkpoint string) (string, error) {
+	left, err := l.unanchored(ctx, authority, checkpoint)
 	if err != nil {
 		return "", fmt.Errorf("looking for a stamped checkpoint: %w", err)
+	}
+	return left, nil
+}
+
+func (l *Ledger) unanchored(ctx context.Context, authority, checkpoint string) (string, error) {
+	size, err := l.SizeAt(ctx, checkpoint)
+	if err != nil {
+		return "", err
+	}
+	if size, err = l.withoutStamps(ctx, size); err != nil || size == 0 {
+		return "", err
+	}
+	for stamped, err := range l.stampedFrom(ctx, size) {
+		switch {
+		case err != nil:
+			return "", err
+		case stamped.head.Size < size:
+		case stamped.body.Authority == authority:
+			return "", nil
+		default:
+			checkpoint = stamped.body.Checkpoint
+		}
 	}
 	return checkpoint, nil
 }
 
-func (l *Ledger) unanchored(ctx context.Context, authority string) (string, error) {
-	acts, size, err := l.stampsAtTheEnd(ctx)
-	if err != nil || size == 0 {
-		return "", err
-	}
-	again := ""
-	for _, act := range acts {
-		body, head, err := l.stampedBy(act)
-		if err != nil {
-			return "", err
-		}
-		if head.Size < size {
-			continue
-		}
-		if body.Authority == authority {
-			return "", nil
-		}
-		again = body.Checkpoint
-	}
-	if again != "" {
-		return again, nil
-	}
-	return l.Checkpoint(ctx)
-}
-
-// stampsAtTheEnd returns the checkpoint_stamp acts that end the log, and how many records stand before them. Only among
-// these acts can one be that covers all of those records.
-func (l *Ledger) stampsAtTheEnd(ctx context.Context) (acts []*evidence.Record, size int64, err error) {
-	if size, err = l.Size(ctx); err != nil {
-		return nil, 0, err
-	}
+// withoutStamps is how many of the first records stand before the checkpoint_stamp acts that end them.
+func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 	for size > 0 {
 		from := max(0, size-pageSize)
 		page, err := l.page(ctx, from, size-from)
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		for _, record := range slices.Backward(page) {
 			if record.Index != size-1 || record.Payload.ActionType != evidence.CheckpointStamp { // what has expired was no such act
-				slices.Reverse(acts)
-				return acts, size, nil
+				return size, nil
 			}
-			acts = append(acts, record.Record)
 			size--
 		}
 		if size > from {
 			break
 		}
 	}
-	slices.Reverse(acts)
-	return acts, size, nil
+	return size, nil
+}
+
+// A stamped is what a checkpoint_stamp act says.
+type stamped struct {
+	body *evidence.CheckpointStampBody
+	head Head
+}
+
+// stampedFrom yields the checkpoint_stamp acts that stand at an index and later. An act about a checkpoint stands behind all that it covers.
+func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped, error] {
+	return func(yield func(stamped, error) bool) {
+		for {
+			acts, next, err := l.InChain(ctx, evidence.CheckpointsChain, from)
+			if err != nil {
+				yield(stamped{}, err)
+				return
+			}
+			for _, act := range acts {
+				body, head, err := l.stampedBy(act)
+				if !yield(stamped{body, head}, err) || err != nil {
+					return
+				}
+			}
+			if from = next; len(acts) < pageSize {
+				return
+			}
+		}
+	}
 }
 
 // stampedBy reads a checkpoint_stamp act, whose checkpoint must be of this log.
@@ -152,37 +171,23 @@ func (l *Ledger) sealAnchor(ctx context.Context, response jsontext.Value, by []e
 }
 
 // earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities that
-// stamped the same one, or nil when there is none. An act about such a checkpoint stands behind all that it covers.
+// stamped the same one, or nil when there is none.
 func (l *Ledger) earliest(ctx context.Context, size int64) (*anchor, error) {
 	var found *anchor
-	for from := size; ; {
-		rows, err := l.cfg.Store.InChain(ctx, evidence.CheckpointsChain, from, pageSize)
-		if err != nil {
+	for stamped, err := range l.stampedFrom(ctx, size) {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		acts, err := openRows(rows)
-		if err != nil {
-			return nil, err
-		}
-		for i, act := range acts {
-			from = rows[i].Index + 1
-			body, head, err := l.stampedBy(act)
-			switch {
-			case err != nil:
-				return nil, err
-			case found != nil && body.Checkpoint != found.signed:
-				return found, nil
-			case found == nil && head.Size < size:
-				continue
-			case found == nil:
-				found = &anchor{signed: body.Checkpoint, head: head}
-			}
-			found.add(body.Token)
-		}
-		if len(rows) < pageSize {
+		case found != nil && stamped.body.Checkpoint != found.signed:
 			return found, nil
+		case found == nil && stamped.head.Size < size:
+			continue
+		case found == nil:
+			found = &anchor{signed: stamped.body.Checkpoint, head: stamped.head}
 		}
+		found.add(stamped.body.Token)
 	}
+	return found, nil
 }
 
 func (a *anchor) add(token []byte) {

@@ -16,7 +16,7 @@ import (
 // anchor has an authority stamp what it has still to stamp, as the fixture's authorities do.
 func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record, bool) {
 	t.Helper()
-	checkpoint := must(l.Unanchored(t.Context(), authority))
+	checkpoint := must(l.Unanchored(t.Context(), authority, must(l.Checkpoint(t.Context()))))
 	if checkpoint == "" {
 		return nil, false
 	}
@@ -139,7 +139,7 @@ func TestAnchorRefuses(t *testing.T) {
 	must(l.Seal(t.Context(), draft(must(evidence.EncodeOperatorBody(body))), actor, nil))
 	_, err = l.ProveOne(t.Context(), r)
 	wantError(t, err, ledger.ErrCheckpoint)
-	_, err = l.Unanchored(t.Context(), "two")
+	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
 	wantError(t, err, ledger.ErrCheckpoint)
 	if _, err := l.ProveOneLatest(t.Context(), r); err != nil {
 		t.Error(err)
@@ -194,7 +194,10 @@ func TestAnchorFaults(t *testing.T) {
 			l := must(ledger.Create(t.Context(), c))
 			r := seal(t, l, "")
 			for range 3 {
-				checkpoint, err := l.Unanchored(t.Context(), "one")
+				checkpoint, err := l.Checkpoint(t.Context())
+				if err == nil {
+					checkpoint, err = l.Unanchored(t.Context(), "one", checkpoint)
+				}
 				if err == nil && checkpoint != "" {
 					_, err = l.Anchor(t.Context(), evidence.CheckpointStampBody{Authority: "one", Checkpoint: checkpoint, Token: []byte("t")}, actor)
 				}
