@@ -227,10 +227,15 @@ func OpenPath(path string, f func(*File) error) (err error) {
 	return f(file)
 }
 
-// Is reports whether a file says that it is an archive, by its name or by how it begins, and so is to be read as one.
+// Is reports whether a file says that it is an archive, by its name or by how it begins, and so is to be read as one. What can be read
+// only once, a pipe, is not touched for that: to be an archive takes a file in which one can go back.
 func Is(path string) (bool, error) {
 	if filepath.Ext(path) == Extension {
 		return true, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -238,8 +243,8 @@ func Is(path string) (bool, error) {
 	}
 	defer f.Close()
 	begin := make([]byte, len(magic))
-	n, err := io.ReadFull(f, begin)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	n, err := f.ReadAt(begin, 0) // which leaves the place where one reads, as /dev/stdin may share it with who reads next
+	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
 	return bytes.Equal(begin[:n], magic), nil
