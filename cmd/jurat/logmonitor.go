@@ -36,7 +36,7 @@ last checkpoint stays in the file that --state names; keep it where who runs the
     jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint --every 10m
 
 Where there is no such file, it is the first look: what the log was before, nobody compares, and the output says so. A file that is
-there and has no checkpoint in it, or another than this monitor left there, is an error, and nothing is looked at.
+there and has no checkpoint in it, or another than this monitor found or left there, is an error, and nothing is looked at.
 
 If the log has done what a log never does, what was seen is written into a folder beside that file, and that file stays as it was.
 how.txt in it says what these files prove to others, what only you have seen, and with which command others look at them.
@@ -59,9 +59,12 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	left := "" // in the state, by this process
+	last, err := c.remembered() // from here on this process knows what is in the state, also if it never gets to see the log
+	if err != nil {
+		return err
+	}
 	for {
-		seen, err := c.look(ctx, io, remote, left)
+		seen, err := c.look(ctx, io, remote, last)
 		var code exitCode
 		switch unmet := errors.As(err, &code) && code == exitUndecided; {
 		case c.Every == 0 || ctx.Err() != nil:
@@ -71,7 +74,7 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 		case err != nil && !unmet:
 			return err
 		default:
-			left = seen
+			last = seen
 		}
 		select {
 		case <-ctx.Done():
@@ -81,10 +84,10 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	}
 }
 
-// look looks once, and returns what it leaves in the state. That is replaced last: a crash before it has the same looked at again.
-func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, left string) (seen string, err error) {
-	last, err := c.remembered(left)
-	if err != nil {
+// look looks once, knowing what is in the state, and returns what it leaves there. That is replaced last: a crash before it has the same
+// looked at again.
+func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, last string) (seen string, err error) {
+	if err := c.stillRemembered(last); err != nil {
 		return "", err
 	}
 	found, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Sample: c.Sample,
@@ -118,24 +121,34 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 
 const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
 
-// remembered reads the checkpoint that was seen last: "" where there is no file, and this process has left none there.
-func (c *logMonitorCmd) remembered(left string) (string, error) {
+// remembered reads the checkpoint that was seen last: "" where there is no file.
+func (c *logMonitorCmd) remembered() (string, error) {
 	text, err := os.ReadFile(c.State)
 	last := string(text)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && left == "":
-		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%s is gone, which was there the last time", c.State)
+		return "", nil
 	case err == nil && strings.TrimSpace(last) == "":
 		err = fmt.Errorf("%s is there and has no checkpoint in it", c.State)
-	case err == nil && left != "" && last != left:
-		err = fmt.Errorf("%s has another checkpoint in it than this monitor left there", c.State)
 	}
 	if err != nil {
 		return "", hint(fmt.Errorf("--state: %w", err), withoutMemory)
 	}
 	return last, nil
+}
+
+// stillRemembered reports whether the state is as this process found or left it, be it that there is none.
+func (c *logMonitorCmd) stillRemembered(last string) error {
+	now, err := c.remembered()
+	switch {
+	case err != nil || now == last:
+		return err
+	case now == "":
+		err = fmt.Errorf("%s is gone, which was there before", c.State)
+	default:
+		err = fmt.Errorf("%s has another checkpoint in it than this monitor found or left there", c.State)
+	}
+	return hint(fmt.Errorf("--state: %w", err), withoutMemory)
 }
 
 // lookJSON is what was found, for machines.

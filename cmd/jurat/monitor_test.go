@@ -498,15 +498,61 @@ func TestMemoryOfAMonitorThatRuns(t *testing.T) {
 		take func() error
 		says string
 	}{
-		"taken away": {func() error { return os.Remove(w.file("state")) }, "is gone, which was there the last time"},
+		"taken away": {func() error { return os.Remove(w.file("state")) }, "is gone, which was there before"},
 		"emptied":    {func() error { return os.WriteFile(w.file("state"), nil, 0o600) }, "has no checkpoint in it"},
-		"set back":   {func() error { return os.WriteFile(w.file("state"), []byte(early), 0o600) }, "another checkpoint in it than this monitor left there"},
+		"set back":   {func() error { return os.WriteFile(w.file("state"), []byte(early), 0o600) }, "another checkpoint in it than this monitor found or left there"},
 	} {
 		if err := os.WriteFile(w.file("state"), []byte(early), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		w.served = afterALook(t, w, honest, tt.take)
 		w.look(name, exitCannot, tt.says, "--every", "200ms")
+	}
+}
+
+// TestMemoryOfAMonitorThatHasSeenNothing: what it found in the state when it began, it finds there also after a look that failed.
+func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 2, "as it was")
+	w := newWatcher(t, l)
+	w.serve(l)
+	w.look("first", 0, "FIRST LOOK")
+	early := read(t, w.file("state"))
+	l.grow(t, 2, "as it was")
+	w.serve(l)
+	w.look("second", 0, "2 more than the last time")
+	late := read(t, w.file("state"))
+	honest := w.served
+	put := func(checkpoint string) error {
+		if checkpoint == "" {
+			return os.RemoveAll(w.file("state"))
+		}
+		return os.WriteFile(w.file("state"), []byte(checkpoint), 0o600)
+	}
+	for name, tt := range map[string]struct{ found, then, says string }{
+		"taken away": {late, "", "is gone, which was there before"},
+		"set back":   {late, early, "another checkpoint in it than this monitor found or left there"},
+		"put there":  {"", early, "another checkpoint in it than this monitor found or left there"},
+	} {
+		if err := put(tt.found); err != nil {
+			t.Fatal(err)
+		}
+		asked := false
+		w.served = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			if asked {
+				honest.ServeHTTP(out, r)
+				return
+			}
+			asked = true
+			if err := put(tt.then); err != nil {
+				t.Error(err)
+			}
+			http.Error(out, "gone", http.StatusNotFound)
+		})
+		w.look(name, exitCannot, tt.says, "--every", "200ms")
+		if now, err := os.ReadFile(w.file("state")); string(now) != tt.then || err != nil && tt.then != "" {
+			t.Errorf("%s: the state has changed to %q, %v", name, now, err)
+		}
 	}
 }
 
