@@ -90,10 +90,10 @@ func parse(name string) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = 10 * time.Second
 	}
-	conn.DialFunc = newDialer(silence, answerTime).dial
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "jurat"
 	}
+	conn.DialFunc = newDialer(&conn.Config, silence, answerTime).dial
 	// Whoever does not want to wait any more for another writer says so to the server. The default is to hang up, which the server
 	// would notice only once it had the lock.
 	conn.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {

@@ -3,11 +3,13 @@ package database
 import (
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/pgtest"
@@ -64,7 +66,7 @@ func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.ConnConfig.DialFunc = newDialer(100*time.Millisecond, 2*time.Second).dial
+	config.ConnConfig.DialFunc = newDialer(&config.ConnConfig.Config, 100*time.Millisecond, 2*time.Second).dial
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -122,4 +124,81 @@ func TestPatience(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `SELECT pg_sleep(1)`); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAnswers: what a proxy says by itself is no answer of the server, nor is it that somebody hangs up.
+func TestAnswers(t *testing.T) {
+	says := func(code string) func(*pgproto3.Backend) {
+		return func(b *pgproto3.Backend) {
+			b.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: code, Message: "no"})
+			_ = b.Flush()
+		}
+	}
+	letsIn := func(b *pgproto3.Backend) {
+		b.Send(&pgproto3.AuthenticationOk{})
+		b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		_ = b.Flush()
+		_, _ = b.Receive() // the statement
+	}
+	for name, tt := range map[string]struct {
+		login, statement func(*pgproto3.Backend)
+		answers          bool
+	}{
+		"it hangs up":                          {nil, nil, false},
+		"a proxy that does not reach it":       {says("08P01"), nil, false},
+		"the server has too many already":      {says("53300"), nil, true},
+		"the server lets this role in no more": {says("28P01"), nil, true},
+		"a proxy that passes nothing on":       {letsIn, func(b *pgproto3.Backend) { _, _ = b.Receive() }, false},
+		"a proxy that hangs up":                {letsIn, nil, false},
+		"a proxy that hears no more of it":     {letsIn, says("08P01"), false},
+		"the server ends":                      {letsIn, says("57P01"), true},
+	} {
+		address := standIn(t, tt.login, tt.statement)
+		config, err := parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = newDialer(&config.ConnConfig.Config, time.Second, 2*time.Second).ask(address)
+		if (err == nil) != tt.answers {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// standIn is somebody who speaks as a server does. It has no TLS, and hangs up where it has nothing to say.
+func standIn(t *testing.T, login, statement func(*pgproto3.Backend)) net.Addr {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		if login == nil {
+			return
+		}
+		b := pgproto3.NewBackend(conn, conn)
+		first, err := b.ReceiveStartupMessage()
+		if _, is := first.(*pgproto3.SSLRequest); is && err == nil {
+			_, _ = conn.Write([]byte{'N'})
+			_, err = b.ReceiveStartupMessage()
+		}
+		if err != nil {
+			return // it does without, on another connection
+		}
+		if login(b); statement != nil {
+			statement(b)
+		}
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return listener.Addr()
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 )
 
 const (
@@ -25,10 +28,11 @@ const (
 type dialer struct {
 	net.Dialer
 	silence, answer time.Duration
+	config          *pgconn.Config // by which whoever asks logs in
 }
 
-func newDialer(silence, answer time.Duration) *dialer {
-	return &dialer{silence: silence, answer: answer, Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+func newDialer(config *pgconn.Config, silence, answer time.Duration) *dialer {
+	return &dialer{silence: silence, answer: answer, config: config.Copy(), Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}}}
 }
 
@@ -48,29 +52,36 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return &watched{Conn: tcp, dialer: d}, nil
 }
 
-// sslRequest is what a client may begin with, and the one thing that a PostgreSQL server, or a proxy for one, answers before it knows who asks:
-// https://www.postgresql.org/docs/current/protocol-message-formats.html.
-var sslRequest = []byte{0, 0, 0, 8, 4, 210, 22, 47}
-
-// ask returns nil if the server answers, be it that it hangs up.
+// ask returns nil if the server answers, be it that it refuses. A proxy speaks for itself until there is a statement, so one is sent;
+// what it says of a server that it does not reach is of class 08.
 func (d *dialer) ask(address net.Addr) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.answer)
 	defer cancel()
-	conn, err := d.DialContext(ctx, address.Network(), address.String())
-	if err != nil {
-		return err
+	conn, err := pgconn.ConnectConfig(ctx, d.asking(address))
+	if err == nil {
+		_, err = conn.Exec(ctx, `SELECT 1`).ReadAll()
+		_ = conn.Close(ctx) // whoever has answered has
 	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(d.answer)); err != nil {
-		return err
+	var said *pgconn.PgError
+	if errors.As(err, &said) && !strings.HasPrefix(said.Code, "08") {
+		return nil
 	}
-	if _, err := conn.Write(sslRequest); err != nil {
-		return err
+	return err
+}
+
+// asking is how somebody asks who is at an address: there and nowhere else, whatever other servers the URL names and whichever it prefers.
+func (d *dialer) asking(address net.Addr) *pgconn.Config {
+	config := d.config.Copy()
+	config.ConnectTimeout = 0 // the answer's is shorter
+	config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address.String()}, nil }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return d.DialContext(ctx, address.Network(), address.String())
 	}
-	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
-		return err
+	config.ValidateConnect = nil
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
-	return nil
+	return config
 }
 
 // watched is a connection that ends when the server does not answer any more.
