@@ -47,7 +47,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 			err = l.stampWith(a, mine)
 		case l.writing <- struct{}{}:
 			err = l.takeTurn(ctx, a)
-			l.writing.release()
+			l.writing.Release()
 		case <-ctx.Done():
 			if l.queue.withdraw(a) {
 				return fmt.Errorf("waiting to append: %w", ctx.Err())

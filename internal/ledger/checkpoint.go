@@ -25,10 +25,10 @@ func (l *Ledger) checkpoint(ctx context.Context) (string, error) {
 	if l.refuse != nil {
 		return "", l.refuse
 	}
-	if err := l.signing.acquire(ctx); err != nil {
+	if err := l.signing.Acquire(ctx); err != nil {
 		return "", err
 	}
-	defer l.signing.release()
+	defer l.signing.Release()
 	for {
 		signed, err := l.advance(ctx)
 		if errors.Is(err, ErrConflict) {

@@ -163,12 +163,12 @@ type Ledger struct {
 	queue  *queue // what is to be appended
 	growth growth // who waits for the log to grow
 
-	writing lock  // while it is held, nobody else in this process commits
+	writing Lock  // while it is held, nobody else in this process commits
 	tree    *tree // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
 
 	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
 
-	signing   lock   // while it is held, nobody else in this process signs or publishes
+	signing   Lock   // while it is held, nobody else in this process signs or publishes
 	published string // guarded by signing: the checkpoint that this ledger last found or stored in Published
 }
 
@@ -188,7 +188,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, queue: newQueue(), writing: newLock(), signing: newLock()}
+	l := &Ledger{cfg: cfg, queue: newQueue(), writing: NewLock(), signing: NewLock()}
 	l.known.Store(&Head{Root: EmptyHead.Root})
 	return l, nil
 }
@@ -215,12 +215,14 @@ func (l *Ledger) Size(ctx context.Context) (int64, error) {
 // Close closes the store. What Seal has returned needs no Close to be durable.
 func (l *Ledger) Close() error { return l.cfg.Store.Close() }
 
-// A lock is a mutex for which one waits only as long as a context allows.
-type lock chan struct{}
+// A Lock is a mutex for which one waits only as long as a context allows.
+type Lock chan struct{}
 
-func newLock() lock { return make(lock, 1) }
+// NewLock returns one that nobody holds.
+func NewLock() Lock { return make(Lock, 1) }
 
-func (l lock) acquire(ctx context.Context) error {
+// Acquire waits until nobody else holds it.
+func (l Lock) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -232,7 +234,8 @@ func (l lock) acquire(ctx context.Context) error {
 	}
 }
 
-func (l lock) release() { <-l }
+// Release lets the next one have it.
+func (l Lock) Release() { <-l }
 
 // lockedReader lets many goroutines draw from a source that was made for one.
 type lockedReader struct {

@@ -59,7 +59,7 @@ type Store struct {
 	answer     time.Duration // how long this process waits for the server's answer in a transaction that has begun to matter to others
 	silence    time.Duration // after how much of it whoever listens asks whether the server is still there
 
-	writing chan struct{} // holds one element while a transaction of this process is at work, or waits for another process's
+	writing ledger.Lock // held while a transaction of this process is at work, or waits for another process's
 
 	// unsettled says that the answer to a COMMIT was lost, and that nobody knows yet that the transaction is over. As long as it is
 	// not, no record can be said to be missing.
@@ -100,7 +100,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: make(chan struct{}, 1)}
+	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: ledger.NewLock()}
 	s.done, s.finish = context.WithCancel(context.Background())
 	return s
 }
@@ -198,6 +198,6 @@ func (s *Store) Close() error {
 	}
 	s.finish()
 	s.writing <- struct{}{}
-	<-s.writing
+	s.writing.Release()
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer func() { <-s.writing }()
+	defer s.writing.Release()
 	tx, err := s.begin(ctx)
 	if err != nil {
 		return err
@@ -68,19 +68,12 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 
 // enter waits for this process's turn: of all its connections one at most waits for another process.
 func (s *Store) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	err := s.writing.Acquire(ctx)
+	if err == nil && s.closed.Load() {
+		s.writing.Release()
+		err = ledger.ErrClosed
 	}
-	select {
-	case s.writing <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if s.closed.Load() {
-		<-s.writing
-		return ledger.ErrClosed
-	}
-	return nil
+	return err
 }
 
 // begin waits until no other process writes. A connection that has died while it was idle is replaced.
@@ -213,7 +206,7 @@ func (s *Store) settle(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer func() { <-s.writing }()
+	defer s.writing.Release()
 	if !s.unsettled.Load() {
 		return nil
 	}

@@ -166,7 +166,7 @@ func (s *Store) outsideTransaction(ctx context.Context, statements ...string) er
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer func() { <-s.writing }()
+	defer s.writing.Release()
 	for _, statement := range statements {
 		if err := retry(ctx, func() error { return s.drain(statement) }); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)

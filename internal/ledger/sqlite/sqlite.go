@@ -54,8 +54,8 @@ type Store struct {
 	closed  atomic.Bool
 	trouble atomic.Pointer[trouble] // nil: the last transaction succeeded
 
-	writing   chan struct{} // holds one element while a transaction of this process is at work
-	writer    *sql.Conn     // guarded by writing, like the statements on it
+	writing   ledger.Lock // held while a transaction of this process is at work
+	writer    *sql.Conn   // guarded by writing, like the statements on it
 	record    *sql.Stmt
 	hashes    *sql.Stmt
 	timestamp *sql.Stmt
@@ -153,7 +153,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	// Waiting for a lock is not left to SQLite, which does not hear of contexts: see begin.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit)}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := &Store{path: absolute, writing: make(chan struct{}, 1)}
+	s := &Store{path: absolute, writing: ledger.NewLock()}
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.writing <- struct{}{}
-	defer func() { <-s.writing }()
+	defer s.writing.Release()
 	var errs []error
 	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.place, s.inChain, s.ofCase} {
 		if statement != nil {

@@ -24,7 +24,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer func() { <-s.writing }()
+	defer s.writing.Release()
 	if err := retry(ctx, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
 		return s.judge(err)
 	}
@@ -49,19 +49,12 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 
 // enter waits for this process's turn.
 func (s *Store) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	err := s.writing.Acquire(ctx)
+	if err == nil && s.closed.Load() {
+		s.writing.Release()
+		err = ledger.ErrClosed
 	}
-	select {
-	case s.writing <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if s.closed.Load() {
-		<-s.writing
-		return ledger.ErrClosed
-	}
-	return nil
+	return err
 }
 
 func (s *Store) exec(statement string) error {
