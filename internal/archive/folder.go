@@ -364,6 +364,12 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, er
 	return ledger.Archived{}, false, nil
 }
 
+// Has says whether a file is there, whatever may be in it. Where that cannot be found out, it is.
+func (d *Folder) Has(in ledger.Archived) bool {
+	_, err := os.Stat(d.Path(in.File))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // Remove removes a file, durably. One that is not there any more is no error.
 func (d *Folder) Remove(in ledger.Archived) error {
 	return d.takeAway(in.File, os.Remove)

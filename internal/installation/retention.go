@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -394,8 +395,18 @@ func (e *expiring) without(ctx context.Context, in ledger.Archived, gone map[int
 	return next, err
 }
 
-// replace puts a file in the place of another, which an act says had records that were deleted. It can be called again.
+// replace puts a file in the place of another, which an act says had records that were deleted. It can be called again, also by several
+// at once: the old file goes last, so a file that is not there any more was taken away by one who has finished.
 func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error {
+	err := e.replaceEach(ctx, old, next)
+	if errors.Is(err, fs.ErrNotExist) && !e.archives.Has(old) {
+		return nil
+	}
+	return err
+}
+
+// replaceEach is what replace does, as long as nobody else does the same.
+func (e *expiring) replaceEach(ctx context.Context, old, next ledger.Archived) error {
 	if err := e.archives.With(next, func(*archive.File) error { return nil }); err != nil {
 		return err // before the database names it
 	}
@@ -448,7 +459,7 @@ func (e *expiring) eraseApart(next, old ledger.Archived) error {
 func (e *expiring) finish(ctx context.Context, book *retention.Book) error {
 	for _, x := range book.Expiries {
 		old := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
-		if _, err := os.Stat(e.archives.Path(old.File)); errors.Is(err, os.ErrNotExist) {
+		if !e.archives.Has(old) {
 			continue // done, or what was deleted came back under no name that it had
 		}
 		next := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}

@@ -325,6 +325,37 @@ func TestExpireWhileHeld(t *testing.T) {
 	wantThere(t, i, chained)
 }
 
+// TestExpireFinishedByAnother has one run finish what another is in the middle of, at each step in turn: it is done once, and neither
+// takes what the other did for damage.
+func TestExpireFinishedByAnother(t *testing.T) {
+	for _, at := range []string{"expiry sealed", "file replaced", "texts of expired records destroyed", "file removed"} {
+		t.Run(at, func(t *testing.T) {
+			c, i, alone, _, apart := aYearAgo(t)
+			other := false
+			i.After(func(step string) {
+				if step != at || other {
+					return
+				}
+				other = true
+				if _, err := i.Expire(t.Context(), expireOrder()); err != nil {
+					t.Errorf("the other: %v", err)
+				}
+			})
+			if _, err := i.Expire(t.Context(), expireOrder()); err != nil {
+				t.Error(err)
+			}
+			wantExpired(t, i, alone)
+			if opens(i, apart) {
+				t.Error("a text of an expired record can be opened")
+			}
+			if book, err := i.Retention(t.Context()); err != nil || len(book.Expiries) != 1 {
+				t.Errorf("%d acts, %v", len(book.Expiries), err)
+			}
+			wantWhole(t, c)
+		})
+	}
+}
+
 // TestForgedExpiry takes a record out of an archive without an act: fsck says so.
 func TestForgedExpiry(t *testing.T) {
 	c, i, alone, _, _ := aYearAgo(t)
