@@ -209,6 +209,8 @@ func TestEntryRefused(t *testing.T) {
 func FuzzParseEntry(f *testing.F) {
 	f.Add(richRecord(f).LogEntry(LogCounts{ChainSeq: 3}))
 	f.Add([]byte(`{"payload":"` + DigestOf(nil).String() + `","signatures":["AA=="]}`))
+	full := Entry{Case: CaseTag(DigestOf(nil)), CaseSeq: 17, Chain: ChainTag("c"), ChainSeq: 1 << 40, Payload: DigestOf(nil), Signatures: [][]byte{{1}, {2, 3}, {4, 5, 6}}}
+	f.Add([]byte(marshal(full)))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		e, err := ParseEntry(doc)
 		if err != nil {
@@ -216,6 +218,9 @@ func FuzzParseEntry(f *testing.F) {
 		}
 		if again := marshal(e); !bytes.Equal(again, doc) {
 			t.Fatalf("%q parses and marshals to %q", doc, again)
+		}
+		if again := e.append(nil); !bytes.Equal(again, doc) {
+			t.Fatalf("%q parses and is written as %q", doc, again)
 		}
 	})
 }

@@ -2,8 +2,10 @@ package evidence
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // LogCounts says which one a record is: of its chain, and of those that submit its case. The log counts, as no actor
@@ -37,7 +39,33 @@ func (r *Record) LogEntry(counts LogCounts) []byte {
 	if !r.Payload.Case.IsZero() {
 		entry.Case = CaseTag(r.Payload.Case)
 	}
-	return marshal(entry) // the members are in canonical order and hold nothing that needs escaping
+	return entry.append(make([]byte, 0, 512))
+}
+
+// append writes an entry in canonical form: its members stand in their order, and hold nothing that needs escaping. It is what encoding
+// it as JSON gives, in a fifth of the time, in which everybody waits who wants something logged.
+func (e *Entry) append(doc []byte) []byte {
+	doc = append(doc, '{')
+	if !e.Case.IsZero() {
+		doc = append(e.Case.appendText(append(doc, `"case":"`...)), `",`...)
+	}
+	if e.CaseSeq != 0 {
+		doc = append(strconv.AppendInt(append(doc, `"case_seq":`...), e.CaseSeq, 10), ',')
+	}
+	if !e.Chain.IsZero() {
+		doc = append(e.Chain.appendText(append(doc, `"chain":"`...)), `",`...)
+	}
+	if e.ChainSeq != 0 {
+		doc = append(strconv.AppendInt(append(doc, `"chain_seq":`...), e.ChainSeq, 10), ',')
+	}
+	doc = append(e.Payload.appendText(append(doc, `"payload":"`...)), `","signatures":[`...)
+	for i, s := range e.Signatures {
+		if i > 0 {
+			doc = append(doc, ',')
+		}
+		doc = append(base64.StdEncoding.AppendEncode(append(doc, '"'), s), '"')
+	}
+	return append(doc, "]}"...)
 }
 
 // ParseEntry reads an entry. It is strict: what parses are the bytes that a log can have hashed for a record.

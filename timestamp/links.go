@@ -170,8 +170,14 @@ func reduce(hash crypto.Hash, lists []hashList) ([]byte, error) {
 
 // nodeHash hashes a list, sorted and joined.
 func nodeHash(hash crypto.Hash, list hashList) []byte {
-	sorted := slices.SortedFunc(slices.Values(list), bytes.Compare)
-	return sum(hash, bytes.Join(sorted, nil))
+	if !slices.IsSortedFunc(list, bytes.Compare) {
+		list = slices.SortedFunc(slices.Values(list), bytes.Compare)
+	}
+	h := hash.New()
+	for _, one := range list {
+		h.Write(one)
+	}
+	return h.Sum(nil)
 }
 
 // VerifyLinks verifies the time stamps of an evidence record. The caller verifies

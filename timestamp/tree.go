@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
@@ -102,17 +101,18 @@ func (t *Tree) hashesOf(objects [][]byte, before []byte) [][]byte {
 	return hashes
 }
 
-func (t *Tree) addGroup(hashes [][]byte, entry treeEntry) (int, error) {
-	for _, hash := range hashes {
-		if entry.first.has(hash) {
+// addGroup keeps the hashes, and sorts them.
+func (t *Tree) addGroup(hashes hashList, entry treeEntry) (int, error) {
+	for i, hash := range hashes {
+		if hashes[:i].has(hash) {
 			return 0, errors.New("adding to hash tree: the same data object twice")
 		}
-		entry.first = append(entry.first, hash)
 	}
-	if len(entry.first) < 2 {
+	if len(hashes) < 2 {
 		return 0, errors.New("adding to hash tree: a group has two data objects at least")
 	}
-	slices.SortFunc(entry.first, bytes.Compare)
+	slices.SortFunc(hashes, bytes.Compare)
+	entry.first = hashes
 	return t.add(nodeHash(t.hash, entry.first), entry)
 }
 
@@ -164,15 +164,16 @@ func (t *Tree) above(level [][]byte) [][]byte {
 
 // lists is the reduced hash tree of an entry: its own first, then on the way up what
 // each node is joined with.
-func (t *Tree) lists(entry treeEntry) (lists []hashList) {
+func (t *Tree) lists(entry treeEntry) []hashList {
+	lists := make([]hashList, 0, len(t.levels))
 	if len(entry.first) > 1 {
 		lists = append(lists, entry.first)
 	}
 	at := entry.leaf
 	for _, level := range t.levels[:len(t.levels)-1] {
 		if beside := at ^ 1; beside < len(level) {
-			list := hashList{level[beside]}
-			if lists == nil { // a single hash stands in the same list as its neighbour
+			list := hashList(level[beside : beside+1 : beside+1])
+			if len(lists) == 0 { // a single hash stands in the same list as its neighbour
 				list = append(list, entry.first...)
 				slices.SortFunc(list, bytes.Compare)
 			}
@@ -229,31 +230,31 @@ func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
 // than ParseEvidenceRecord reads, so that none is written that cannot be read.
 func (e *EvidenceRecord) marshalWith(lists []hashList, token []byte) ([]byte, error) {
 	before, last := e.chains[:len(e.chains)-1], e.chains[len(e.chains)-1]
-	b := cryptobyte.NewBuilder(make([]byte, 0, e.room(lists, token)))
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(evidenceRecordVersion)
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			for _, hash := range e.algorithms() {
-				addAlgorithm(b, digestOIDs[hash])
-			}
-		})
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			for _, c := range before {
-				b.AddBytes(c.element)
-			}
-			b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-				for _, stamp := range last.stamps {
-					b.AddBytes(stamp.element)
-				}
-				addArchiveTimeStamp(b, last.hash, lists, token)
-			})
-		})
-	})
-	der, err := b.Bytes()
-	if size := e.size() + 1; err == nil && (len(der) > MaxTokenSize || size > maxArchiveTimeStamps) {
+	w := newBackward(e.room(lists, token))
+	record := w.end()
+	chains := w.end()
+	chain := w.end()
+	w.addArchiveTimeStamp(last.hash, lists, token)
+	for _, stamp := range slices.Backward(last.stamps) {
+		w.add(stamp.element)
+	}
+	w.wrap(asn1.SEQUENCE, chain)
+	for _, c := range slices.Backward(before) {
+		w.add(c.element)
+	}
+	w.wrap(asn1.SEQUENCE, chains)
+	algorithms := w.end()
+	for _, hash := range slices.Backward(e.algorithms()) {
+		w.addAlgorithm(asn1.SEQUENCE, digestOIDs[hash])
+	}
+	w.wrap(asn1.SEQUENCE, algorithms)
+	w.addElement(asn1.INTEGER, []byte{evidenceRecordVersion})
+	w.wrap(asn1.SEQUENCE, record)
+	der := w.bytes()
+	if size := e.size() + 1; len(der) > MaxTokenSize || size > maxArchiveTimeStamps {
 		return nil, fmt.Errorf("%w: it would have %d archive time stamps and %d bytes", ErrUnsupported, size, len(der))
 	}
-	return der, err
+	return der, nil
 }
 
 // room is about how many bytes marshalWith writes, and seldom less.
@@ -271,22 +272,22 @@ func (e *EvidenceRecord) room(lists []hashList, token []byte) int {
 	return n
 }
 
-func addArchiveTimeStamp(b *cryptobyte.Builder, hash crypto.Hash, lists []hashList, token []byte) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) { addOID(b, digestOIDs[hash]) })
-		if len(lists) > 0 {
-			b.AddASN1(context2Constructed, func(b *cryptobyte.Builder) {
-				for _, list := range lists {
-					b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-						for _, h := range list {
-							b.AddASN1OctetString(h)
-						}
-					})
-				}
-			})
+func (w *backward) addArchiveTimeStamp(hash crypto.Hash, lists []hashList, token []byte) {
+	stamp := w.end()
+	w.add(token)
+	if len(lists) > 0 {
+		tree := w.end()
+		for _, list := range slices.Backward(lists) {
+			partial := w.end()
+			for _, h := range slices.Backward(list) {
+				w.addElement(asn1.OCTET_STRING, h)
+			}
+			w.wrap(asn1.SEQUENCE, partial)
 		}
-		b.AddBytes(token)
-	})
+		w.wrap(context2Constructed, tree)
+	}
+	w.addAlgorithm(context0Constructed, digestOIDs[hash])
+	w.wrap(asn1.SEQUENCE, stamp)
 }
 
 func (e *EvidenceRecord) size() (n int) {

@@ -1,0 +1,74 @@
+package timestamp
+
+import "golang.org/x/crypto/cryptobyte/asn1"
+
+// backward writes DER from its end to its beginning. An element's length is known
+// when its header is written, so nothing is moved, and nothing is held but the one
+// buffer. Of several elements the last is added first.
+type backward struct {
+	buffer []byte
+	free   int // bytes at the buffer's beginning that are not written yet
+}
+
+func newBackward(room int) *backward { return &backward{buffer: make([]byte, room), free: room} }
+
+// bytes returns what was written.
+func (w *backward) bytes() []byte { return w.buffer[w.free:] }
+
+// end marks where an element ends that wrap will give its header.
+func (w *backward) end() (written int) { return len(w.buffer) - w.free }
+
+// add writes bytes as they are.
+func (w *backward) add(b []byte) {
+	w.make(len(b))
+	w.free -= len(b)
+	copy(w.buffer[w.free:], b)
+}
+
+// make makes room before what is written.
+func (w *backward) make(n int) {
+	if n <= w.free {
+		return
+	}
+	written := w.bytes()
+	w.buffer = make([]byte, n+2*len(w.buffer))
+	w.free = len(w.buffer) - len(written)
+	copy(w.buffer[w.free:], written)
+}
+
+// wrap writes the header of the element that ends at end, and has as its contents
+// all that was written since.
+func (w *backward) wrap(tag asn1.Tag, end int) {
+	length := w.end() - end
+	w.make(6)
+	if length < 0x80 {
+		w.octet(byte(length))
+	} else {
+		octets := 0
+		for rest := length; rest > 0; rest >>= 8 {
+			w.octet(byte(rest))
+			octets++
+		}
+		w.octet(0x80 | byte(octets))
+	}
+	w.octet(byte(tag))
+}
+
+func (w *backward) octet(b byte) {
+	w.free--
+	w.buffer[w.free] = b
+}
+
+func (w *backward) addElement(tag asn1.Tag, contents []byte) {
+	end := w.end()
+	w.add(contents)
+	w.wrap(tag, end)
+}
+
+// addAlgorithm writes an AlgorithmIdentifier without parameters, under its own tag
+// or under that which stands for it.
+func (w *backward) addAlgorithm(tag asn1.Tag, oid string) {
+	end := w.end()
+	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oid))
+	w.wrap(tag, end)
+}
