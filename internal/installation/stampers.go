@@ -108,6 +108,9 @@ func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 		}
 		stamped.Tokens = [][]byte{token}
 	}
+	if len(s.selected) == 0 {
+		return stamped, nil
+	}
 	tokens, errs := make([][]byte, len(s.selected)), make([]error, len(s.selected))
 	bounded, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 type together struct{ own *authority }
 
 // StampGroup implements ledger.GroupStamper.
-func (t together) StampGroup(records []*evidence.Record) (func(i int) (evidence.Timestamp, error), error) {
+func (t together) StampGroup(records []*evidence.Record) ([]evidence.Timestamp, error) {
 	tree, err := timestamp.NewTree(crypto.SHA256)
 	if err != nil {
 		return nil, err
@@ -40,8 +40,13 @@ func (t together) StampGroup(records []*evidence.Record) (func(i int) (evidence.
 	if _, err := evidenceRecord(tree, entries[last], token, timestamp.Group{Required: groupOf(records[last])}); err != nil {
 		return nil, err
 	}
-	return func(i int) (evidence.Timestamp, error) {
-		der, err := tree.EvidenceRecord(entries[i], token)
-		return evidence.Timestamp{Kind: evidence.RFC4998, Token: der}, err
-	}, nil
+	stamps := make([]evidence.Timestamp, len(records))
+	for i, entry := range entries {
+		der, err := tree.EvidenceRecord(entry, token)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", records[i].Payload.RecordID, err)
+		}
+		stamps[i] = evidence.Timestamp{Kind: evidence.RFC4998, Token: der}
+	}
+	return stamps, nil
 }

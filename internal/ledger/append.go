@@ -31,46 +31,34 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 			return err
 		}
 	}
-	if a.ready = l.cfg.Group == nil || a.joining() == 0; !a.ready {
-		a.joined = make(chan share, 1)
-	}
+	a.ready = l.cfg.Group == nil || len(a.joining()) == 0
 	if err := l.queue.enter(ctx, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
 	defer l.queue.exit()
 	for {
-		var err error
 		select {
 		case out := <-a.outcome:
 			return l.conclude(ctx, a, out)
-		case mine := <-a.joined:
-			err = l.stampWith(a, mine)
 		case l.writing <- struct{}{}:
-			err = l.takeTurn(ctx, a)
+			err := l.takeTurn(ctx, a)
 			l.writing.Release()
+			if err != nil && l.queue.withdraw(a) {
+				return fmt.Errorf("appending: %w", err)
+			}
 		case <-ctx.Done():
 			if l.queue.withdraw(a) {
 				return fmt.Errorf("waiting to append: %w", ctx.Err())
 			}
 			return l.conclude(ctx, a, <-a.outcome) // it was taken: from then on what counts is whether it is stored
 		}
-		if err != nil && l.queue.withdraw(a) {
-			return fmt.Errorf("appending: %w", err)
-		}
 	}
 }
 
-// takeTurn commits what is in the queue and ready, this caller's among it.
+// takeTurn commits what is in the queue, this caller's among it.
 func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
-	if err := l.gather(); err != nil {
+	if err := l.stampTogether(); err != nil {
 		return err
-	}
-	select {
-	case mine := <-a.joined:
-		if err := l.stampWith(a, mine); err != nil {
-			return err
-		}
-	default: // it is ready, or in the log
 	}
 	return l.commitFor(ctx, a)
 }

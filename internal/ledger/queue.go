@@ -22,12 +22,10 @@ type appending struct {
 	since   time.Time     // since when the records wait for those
 	stamps  []Stamp       // of earlier records
 	after   *chainEnd     // nil: whatever was appended to a chain meanwhile
-	joined  chan share    // gets its share, when it was stamped together with others; nil: it brings all its time stamps
 	refused error         // why what is committed does not let it in
 	outcome chan *outcome // gets one, when it is known
 
-	gathered bool // guarded by the turn to commit: it has been stamped together with others
-	ready    bool // guarded by the queue: its records have all time stamps that they are to have
+	ready bool // guarded by the turn to commit: its records have all time stamps that they are to have
 }
 
 // An outcome is what became of an appending.
@@ -111,12 +109,6 @@ func (q *queue) unready() (list []*appending) {
 		}
 	}
 	return list
-}
-
-func (q *queue) makeReady(a *appending) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	a.ready = true
 }
 
 // choose returns what one transaction is to store, from the front. No two of them depend on each other, so that each can be

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -13,29 +12,23 @@ import (
 	"jurat/internal/ledger/memory"
 )
 
-// together stamps as clock does. It counts the groups, and can fail as a whole or for those at some places.
+// together stamps as clock does. It counts the groups, and can fail.
 type together struct {
-	mu     sync.Mutex // guards groups and fail
-	groups []int      // how many each had
-	fail   error      // the next group gets this, nil: a stamp
-	each   error      // what the first of each group gets in place of its stamp
+	groups []int // how many each had
+	fail   error // the next group gets this, nil: a stamp
 }
 
-func (g *together) StampGroup(records []*evidence.Record) (func(i int) (evidence.Timestamp, error), error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (g *together) StampGroup(records []*evidence.Record) (stamps []evidence.Timestamp, err error) {
 	g.groups = append(g.groups, len(records))
 	if err := g.fail; err != nil {
 		g.fail = nil
 		return nil, err
 	}
-	return func(i int) (evidence.Timestamp, error) {
-		if i == 0 && g.each != nil {
-			return evidence.Timestamp{}, g.each
-		}
-		imprint := records[i].Imprint()
-		return evidence.Timestamp{Kind: evidence.RFC3161, Token: append([]byte("stamped "), imprint[:]...)}, nil
-	}, nil
+	for _, r := range records {
+		imprint := r.Imprint()
+		stamps = append(stamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: append([]byte("stamped "), imprint[:]...)})
+	}
+	return stamps, nil
 }
 
 // nobody stamps nothing alone.
@@ -55,9 +48,8 @@ func TestStampedTogether(t *testing.T) {
 		stamper *together
 		want    error
 	}{
-		"all":          {&together{}, nil},
-		"no group":     {&together{fail: errFault}, errFault},
-		"not this one": {&together{each: errFault}, errFault},
+		"stamped":     {&together{}, nil},
+		"not stamped": {&together{fail: errFault}, errFault},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := stampedTogether(memory.New(), test.stamper)
@@ -121,22 +113,6 @@ func TestGroupIsStampedOnce(t *testing.T) {
 			t.Errorf("groups of %v, want one of the first and one of the four who came meanwhile", g.groups)
 		}
 		q.wantStamped(0, 1, 2, 3, 4)
-	})
-}
-
-// TestGroupFailsForOne: who cannot be stamped with the others is told so, and the others go on.
-func TestGroupFailsForOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &together{}
-		results, q := crowd(t, g, 4, func(int) context.Context { return t.Context() })
-		g.each = errFault // of the group of 1, 2 and 3
-		q.letGo()
-		for i, err := range results {
-			if want := map[bool]error{true: errFault}[i == 1]; !errors.Is(*err, want) {
-				t.Errorf("record %d: %v, want %v", i, *err, want)
-			}
-		}
-		q.wantStamped(0, 2, 3)
 	})
 }
 

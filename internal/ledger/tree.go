@@ -36,8 +36,8 @@ func loadTree(head Head, hashes tlog.HashReader) (*tree, error) {
 // grow returns the tree with these leaves, and the hashes to store. It changes nothing in t.
 func (t *tree) grow(leaves []tlog.Hash) (*tree, []tlog.Hash, error) {
 	known := tree{edge: maps.Clone(t.edge)}
-	var stored []tlog.Hash
 	size := t.head.Size
+	stored := make([]tlog.Hash, 0, tlog.StoredHashCount(size+int64(len(leaves)))-tlog.StoredHashCount(size))
 	for _, leaf := range leaves {
 		hashes, err := tlog.StoredHashesForRecordHash(size, leaf, known.reader())
 		if err != nil {

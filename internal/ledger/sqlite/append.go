@@ -43,10 +43,8 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 func (c committed) Find(q ledger.Query) (ledger.Found, error) {
 	found := ledger.NewFound()
-	for _, id := range q.RecordIDs {
-		if err := look(c, c.place, id, found.Places, id); err != nil {
-			return found, err
-		}
+	if err := c.findPlaces(q.RecordIDs, found.Places); err != nil {
+		return found, err
 	}
 	for _, chain := range q.Chains {
 		if err := look(c, c.inChain, chain, found.Chains, chain); err != nil {
@@ -59,6 +57,27 @@ func (c committed) Find(q ledger.Query) (ledger.Found, error) {
 		}
 	}
 	return found, nil
+}
+
+// findPlaces adds where records stand that are there, with one statement for all: each costs more than what it finds.
+func (c committed) findPlaces(ids []string, found map[string]int64) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return fmt.Errorf("encoding record ids: %w", err)
+	}
+	rows, err := c.places.QueryContext(c.ctx, string(list))
+	if err != nil {
+		return translate(err)
+	}
+	return scan(rows, func() error {
+		var id string
+		var index int64
+		if err := rows.Scan(&id, &index); err != nil {
+			return err
+		}
+		found[id] = index
+		return nil
+	})
 }
 
 // look adds the number that a statement finds, if it does.
@@ -141,7 +160,7 @@ func optional(d evidence.Digest) any {
 // duplicate names the row that is in the way.
 func (s *Store) duplicate(ctx context.Context, row *ledger.Row) error {
 	d := &ledger.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
-	if err := s.place.QueryRowContext(ctx, row.RecordID).Scan(&d.Index); err != nil {
+	if err := s.writer.QueryRowContext(ctx, `SELECT idx FROM records WHERE record_id = ?`, row.RecordID).Scan(&d.Index); err != nil {
 		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, translate(err))
 	}
 	return d

@@ -64,7 +64,7 @@ type Store struct {
 	late      *sql.Stmt // a time stamp of an earlier row
 	head      *sql.Stmt
 	headNow   *sql.Stmt
-	place     *sql.Stmt
+	places    *sql.Stmt
 	inChain   *sql.Stmt
 	ofCase    *sql.Stmt
 }
@@ -205,7 +205,7 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
 
 		selectHead: &s.headNow,
-		`SELECT idx FROM records WHERE record_id = ?`: &s.place,
+		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
 		// The last count is the number: the log counts without gaps.
 		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
 		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
@@ -286,7 +286,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer s.writing.Release()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.place, s.inChain, s.ofCase} {
+	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

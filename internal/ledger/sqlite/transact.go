@@ -106,6 +106,9 @@ func translate(err error) error {
 
 // breaksUnique reports whether an insertion failed because a key is there already.
 func breaksUnique(err error) bool {
+	if err == nil {
+		return false
+	}
 	var failure *sqlite.Error
 	return errors.As(err, &failure) && failure.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 }
