@@ -63,8 +63,11 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		if err != nil {
 			return evidence.Cosignature{}, err
 		}
-		r.learn(size)
-		return r.check(signed, line)
+		cosignature, err := r.check(signed, line)
+		if err == nil {
+			r.learn(size)
+		}
+		return cosignature, err
 	}
 }
 
@@ -119,13 +122,16 @@ func (r *Remote) post(ctx context.Context, request Request) (string, error) {
 		if err != nil || answer.Header.Get("Content-Type") != sizeMedia {
 			return "", fmt.Errorf("%w: status 409 without a size", ErrUnavailable)
 		}
-		return "", &ConflictError{Size: size, Forked: size == request.Old}
+		return "", says(&ConflictError{Size: size, Forked: size == request.Old})
 	case http.StatusNotFound:
-		return "", fmt.Errorf("%w: it has not been told of this log", ErrUnknownLog)
+		return "", says(fmt.Errorf("%w: it has not been told of this log", ErrUnknownLog))
 	case http.StatusForbidden:
-		return "", fmt.Errorf("%w: it was told of another key of this log", ErrSignature)
+		return "", says(fmt.Errorf("%w: it was told of another key of this log", ErrSignature))
 	case http.StatusUnprocessableEntity:
-		return "", fmt.Errorf("%w: the witness has seen another history", ErrProof)
+		return "", says(fmt.Errorf("%w: it has seen another history", ErrProof))
 	}
 	return "", fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
 }
+
+// says marks what rests on the witness's word alone: its answers to what it refuses are not signed.
+func says(err error) error { return fmt.Errorf("the witness says, without proof: %w", err) }

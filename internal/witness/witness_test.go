@@ -465,7 +465,7 @@ func TestAsk(t *testing.T) {
 	if err := ask(again, newLog(t, "example.com/log").grow(4)); !errors.As(err, &conflict) || conflict.Size != l.size || conflict.Forked {
 		t.Errorf("a log that went back: %v", err)
 	}
-	if err := ask(again, newLog(t, "example.com/log").grow(9).add("something else")); !errors.As(err, &conflict) || !conflict.Forked {
+	if err := ask(again, newLog(t, "example.com/log").grow(9).add("something else")); !errors.As(err, &conflict) || !conflict.Forked || !strings.Contains(err.Error(), "without proof") {
 		t.Errorf("a log that forked: %v", err)
 	}
 	if err := ask(again, newLog(t, "example.com/log").add("something else").grow(20)); !errors.Is(err, witness.ErrProof) {
