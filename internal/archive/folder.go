@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -54,6 +55,23 @@ func (d *Folder) List() ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		if named.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// draft is what the names of files begin with that are not finished yet.
+const draft = ".new-"
+
+// Drafts returns the names of unfinished files that nobody has written to since then: whoever made them was broken off.
+func (d *Folder) Drafts(before time.Time) (names []string, err error) {
+	entries, err := os.ReadDir(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), draft) && info.ModTime().Before(before) {
 			names = append(names, e.Name())
 		}
 	}
@@ -257,23 +275,23 @@ func (d *Folder) Create(ctx context.Context, s Source) (ledger.Archived, error) 
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return none, err
 	}
-	draft, err := os.CreateTemp(d.dir, ".new-*") // mode 0600
+	file, err := os.CreateTemp(d.dir, draft+"*") // mode 0600
 	if err != nil {
 		return none, err
 	}
-	defer os.Remove(draft.Name()) // nothing, once it has been renamed
-	w := bufio.NewWriterSize(draft, 1<<20)
+	defer os.Remove(file.Name()) // nothing, once it has been renamed
+	w := bufio.NewWriterSize(file, 1<<20)
 	digest, err := Write(ctx, w, s)
 	// A crash up to here leaves a hidden leftover.
-	if err = errors.Join(err, w.Flush(), draft.Sync(), draft.Close()); err != nil {
+	if err = errors.Join(err, w.Flush(), file.Sync(), file.Close()); err != nil {
 		return none, err
 	}
 	in := ledger.Archived{From: s.From, To: s.To, File: Name(s.From, s.To, digest), Digest: digest}
-	if err := s.compare(ctx, draft.Name(), in); err != nil {
+	if err := s.compare(ctx, file.Name(), in); err != nil {
 		return none, fmt.Errorf("reading back what was written: %w", err)
 	}
 	// A crash after this leaves a file that no database names, and that the next run makes again, byte for byte.
-	if err := os.Rename(draft.Name(), d.Path(in.File)); err != nil {
+	if err := os.Rename(file.Name(), d.Path(in.File)); err != nil {
 		return none, err
 	}
 	return in, syncFolders(d.dir)

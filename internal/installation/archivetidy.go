@@ -142,6 +142,26 @@ func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidi
 		}
 		done.SetAside = append(done.SetAside, f.File)
 	}
+	return i.tidyDrafts(dryRun, done)
+}
+
+// abandoned is for how long nobody has written to an unfinished file that nobody finishes any more.
+const abandoned = 24 * time.Hour
+
+// tidyDrafts sets aside what was being written when a run was broken off. It holds nothing that is not in the database.
+func (i *Installation) tidyDrafts(dryRun bool, done *Tidied) error {
+	drafts, err := i.archives.Drafts(time.Now().Add(-abandoned))
+	if err != nil {
+		return err
+	}
+	for _, name := range drafts {
+		if !dryRun {
+			if err := i.archives.SetAside(name); err != nil {
+				return err
+			}
+		}
+		done.SetAside = append(done.SetAside, name)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -62,6 +63,40 @@ func TestTidyArchives(t *testing.T) {
 	}
 	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside)+len(done.Kept) > 0 {
 		t.Errorf("%+v, %v", done, err)
+	}
+	wantWhole(t, c)
+}
+
+// TestTidyDrafts sets aside what was not finished and nobody writes any more, and leaves what somebody may be writing.
+func TestTidyDrafts(t *testing.T) {
+	c, _ := made(t)
+	i := open(t, c)
+	sealMany(t, i, ledger.TileWidth)
+	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+		t.Fatal(err)
+	}
+	old, young := i.ArchivePath(".new-1"), i.ArchivePath(".new-2")
+	for _, path := range []string{old, young} {
+		if err := os.WriteFile(path, []byte("half of"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	twoDaysAgo := time.Now().Add(-48 * time.Hour)
+	if err := os.Chtimes(old, twoDaysAgo, twoDaysAgo); err != nil {
+		t.Fatal(err)
+	}
+	for _, dryRun := range []bool{true, false} {
+		if done, err := i.TidyArchives(t.Context(), dryRun); err != nil || !slices.Equal(done.SetAside, []string{".new-1"}) {
+			t.Errorf("dry run %v: %+v, %v", dryRun, done, err)
+		}
+		if _, err := os.Stat(old); (err == nil) != dryRun {
+			t.Errorf("dry run %v: %v", dryRun, err)
+		}
+	}
+	for _, path := range []string{young, filepath.Join(i.ArchivePath("aside"), ".new-1")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
 	}
 	wantWhole(t, c)
 }
