@@ -3,6 +3,7 @@
 //	judge log URL LOGKEY [WITNESSKEY...]     reads a whole log: every tile, every entry, proofs of both kinds, and cosignatures
 //	judge grow FOLDER                        is a log of Tessera's: prints its key, reads the witness's URL and key, and grows
 //	                                         under that witness until 300 entries are published with its cosignature
+//	judge speed FOLDER SECONDS BYTES CALLERS is a log of Tessera's, and says how many entries a second it takes
 //
 // It is a module of its own, so that nothing of it is in jurat.
 package main
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,12 +35,18 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	err := errors.New("usage: judge log URL LOGKEY [WITNESSKEY...] | judge grow FOLDER")
+	err := errors.New("usage: judge log URL LOGKEY [WITNESSKEY...] | judge grow FOLDER | judge speed FOLDER SECONDS BYTES CALLERS")
 	switch args := os.Args[1:]; {
 	case len(args) >= 3 && args[0] == "log":
 		err = judgeLog(ctx, args[1], args[2], args[3:])
 	case len(args) == 2 && args[0] == "grow":
 		err = grow(ctx, args[1])
+	case len(args) == 5 && args[0] == "speed":
+		var n [3]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(args[i+2]) // 0 is refused
+		}
+		err = speed(ctx, args[1], n[0], n[1], n[2])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "judge:", err)
