@@ -16,8 +16,7 @@ const MaxTreeEntries = 1 << 20
 // A Tree is a hash tree over groups of data objects (RFC 4998, 4.2): an authority
 // stamps its root, and every group then has an evidence record that verifies
 // alone. It also renews evidence records, each way of RFC 4998, 5.2. A Tree is for
-// one goroutine; when EvidenceRecord has returned the first, many may ask it for the
-// others at once.
+// one goroutine.
 //
 //	tree := NewTree(crypto.SHA256)
 //	i, err := tree.Add(object1, object2)      // and so on

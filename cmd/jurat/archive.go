@@ -141,7 +141,7 @@ func (*archiveTidyCmd) Help() string {
 moved into the folder 'aside' beside the archives, if all that it holds is elsewhere. While anybody archives, on any machine, nothing is
 moved. A file that was not finished (.new-…) goes there, too, when nobody has written to it for a day. Delete that folder when no other installation, say one made of a backup, uses the same archives.
 
-Exit code 0: none is left. 3: some are kept, and why is said.`
+Exit code 0: none is left, but what somebody may still be writing. 3: some are kept, and why is said.`
 }
 
 // Run tidies up.

@@ -71,7 +71,7 @@ func (d *Folder) Drafts(before time.Time) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), draft) && info.ModTime().Before(before) {
+		if info, err := e.Info(); err == nil && e.Type().IsRegular() && strings.HasPrefix(e.Name(), draft) && info.ModTime().Before(before) {
 			names = append(names, e.Name())
 		}
 	}
@@ -380,12 +380,6 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, er
 		}
 	}
 	return ledger.Archived{}, false, nil
-}
-
-// Has says whether a file is there, whatever may be in it. Where that cannot be found out, it is.
-func (d *Folder) Has(in ledger.Archived) bool {
-	_, err := os.Stat(d.Path(in.File))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // Remove removes a file, durably. One that is not there any more is no error.

@@ -24,9 +24,18 @@ var ErrArchiving = errors.New("archiving is under way, here or on another machin
 
 // asRun does what makes archive files, and waits while somebody tidies up among them.
 func (i *Installation) asRun(ctx context.Context, do func(context.Context) error) error {
+	names := make([]string, mostRuns)
+	for n := range names {
+		names[n] = runName(n)
+	}
+	return i.claiming(ctx, names, do)
+}
+
+// claiming does something under the first of these claims that nobody has, and waits until there is one.
+func (i *Installation) claiming(ctx context.Context, names []string, do func(context.Context) error) error {
 	for {
-		for n := range mostRuns {
-			held, release, err := i.claims.Claim(ctx, runName(n))
+		for _, name := range names {
+			held, release, err := i.claims.Claim(ctx, name)
 			if errors.Is(err, claim.ErrTaken) {
 				continue
 			}
@@ -39,7 +48,7 @@ func (i *Installation) asRun(ctx context.Context, do func(context.Context) error
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for others who archive, or tidy up: %w", ctx.Err())
+			return fmt.Errorf("waiting for others who archive, delete what has expired, or tidy up: %w", ctx.Err())
 		}
 	}
 }
@@ -148,7 +157,7 @@ func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidi
 // abandoned is for how long nobody has written to an unfinished file that nobody finishes any more.
 const abandoned = 24 * time.Hour
 
-// tidyDrafts sets aside what was being written when a run was broken off. It holds nothing that is not in the database.
+// tidyDrafts sets aside what was being written when a run was broken off. It holds nothing that was not in the database or in an archive then.
 func (i *Installation) tidyDrafts(dryRun bool, done *Tidied) error {
 	drafts, err := i.archives.Drafts(time.Now().Add(-abandoned))
 	if err != nil {

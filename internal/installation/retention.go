@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -165,9 +164,12 @@ type ExpiredFile struct {
 // The order of steps for each file is: a new file without the records, durable, read again and held against the log; the act, sealed into
 // the log; the new file in the place of the old in the database; texts that are sealed apart; the old file removed. A crash before the act
 // leaves a file that nobody names. A crash after it leaves a deletion that the next run finishes: the act says that it was done.
+//
+// One run follows the other, on however many machines: an act names the file that it replaces, and files are listed once.
 func (i *Installation) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
 	e := &expiring{Installation: i, order: o, done: &Expired{Files: []ExpiredFile{}}}
-	if err := i.asRun(ctx, e.all); err != nil {
+	alone := func(ctx context.Context) error { return i.claiming(ctx, []string{"archive-expiry"}, e.all) }
+	if err := i.asRun(ctx, alone); err != nil {
 		return e.done, fmt.Errorf("deleting expired records: %w", err)
 	}
 	return e.done, nil
@@ -272,6 +274,12 @@ func (e *expiring) file(ctx context.Context, in ledger.Archived) (again bool, er
 	book, err := e.Retention(ctx)
 	if err != nil {
 		return false, err
+	}
+	if slices.ContainsFunc(book.Expiries, func(x retention.Expiry) bool { return x.Replaces == in.Digest }) {
+		if e.order.DryRun {
+			return false, nil // what may be deleted of it is, and the next run finishes that
+		}
+		return false, fmt.Errorf("%w: of archive %s, while this run had the claim to be the only one; run it again", errDecided, in.File)
 	}
 	gone, err := e.choose(ctx, in, book)
 	if err != nil || len(gone) == 0 {
@@ -395,22 +403,12 @@ func (e *expiring) without(ctx context.Context, in ledger.Archived, gone map[int
 	return next, err
 }
 
-// replace puts a file in the place of another, which an act says had records that were deleted. It can be called again, also by several
-// at once: the old file goes last, so a file that is not there any more was taken away by one who has finished.
+// replace puts a file in the place of another, which an act says had records that were deleted. It can be called again.
 func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error {
-	err := e.replaceEach(ctx, old, next)
-	if errors.Is(err, fs.ErrNotExist) && !e.archives.Has(old) {
-		return nil
-	}
-	return err
-}
-
-// replaceEach is what replace does, as long as nobody else does the same.
-func (e *expiring) replaceEach(ctx context.Context, old, next ledger.Archived) error {
 	if err := e.archives.With(next, func(*archive.File) error { return nil }); err != nil {
 		return err // before the database names it
 	}
-	if err := e.Ledger.PutArchive(ctx, old.Digest, next); err != nil && !errors.Is(err, ledger.ErrConflict) {
+	if err := e.Ledger.PutArchive(ctx, old.Digest, next); err != nil && !(errors.Is(err, ledger.ErrConflict) && e.names(ctx, next)) {
 		return err
 	}
 	e.after("file replaced")
@@ -423,6 +421,12 @@ func (e *expiring) replaceEach(ctx context.Context, old, next ledger.Archived) e
 	}
 	e.after("file removed")
 	return nil
+}
+
+// names says whether the database names a file.
+func (e *expiring) names(ctx context.Context, a ledger.Archived) bool {
+	files, err := e.Ledger.Archives(ctx)
+	return err == nil && slices.Contains(files, a)
 }
 
 // eraseApart destroys what opens the texts that are sealed apart of records that one file has and the other does not.
@@ -459,7 +463,7 @@ func (e *expiring) eraseApart(next, old ledger.Archived) error {
 func (e *expiring) finish(ctx context.Context, book *retention.Book) error {
 	for _, x := range book.Expiries {
 		old := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
-		if !e.archives.Has(old) {
+		if _, err := os.Stat(e.archives.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {
 			continue // done, or what was deleted came back under no name that it had
 		}
 		next := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}

@@ -325,35 +325,98 @@ func TestExpireWhileHeld(t *testing.T) {
 	wantThere(t, i, chained)
 }
 
-// TestExpireFinishedByAnother has one run finish what another is in the middle of, at each step in turn: it is done once, and neither
-// takes what the other did for damage.
-func TestExpireFinishedByAnother(t *testing.T) {
-	for _, at := range []string{"expiry sealed", "file replaced", "texts of expired records destroyed", "file removed"} {
-		t.Run(at, func(t *testing.T) {
-			c, i, alone, _, apart := aYearAgo(t)
-			other := false
-			i.After(func(step string) {
-				if step != at || other {
-					return
-				}
-				other = true
-				if _, err := i.Expire(t.Context(), expireOrder()); err != nil {
-					t.Errorf("the other: %v", err)
-				}
-			})
-			if _, err := i.Expire(t.Context(), expireOrder()); err != nil {
+// TestExpireTwice has two runs delete at once, one more than the other: what the acts say is what is gone, file by file.
+func TestExpireTwice(t *testing.T) {
+	then := time.Now().AddDate(0, 0, -400)
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
+	past, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, young := range []int{0, ledger.TileWidth / 2} { // in each file
+		then = time.Now().AddDate(0, 0, -400)
+		sealMany(t, past, ledger.TileWidth-young)
+		then = time.Now().AddDate(0, 0, -300)
+		sealMany(t, past, young+10)
+		if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := past.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = nil
+	i := open(t, c)
+	sealMany(t, i, 1) // says what day it is
+	begun := make(chan struct{})
+	var once sync.Once
+	i.After(func(step string) { once.Do(func() { close(begun) }) })
+	var wg sync.WaitGroup
+	var done [2]*installation.Expired
+	for n, days := range []int{-200, -350} {
+		wg.Go(func() {
+			if n == 1 {
+				<-begun // the first is in the middle of a file
+			}
+			var err error
+			if done[n], err = i.Expire(context.Background(), installation.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}); err != nil {
 				t.Error(err)
 			}
-			wantExpired(t, i, alone)
-			if opens(i, apart) {
-				t.Error("a text of an expired record can be opened")
-			}
-			if book, err := i.Retention(t.Context()); err != nil || len(book.Expiries) != 1 {
-				t.Errorf("%d acts, %v", len(book.Expiries), err)
-			}
-			wantWhole(t, c)
 		})
 	}
+	wg.Wait()
+	book, err := i.Retention(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, gone := int64(0), int64(0)
+	for _, x := range book.Expiries {
+		said += x.Count
+	}
+	for from := int64(0); from < 2*ledger.TileWidth; from++ {
+		rows, err := i.Ledger.RowsFrom(t.Context(), from, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows[0].ExpiredBy != "" {
+			gone++
+		}
+	}
+	if said != gone || gone == 0 || done[0].Records+done[1].Records != gone || len(strays(t, i)) > 0 {
+		t.Errorf("acts say %d, runs %d and %d, gone are %d; strays %v", said, done[0].Records, done[1].Records, gone, strays(t, i))
+	}
+	wantWhole(t, c)
+}
+
+// TestExpireWithoutItsFolder: a deletion whose files are away is not done, whatever is not there, and is finished when they are back.
+func TestExpireWithoutItsFolder(t *testing.T) {
+	c, i, alone, _, apart := aYearAgo(t)
+	archives, away := i.ArchivePath("."), i.ArchivePath(".")+".away"
+	i.After(func(step string) {
+		if step == "expiry sealed" {
+			if err := errors.Join(os.Rename(archives, away), os.Mkdir(archives, 0o700)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if _, err := i.Expire(t.Context(), expireOrder()); err == nil {
+		t.Error("deleted, without the file")
+	}
+	i.After(func(string) {})
+	if _, err := i.Expire(t.Context(), expireOrder()); err == nil {
+		t.Error("finished, without the file")
+	}
+	if err := errors.Join(os.Remove(archives), os.Rename(away, archives)); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, alone)
+	if opens(i, apart) {
+		t.Error("a text of an expired record can be opened")
+	}
+	wantWhole(t, c)
 }
 
 // TestForgedExpiry takes a record out of an archive without an act: fsck says so.

@@ -41,6 +41,9 @@ func (l *Ledger) stampTogether() error {
 	if err != nil {
 		return fmt.Errorf("stamping %d records together: %w", len(records), err)
 	}
+	if len(stamps) != len(records) {
+		return fmt.Errorf("stamping %d records together: %d stamps came back", len(records), len(stamps))
+	}
 	for i, r := range records {
 		r.Timestamps = append([]evidence.Timestamp{stamps[i]}, r.Timestamps...) // before their own
 	}
