@@ -20,13 +20,13 @@ func (w *backward) end() (written int) { return len(w.buffer) - w.free }
 
 // add writes bytes as they are.
 func (w *backward) add(b []byte) {
-	w.make(len(b))
+	w.grow(len(b))
 	w.free -= len(b)
 	copy(w.buffer[w.free:], b)
 }
 
-// make makes room before what is written.
-func (w *backward) make(n int) {
+// grow makes room before what is written.
+func (w *backward) grow(n int) {
 	if n <= w.free {
 		return
 	}
@@ -40,7 +40,7 @@ func (w *backward) make(n int) {
 // all that was written since.
 func (w *backward) wrap(tag asn1.Tag, end int) {
 	length := w.end() - end
-	w.make(6)
+	w.grow(6)
 	if length < 0x80 {
 		w.octet(byte(length))
 	} else {

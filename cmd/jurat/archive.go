@@ -139,7 +139,8 @@ type archiveTidyCmd struct {
 func (*archiveTidyCmd) Help() string {
 	return `A run that is broken off can leave a file that the log's database does not name. 'jurat archive list' calls it no part of the log. It is
 moved into the folder 'aside' beside the archives, if all that it holds is elsewhere. While anybody archives, on any machine, nothing is
-moved. A file that was not finished (.new-…) goes there, too, when nobody has written to it for a day. Delete that folder when no other installation, say one made of a backup, uses the same archives.
+moved. A file that was not finished (.new-…) goes there, too, when nobody has written to it for a day. Delete that folder when no other
+installation, say one made of a backup, uses the same archives.
 
 Exit code 0: none is left, but what somebody may still be writing. 3: some are kept, and why is said.`
 }

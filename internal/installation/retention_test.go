@@ -348,23 +348,32 @@ func TestExpireTwice(t *testing.T) {
 	c.Now = nil
 	i := open(t, c)
 	sealMany(t, i, 1) // says what day it is
-	begun := make(chan struct{})
-	var once sync.Once
-	i.After(func(step string) { once.Do(func() { close(begun) }) })
-	var wg sync.WaitGroup
+	order := func(days int) installation.ExpireOrder {
+		return installation.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}
+	}
 	var done [2]*installation.Expired
-	for n, days := range []int{-200, -350} {
-		wg.Go(func() {
-			if n == 1 {
-				<-begun // the first is in the middle of a file
-			}
-			var err error
-			if done[n], err = i.Expire(context.Background(), installation.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}); err != nil {
-				t.Error(err)
+	other, first := make(chan error, 1), order(-200)
+	var once sync.Once
+	first.Progress = func(string, int64, int64) { // it has listed two files, and is through with one
+		once.Do(func() {
+			go func() {
+				var err error
+				done[1], err = i.Expire(context.Background(), order(-350))
+				other <- err
+			}()
+			select {
+			case err := <-other: // nobody made it wait
+				other <- err
+			case <-time.After(2 * time.Second):
 			}
 		})
 	}
-	wg.Wait()
+	if done[0], err = i.Expire(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	if err := <-other; err != nil {
+		t.Error(err)
+	}
 	book, err := i.Retention(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 			return err
 		}
 	}
-	a.ready = l.cfg.Group == nil || len(a.joining()) == 0
+	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
 	if err := l.queue.enter(ctx, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}

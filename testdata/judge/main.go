@@ -126,12 +126,17 @@ func leaves(bundle []byte) ([][]byte, error) {
 	return hashes, nil
 }
 
-func grow(ctx context.Context, folder string) error {
+// newKey makes a key for a log of Tessera's, and returns its public form, too.
+func newKey() (signer note.Signer, public string, err error) {
 	private, public, err := note.GenerateKey(rand.Reader, "tessera.example/log")
-	if err != nil {
-		return err
+	if err == nil {
+		signer, err = note.NewSigner(private)
 	}
-	signer, err := note.NewSigner(private)
+	return signer, public, err
+}
+
+func grow(ctx context.Context, folder string) error {
+	signer, public, err := newKey()
 	if err != nil {
 		return err
 	}

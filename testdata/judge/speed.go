@@ -11,7 +11,6 @@ import (
 
 	"github.com/transparency-dev/tessera"
 	"github.com/transparency-dev/tessera/storage/posix"
-	"golang.org/x/mod/sumdb/note"
 )
 
 // speed has many callers add entries of a size to a log of Tessera's own, each when the one before has its place in the log, with Tessera's
@@ -20,11 +19,7 @@ func speed(ctx context.Context, folder string, seconds, size, callers int) error
 	if min(seconds, size, callers) < 1 {
 		return errors.New("seconds, bytes and callers are whole numbers from 1")
 	}
-	private, _, err := note.GenerateKey(rand.Reader, "tessera.example/log")
-	if err != nil {
-		return err
-	}
-	signer, err := note.NewSigner(private)
+	signer, _, err := newKey()
 	if err != nil {
 		return err
 	}
