@@ -68,8 +68,8 @@
 //	subject       the agent under trial: reads its card and its conversation, or what its records say
 //	exhibit       sealed records, verified and put before the jury
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
-//	llm           one call to one language model, whoever its vendor is; llm/openai, llm/anthropic, llm/gemini and llm/compatible
-//	              adapt it to each vendor over llm/wire, and the servers of llm/llmtest speak the vendors' protocols to tests
+//	llm           one call to one language model, whoever its vendor is; llm/vendor asks each vendor, a file for each, with the
+//	              bodies of llm/wire, and the servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	trial         a case through jury and ledger to a verdict, and its projections

@@ -32,7 +32,8 @@ type serveCmd struct {
 	Waiting       int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
-	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
+	OTLP        string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
+	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	keyFlags
 	stampFlags
 }
@@ -113,7 +114,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		traces, err := c.tracing(ctx)
+		traces, err := c.tracing()
 		if err != nil {
 			return err
 		}
@@ -151,11 +152,11 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // tracing is nil where no collector is named.
-func (c *serveCmd) tracing(ctx context.Context) (*tracing.Tracing, error) {
+func (c *serveCmd) tracing() (*tracing.Tracing, error) {
 	if c.OTLP == "" {
 		return nil, nil
 	}
-	t, err := tracing.Start(ctx, c.OTLP)
+	t, err := tracing.Start(c.OTLP, c.OTLPHeaders)
 	if err != nil {
 		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
 	}

@@ -37,7 +37,7 @@ type Answer struct {
 	Text         string
 	JSON         jsontext.Value // the text, if it is one JSON value; nil otherwise
 	Model        string         // as the provider reported it; "": it reported none
-	Version      string         // what else it reported of what answered, such as a fingerprint or a snapshot; "": nothing
+	Version      string         // what else it reported of what answered, such as a fingerprint; "": nothing
 	FinishReason string         // in the provider's words
 	Usage        Usage
 	Raw          []byte // the body of the response as it came

@@ -17,16 +17,13 @@ import (
 	"jurat/internal/juror"
 	"jurat/internal/juror/model"
 	"jurat/internal/llm"
-	"jurat/internal/llm/anthropic"
-	"jurat/internal/llm/compatible"
-	"jurat/internal/llm/gemini"
-	"jurat/internal/llm/openai"
+	"jurat/internal/llm/vendor"
 	"jurat/jury"
 )
 
 // adapters make a model of each vendor.
 var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
-	config.OpenAI: openai.New, config.Anthropic: anthropic.New, config.Gemini: gemini.New, config.Compatible: compatible.New,
+	config.OpenAI: vendor.NewOpenAI, config.Anthropic: vendor.NewAnthropic, config.Gemini: vendor.NewGemini, config.Compatible: vendor.NewCompatible,
 }
 
 // A Panel is a jury that can sit in any number of trials, also at the same time. What vendors allow in a minute holds for all

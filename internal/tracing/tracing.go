@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -27,18 +26,19 @@ type Tracing struct {
 	tracer   trace.Tracer
 }
 
-// Start sends spans to a collector by OTLP over HTTP. The endpoint is that of OTEL_EXPORTER_OTLP_ENDPOINT: a base URL. A
-// collector that does not answer costs spans, and nothing else.
-func Start(ctx context.Context, endpoint string) (*Tracing, error) {
+// Start sends spans to a collector by OTLP over HTTP. The endpoint is that of OTEL_EXPORTER_OTLP_ENDPOINT: a base URL. The
+// headers are those of OTEL_EXPORTER_OTLP_HEADERS. A collector that does not answer costs spans, and nothing else.
+func Start(endpoint, headerList string) (*Tracing, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("tracing: %q is no http or https URL", endpoint)
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimSuffix(base.String(), "/")+"/v1/traces"))
+	header, err := headers(headerList)
 	if err != nil {
-		return nil, fmt.Errorf("tracing: %w", err)
+		return nil, err
 	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "jurat"))))
+	to := &exporter{header: header, url: strings.TrimSuffix(base.String(), "/") + "/v1/traces", http: &http.Client{}}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(to), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "jurat"))))
 	return &Tracing{provider, provider.Tracer("jurat")}, nil
 }
 

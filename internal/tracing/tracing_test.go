@@ -1,7 +1,6 @@
 package tracing_test
 
 import (
-	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +25,7 @@ type sink struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []*otlp.Span
+	away  int    // how often it is not there yet
 	wrong string // what was not as the protocol says; "": nothing
 }
 
@@ -39,21 +39,17 @@ func newSink(t *testing.T) *sink {
 func (s *sink) take(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body := io.Reader(r.Body)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		unpacked, err := gzip.NewReader(r.Body)
-		if err != nil {
-			s.wrong = err.Error()
-			return
-		}
-		body = unpacked
+	if s.away > 0 {
+		s.away--
+		http.Error(w, "come again", http.StatusServiceUnavailable)
+		return
 	}
-	doc, err := io.ReadAll(body)
+	doc, err := io.ReadAll(r.Body)
 	var request collector.ExportTraceServiceRequest
 	if err == nil {
 		err = proto.Unmarshal(doc, &request)
 	}
-	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("X-Key") != "a b" || r.Header.Get("Other") != "1" {
 		s.wrong = r.URL.Path + " " + r.Header.Get("Content-Type")
 		http.Error(w, s.wrong, http.StatusBadRequest)
 		return
@@ -80,7 +76,7 @@ func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Spa
 
 func start(t *testing.T, endpoint string) *tracing.Tracing {
 	t.Helper()
-	tracer, err := tracing.Start(t.Context(), endpoint)
+	tracer, err := tracing.Start(endpoint, "x-key=a%20b, other=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +142,31 @@ func TestNoCollector(t *testing.T) {
 		t.Error("without tracing something is done all the same")
 	}
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
-		if _, err := tracing.Start(t.Context(), endpoint); err == nil {
+		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1"); err == nil {
 			t.Errorf("%q is taken", endpoint)
 		}
 	}
 	tracer := start(t, "http://127.0.0.1:1")
 	tracer.Trial()(trial.TrialClosed{EventHead: trial.EventHead{At: time.Now()}})
+}
+
+// TestCollectorAway: a batch is sent again where the collector is away for a moment.
+func TestCollectorAway(t *testing.T) {
+	s := newSink(t)
+	s.away = 1
+	tracer := start(t, s.URL)
+	_, end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
+	end(http.StatusOK)
+	if s.sent(t, tracer)["GET /"] == nil || s.away != 0 {
+		t.Errorf("%v, away %d", s.spans, s.away)
+	}
+}
+
+// TestHeadersRefused: a list of headers that is none is refused, and what it holds is not shown.
+func TestHeadersRefused(t *testing.T) {
+	for _, list := range []string{"secret", "=secret", "x=%zzsecret"} {
+		if _, err := tracing.Start("http://127.0.0.1:1", list); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
 }

@@ -21,11 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/llm"
-	"jurat/internal/llm/anthropic"
-	"jurat/internal/llm/compatible"
-	"jurat/internal/llm/gemini"
 	. "jurat/internal/llm/llmtest"
-	"jurat/internal/llm/openai"
+	"jurat/internal/llm/vendor"
 )
 
 type adapter struct {
@@ -33,7 +30,7 @@ type adapter struct {
 	make func(llm.Config) (llm.Model, error)
 }
 
-var adapters = []adapter{{OpenAI, openai.New}, {Anthropic, anthropic.New}, {Gemini, gemini.New}, {Compatible, compatible.New}}
+var adapters = []adapter{{OpenAI, vendor.NewOpenAI}, {Anthropic, vendor.NewAnthropic}, {Gemini, vendor.NewGemini}, {Compatible, vendor.NewCompatible}}
 
 // verdict has its members in an order that is not the alphabet's, and words that HTML would escape.
 var verdict = llm.Schema{Name: "verdict", JSON: []byte(`{"type":"object","properties":{"why":{"type":"string","description":"in < 9 words"},"score":{"type":"integer"},"axes":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}},"required":["why","score","axes"],"additionalProperties":false}`)}
@@ -88,7 +85,7 @@ func TestAnswer(t *testing.T) {
 		if diff := cmp.Diff(some, asked.Settings); diff != "" {
 			t.Error(diff)
 		}
-		version := map[string]string{"OpenAI": "service_tier=default", "Compatible": "fp_44709d6fcb"}[a.Name]
+		version := map[string]string{"Compatible": "fp_44709d6fcb"}[a.Name]
 		if answer.Text != `{"why":"<ok> 証"}` || string(answer.JSON) != answer.Text || answer.Model != "model-1.5-2026-01-01" ||
 			answer.Version != version || answer.Usage != Used {
 			t.Errorf("answered %+v", answer)
@@ -549,7 +546,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: %+v: %v", tt.Name, tt.settings, err)
 		}
 	}
-	if _, err := compatible.New(llm.Config{Settings: some}); err == nil {
+	if _, err := vendor.NewCompatible(llm.Config{Settings: some}); err == nil {
 		t.Error("compatible has no address of its own")
 	}
 }

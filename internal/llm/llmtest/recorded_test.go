@@ -1,0 +1,253 @@
+package llmtest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/llm"
+	. "jurat/internal/llm/llmtest"
+)
+
+var record = flag.Bool("record", false, "write testdata/recorded.jsonl anew: it was made with the vendors' own SDKs, so there is no reason to")
+
+// A recorded exchange is what one call sent, and how its answer was read.
+type recorded struct {
+	Name     string
+	Requests []recordedRequest
+	Answer   *recordedAnswer `json:",omitempty"`
+	Error    *recordedError  `json:",omitempty"`
+}
+
+type recordedRequest struct {
+	Method, Path string
+	Header       map[string]string // of the protocol; the key is [key]
+	Body         any
+}
+
+type recordedAnswer struct {
+	Text, JSON, Model, Version, FinishReason string
+	Usage                                    llm.Usage
+	RawBytes                                 int
+}
+
+type recordedError struct {
+	Kind       llm.Kind
+	Status     int
+	Detail     string // "" of what is not the protocol: the words were an SDK's
+	RetryAfter time.Duration
+	Answer     recordedAnswer
+}
+
+// protocolHeaders are those that the vendors' references name. SDKs send others, which describe the SDK.
+var protocolHeaders = []string{"Content-Type", "Authorization", "X-Api-Key", "Anthropic-Version", "X-Goog-Api-Key"}
+
+// TestRecorded holds the adapters to what the vendors' own SDKs sent and read, when the adapters were built on those:
+// openai-go 3.95.0, anthropic-sdk-go 1.84.0 and genai 1.77.0.
+func TestRecorded(t *testing.T) {
+	got := exchanges(t)
+	file := filepath.Join("testdata", "recorded.jsonl")
+	if *record {
+		var doc bytes.Buffer
+		for _, x := range got {
+			if err := json.NewEncoder(&doc).Encode(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(file, doc.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []recorded
+	for line := range bytes.Lines(doc) {
+		var x recorded
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, x)
+	}
+	if len(want) == 0 || len(got) != len(want) {
+		t.Fatalf("%d exchanges, %d were recorded", len(got), len(want))
+	}
+	for i := range want {
+		if diff := cmp.Diff(want[i], through(t, got[i])); diff != "" {
+			t.Errorf("%s (-recorded +now):\n%s", want[i].Name, diff)
+		}
+	}
+}
+
+// through is an exchange as it is when it comes out of JSON.
+func through(t *testing.T, x recorded) (out recorded) {
+	t.Helper()
+	doc, err := json.Marshal(x)
+	if err == nil {
+		err = json.Unmarshal(doc, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func exchanges(t *testing.T) (all []recorded) {
+	for _, a := range adapters {
+		for n, reply := range replies() {
+			s := New(t, a.Vendor, Always(reply))
+			answer, err := a.model(t, s.Config(some)).Ask(t.Context(), question)
+			all = append(all, exchange(fmt.Sprintf("%s reply %d: failure %d %s", a.Name, n, reply.Failure, reply.Block), s, answer, err))
+		}
+		for n, q := range questions(a.Name) {
+			s := New(t, a.Vendor, Say("ok"))
+			answer, err := a.model(t, s.Config(q.Settings)).Ask(t.Context(), q.Question)
+			all = append(all, exchange(fmt.Sprintf("%s question %d", a.Name, n), s, answer, err))
+		}
+		for n, b := range bodies() {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(b.status)
+				io.WriteString(w, b.text)
+			}))
+			answer, err := a.model(t, llm.Config{BaseURL: s.URL, Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
+			s.Close()
+			all = append(all, exchange(fmt.Sprintf("%s body %d: %d %.50s", a.Name, n, b.status, b.text), nil, answer, err))
+		}
+	}
+	return all
+}
+
+// replies are all that the vendors' servers can do, but for those whose words are the operating system's.
+func replies() []Reply {
+	list := []Reply{
+		{Text: `{"why":"<ok> 証"}`, Model: "model-1.5-2026-01-01"},
+		{Text: "no JSON", Usage: llm.Usage{Input: 1, Output: 2}},
+		{Text: ""}, {Text: "x", Usage: llm.Usage{Input: 5, Output: -3}}, {Text: "x", Model: "a\nb"},
+	}
+	for f := RateLimited; f <= OtherShape; f++ {
+		list = append(list, Reply{Failure: f, Text: `{"why":`, RetryAfter: 7 * time.Second * time.Duration(b2i(f == RateLimited))})
+	}
+	list = append(list, Reply{Failure: EchoedKey}, Reply{Failure: NoSchemas, Text: "{}"})
+	for _, block := range []string{"content_filter", "bio", "RECITATION", "OTHER"} {
+		list = append(list, Reply{Failure: Blocked, Block: block}, Reply{Failure: PromptBlocked, Block: block})
+	}
+	return list
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+type asked struct {
+	llm.Question
+	llm.Settings
+}
+
+func questions(vendor string) []asked {
+	zero, exact, seed := 0.0, 0.12345678901234567, int64(-7)
+	full := llm.Settings{Model: "m", Temperature: &zero, TopP: &exact, MaxTokens: 33}
+	least := llm.Settings{Model: "m"}
+	if vendor == "Anthropic" {
+		least.MaxTokens = 1
+	}
+	if vendor == "Gemini" || vendor == "Compatible" {
+		full.Seed = &seed
+	}
+	hello := llm.Question{Messages: []llm.Message{{Text: "hello"}}}
+	return []asked{{question, full}, {question, least}, {hello, full}, {hello, least}}
+}
+
+type body struct {
+	status int
+	text   string
+}
+
+// bodies are what no server of the vendors' sends, and everybody may get.
+func bodies() (list []body) {
+	for _, text := range []string{``, `null`, `[]`, `1`, `"x"`, `{}`, `{"candidates":1}`, `{"candidates":[1]}`, `{"candidates":[null]}`,
+		`{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b","thought":true},{"text":"c"}]},"finishReason":"STOP"}],"modelVersion":"g-1"}`,
+		`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`,
+		`{"candidates":[{"content":{"parts":"x"},"finishReason":"STOP"}]}`, `{"promptFeedback":{"blockReason":"SAFETY"},"modelVersion":"g-1"}`,
+		`{"promptFeedback":{"blockReason":"BLOCKLIST","blockReasonMessage":"words"}}`,
+		`{"type":"message","role":"assistant","model":"c-1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"text","text":"b"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_read_input_tokens":2,"cache_creation_input_tokens":1,"output_tokens":4}}`,
+		`{"type":"message","role":"assistant","model":"c-1","content":[{"type":"text","text":"a"}],"stop_reason":"pause_turn","usage":{"input_tokens":3,"output_tokens":4}}`,
+		`{"type":"message","role":"assistant","model":"c-1","content":[{"type":"text","text":"a"}],"stop_reason":"stop_sequence","usage":{"input_tokens":3,"output_tokens":4}}`,
+		`{"type":"message","role":"assistant","model":"c-1","content":[],"stop_reason":null,"usage":{}}`,
+		`{"type":"message","model":"c-1","content":[{"type":"text","text":"a"}],"stop_reason":"model_context_window_exceeded","usage":{}}`,
+		`{"type":"message","content":{},"stop_reason":[]}`, `{"status":"completed","output":{}}`,
+		`{"status":"completed","model":"o-1","output":[{"type":"message","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]},{"type":"web_search_call"}],"usage":{"input_tokens":3,"output_tokens":4}}`,
+		`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"model":"o-1","output":[]}`,
+		`{"status":"queued","output":[]}`, `{"status":"failed","output":[],"error":null}`, `{"status":"failed","output":[],"model":"o-1","error":{"code":"rate_limit_exceeded","message":"so it is"}}`,
+		`{"status":"cancelled","output":[],"model":"o-1"}`,
+		`{"choices":7}`, `{"choices":[]}`, `{"choices":[{},{}]}`, `{"choices":[{"message":{"content":"a"},"finish_reason":"tool_calls"}]}`,
+		`{"error":{"message":"it broke"}}`} {
+		list = append(list, body{200, text})
+	}
+	for _, text := range []string{``, `<p>some page`, `{}`, `{"error":"in words"}`, `{"error":{"message":"m","type":"t","code":"c"}}`, `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`,
+		`{"error":{"status":"INVALID_ARGUMENT","message":"The input token count (9) exceeds the maximum","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3.5s"}]}}`} {
+		for _, status := range []int{400, 401, 403, 404, 408, 413, 429, 500, 503, 529} {
+			list = append(list, body{status, text})
+		}
+	}
+	return list
+}
+
+func exchange(name string, s *Server, answer llm.Answer, err error) recorded {
+	x := recorded{Name: name}
+	key := "some-long-key"
+	if s != nil {
+		key = s.Key
+		for _, r := range s.Requests() {
+			x.Requests = append(x.Requests, requestOf(r, key))
+		}
+	}
+	var failure *llm.Error
+	switch {
+	case err == nil:
+		told := answerOf(answer)
+		x.Answer = &told
+	case errors.As(err, &failure):
+		x.Error = &recordedError{failure.Kind, failure.Status, failure.Detail, failure.RetryAfter, answerOf(failure.Answer)}
+		if failure.Kind == llm.Malformed && failure.Status == 0 {
+			x.Error.Detail = ""
+		}
+	default:
+		x.Error = &recordedError{Detail: err.Error()}
+	}
+	return x
+}
+
+func requestOf(r Request, key string) recordedRequest {
+	q := recordedRequest{Method: http.MethodPost, Path: r.Path, Header: map[string]string{}}
+	for _, name := range protocolHeaders {
+		if v := r.Header.Get(name); v != "" {
+			q.Header[name] = strings.ReplaceAll(v, key, "[key]")
+		}
+	}
+	if err := json.Unmarshal(r.Body, &q.Body); err != nil {
+		q.Body = string(r.Body)
+	}
+	return q
+}
+
+func answerOf(a llm.Answer) recordedAnswer {
+	return recordedAnswer{a.Text, string(a.JSON), a.Model, a.Version, a.FinishReason, a.Usage, len(a.Raw)}
+}

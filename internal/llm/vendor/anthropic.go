@@ -1,0 +1,117 @@
+package vendor
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"jurat/internal/llm"
+	"jurat/internal/llm/wire"
+)
+
+// anthropic is Anthropic's Messages API.
+var anthropic = protocol{
+	name:    "anthropic",
+	baseURL: "https://api.anthropic.com",
+	check: func(s llm.Settings) error {
+		switch {
+		case s.Seed != nil:
+			return errors.New("seed: the Messages API takes none")
+		case s.MaxTokens == 0:
+			return errors.New("max_tokens: the Messages API cannot do without")
+		case s.Temperature != nil && *s.Temperature > 1:
+			return fmt.Errorf("temperature: %v is above 1", *s.Temperature)
+		}
+		return nil
+	},
+	path: func(llm.Settings) string { return "/v1/messages" },
+	sign: func(h http.Header, key string) {
+		h.Set("X-Api-Key", key)
+		h.Set("Anthropic-Version", wire.AnthropicVersion)
+	},
+	request: messagesRequest,
+	read:    readMessages,
+	explain: explainAnthropic,
+}
+
+func messagesRequest(s llm.Settings, q llm.Question) any {
+	r := wire.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
+	if q.System != "" {
+		r.System = oneText(q.System)
+	}
+	for _, m := range q.Messages {
+		r.Messages = append(r.Messages, wire.MessagesTurn{Role: role(m, "assistant"), Content: oneText(m.Text)})
+	}
+	if q.Schema.JSON != nil {
+		r.OutputConfig.Format = &wire.MessagesFormat{Type: "json_schema", Schema: q.Schema.JSON}
+	}
+	return r
+}
+
+func oneText(text string) wire.Content {
+	return wire.Content{Parts: []wire.Part{{Type: "text", Text: text}}}
+}
+
+func readMessages(x *exchange) (llm.Answer, error) {
+	var m wire.MessagesAnswer
+	if err := x.decode(&m); err != nil {
+		return llm.Answer{}, err
+	}
+	if m.Type != "message" || m.Content == nil || m.StopReason == "" {
+		return llm.Answer{}, x.fail(llm.Malformed, "the response is no message with content and a stop reason")
+	}
+	u := m.Usage
+	answer := llm.Answer{
+		Text:         m.Text(),
+		Model:        m.Model,
+		FinishReason: m.StopReason,
+		Usage: llm.Usage{
+			Input:     u.Input + u.CacheRead + u.CacheCreation, // counted apart here
+			Cached:    u.CacheRead,
+			Output:    u.Output,
+			Reasoning: u.OutputDetails.Thinking,
+		},
+		Raw: x.body,
+	}
+	switch m.StopReason {
+	case "end_turn", "stop_sequence":
+		return x.finish(answer)
+	case "refusal":
+		detail := strings.Join(strings.Fields(fmt.Sprintf("refusal %s %s", m.StopDetails.Category, m.StopDetails.Explanation)), " ")
+		return llm.Answer{}, x.failWith(answer, llm.Refused, detail)
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.Answer{}, x.cutOff(answer)
+	}
+	return llm.Answer{}, x.stopped(answer)
+}
+
+// explainAnthropic understands Anthropic's errors. Much of what matters has the same type, and is told apart by its words.
+func explainAnthropic(_ int, body []byte) reading {
+	e, ok := wire.ReadAnthropicError(body)
+	if !ok {
+		return reading{detail: excerpt(body)}
+	}
+	said := reading{detail: e.Type + ": " + e.Message}
+	has := func(words string) bool { return strings.Contains(strings.ToLower(e.Message), words) }
+	switch e.Type {
+	case "authentication_error", "permission_error", "billing_error", "not_found_error":
+		said.kind = llm.Unauthorised
+	case "rate_limit_error":
+		said.kind = llm.RateLimited
+	case "overloaded_error", "api_error", "timeout_error":
+		said.kind = llm.Unavailable
+	case "request_too_large":
+		said.kind = llm.TooLong
+	case "invalid_request_error":
+		switch {
+		case has("prompt is too long"), has("exceed context limit"), has("context window"):
+			said.kind = llm.TooLong
+		case has("content filtering policy"):
+			said.kind = llm.Refused
+		case has("credit balance is too low"):
+			said.kind = llm.Unauthorised
+		}
+	}
+	return said
+}

@@ -1,0 +1,112 @@
+package vendor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm"
+	"jurat/internal/llm/wire"
+)
+
+// compatible is OpenAI's Chat Completions, as many servers speak it. Such servers often want no key.
+var compatible = protocol{
+	name:    "compatible",
+	keyless: true,
+	path:    func(llm.Settings) string { return "/chat/completions" },
+	sign:    bearer,
+	request: chatRequest,
+	form:    schemaInWords,
+	read:    readChat,
+	explain: explainOpenAI,
+}
+
+// anyObject stands for a schema that the system text has in words.
+const anyObject = "any JSON object"
+
+// schemaInWords moves a schema into the system text.
+func schemaInWords(q *llm.Question) bool {
+	if q.Schema.JSON == nil {
+		return false
+	}
+	q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
+	q.Schema = llm.Schema{Name: anyObject}
+	return true
+}
+
+func chatRequest(s llm.Settings, q llm.Question) any {
+	r := wire.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
+	switch {
+	case q.Schema.JSON != nil:
+		r.ResponseFormat = &wire.ChatFormat{Type: "json_schema", JSONSchema: &wire.ChatSchema{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
+	case q.Schema.Name == anyObject:
+		r.ResponseFormat = &wire.ChatFormat{Type: "json_object"}
+	}
+	if q.System != "" {
+		r.Messages = append(r.Messages, wire.ChatMessage{Role: "system", Content: wire.Content{Text: q.System}})
+	}
+	for _, m := range q.Messages {
+		r.Messages = append(r.Messages, wire.ChatMessage{Role: role(m, "assistant"), Content: wire.Content{Text: m.Text}})
+	}
+	return r
+}
+
+func readChat(x *exchange) (llm.Answer, error) {
+	var c wire.ChatAnswer
+	if err := x.decode(&c); err != nil {
+		return llm.Answer{}, err
+	}
+	if len(c.Choices) == 0 && c.Error.Kind() == jsontext.KindBeginObject {
+		return llm.Answer{}, behind(x, c.Error)
+	}
+	if len(c.Choices) != 1 {
+		return llm.Answer{}, x.fail(llm.Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
+	}
+	choice := c.Choices[0]
+	answer := llm.Answer{
+		Text:         choice.Message.Content.All(),
+		Model:        c.Model,
+		Version:      c.SystemFingerprint,
+		FinishReason: choice.FinishReason,
+		Usage:        chatUsage(c.Usage),
+		Raw:          x.body,
+	}
+	switch {
+	case choice.FinishReason == "content_filter":
+		return llm.Answer{}, x.failWith(answer, llm.Refused, choice.FinishReason)
+	case choice.Message.Refusal != "":
+		return llm.Answer{}, x.failWith(answer, llm.Refused, "refusal: "+choice.Message.Refusal)
+	case choice.FinishReason == "length":
+		return llm.Answer{}, x.cutOff(answer)
+	case choice.FinishReason != "stop":
+		return llm.Answer{}, x.stopped(answer)
+	}
+	return x.finish(answer)
+}
+
+// chatUsage adds reasoning to the output where a server counts it apart, which shows in the total alone.
+func chatUsage(c wire.ChatUsage) llm.Usage {
+	u := llm.Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
+	if c.Total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	return u
+}
+
+// behind is an error that a gateway passes on under a good status; its code is the status that it got.
+func behind(x *exchange, value jsontext.Value) error {
+	var inner struct {
+		Code jsontext.Value `json:"code"`
+	}
+	status := 0
+	if json.Unmarshal(value, &inner) == nil && inner.Code.Kind() == jsontext.KindNumber && json.Unmarshal(inner.Code, &status) != nil {
+		status = 0
+	}
+	said := explainOpenAI(status, x.body)
+	if said.kind == "" {
+		said.kind = llm.KindOfStatus(status)
+	}
+	return x.fail(said.kind, said.detail)
+}

@@ -1,0 +1,19 @@
+package vendor
+
+import "testing"
+
+// TestWithoutKey: however a JSON writer wrote it, and no placeholder for a key.
+func TestWithoutKey(t *testing.T) {
+	const key = `sk/a+b<c>&"d\e`
+	for _, form := range []string{key, `sk/a+b<c>&\"d\\e`, `sk\/a+b<c>&\"d\\e`, `sk/a\u002bb\u003cc\u003e\u0026\"d\\e`, `sk/a+b\u003cc\u003e\u0026\"d\\e`} {
+		if got := string(withoutKey([]byte(`{"x":"is `+form+`."}`), key)); got != `{"x":"is [key]."}` {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+	if got := string(withoutKey([]byte(`{"model":"ollama/x"}`), "ollama")); got != `{"model":"ollama/x"}` {
+		t.Error(got)
+	}
+	if got := string(withoutKey([]byte(`{}`), "")); got != `{}` {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,143 @@
+package vendor
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/internal/llm"
+	"jurat/internal/llm/wire"
+)
+
+// gemini is generateContent of Google's Gemini API.
+var gemini = protocol{
+	name:    "gemini",
+	baseURL: "https://generativelanguage.googleapis.com",
+	check: func(s llm.Settings) error {
+		switch {
+		case !modelName.MatchString(s.Model):
+			return fmt.Errorf("%q is no name of a model", s.Model)
+		case s.Seed != nil && (*s.Seed < math.MinInt32 || *s.Seed > math.MaxInt32):
+			return fmt.Errorf("seed: %d does not fit 32 bits", *s.Seed)
+		}
+		return nil
+	},
+	path: func(s llm.Settings) string {
+		name := s.Model
+		if !strings.Contains(name, "/") {
+			name = "models/" + name
+		}
+		return "/v1beta/" + name + ":generateContent"
+	},
+	sign:    func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) },
+	request: generateRequest,
+	read:    readGenerate,
+	explain: explainGoogle,
+}
+
+// modelName is what may stand in a path.
+var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func generateRequest(s llm.Settings, q llm.Question) any {
+	r := wire.GenerateRequest{GenerationConfig: wire.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
+	if q.System != "" {
+		r.SystemInstruction = &wire.GenerateContent{Role: "user", Parts: []wire.GeneratePart{{Text: q.System}}}
+	}
+	for _, m := range q.Messages {
+		r.Contents = append(r.Contents, wire.GenerateContent{Role: role(m, "model"), Parts: []wire.GeneratePart{{Text: m.Text}}})
+	}
+	if q.Schema.JSON != nil {
+		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", q.Schema.JSON
+	}
+	return r
+}
+
+// blocks are the finish reasons of content that a filter kept back.
+var blocks = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
+
+func readGenerate(x *exchange) (llm.Answer, error) {
+	var r wire.GenerateAnswer
+	if err := x.decode(&r); err != nil {
+		return llm.Answer{}, err
+	}
+	answer := llm.Answer{Model: r.ModelVersion, Usage: generateUsage(r.Usage), Raw: x.body}
+	if f := r.PromptFeedback; f.BlockReason != "" {
+		answer.FinishReason = f.BlockReason
+		return llm.Answer{}, x.failWith(answer, llm.Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
+	}
+	if len(r.Candidates) != 1 || r.Candidates[0] == nil {
+		return llm.Answer{}, x.failWith(answer, llm.Malformed, fmt.Sprintf("the response has %d candidates", len(r.Candidates)))
+	}
+	candidate := r.Candidates[0]
+	answer.FinishReason, answer.Text = candidate.FinishReason, candidate.Text()
+	switch {
+	case candidate.FinishReason == "STOP":
+		return x.finish(answer)
+	case candidate.FinishReason == "MAX_TOKENS":
+		return llm.Answer{}, x.cutOff(answer)
+	case slices.Contains(blocks, candidate.FinishReason):
+		return llm.Answer{}, x.failWith(answer, llm.Refused, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
+	}
+	return llm.Answer{}, x.stopped(answer)
+}
+
+func generateUsage(u wire.GenerateUsage) llm.Usage {
+	return llm.Usage{
+		Input:     u.Prompt + u.ToolUse,
+		Cached:    u.Cached,
+		Output:    u.Candidates + u.Thoughts, // counted apart here
+		Reasoning: u.Thoughts,
+	}
+}
+
+// kinds says what a filter found: the ratings that blocked, and those that are high.
+func kinds(reason string, ratings []wire.GenerateRating, message string) string {
+	for _, r := range ratings {
+		if r.Blocked || r.Probability == "HIGH" {
+			reason += fmt.Sprintf(", %s %s", r.Category, r.Probability)
+		}
+	}
+	if message != "" {
+		reason += ": " + message
+	}
+	return reason
+}
+
+// explainGoogle understands errors of Google's interfaces: a status in words, and details of several types.
+func explainGoogle(_ int, body []byte) reading {
+	e, ok := wire.ReadGoogleError(body)
+	if !ok {
+		return reading{detail: excerpt(body)}
+	}
+	said := reading{kind: kindOfGoogle(e.Status, strings.ToLower(e.Message)), detail: e.Status + ": " + e.Message}
+	for _, detail := range e.Known() {
+		switch {
+		case detail.Type == wire.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
+			said.kind = llm.Unauthorised // its status is that of any bad request
+		case detail.Type == wire.TypeRetryInfo:
+			if wait, err := time.ParseDuration(detail.RetryDelay); err == nil && wait > 0 {
+				said.wait = wait
+			}
+		}
+	}
+	return said
+}
+
+func kindOfGoogle(status, message string) llm.Kind {
+	switch status {
+	case "INVALID_ARGUMENT":
+		switch {
+		case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
+			return llm.TooLong
+		case strings.Contains(message, "api key not valid"), strings.Contains(message, "api key expired"):
+			return llm.Unauthorised
+		}
+	case "FAILED_PRECONDITION": // billing, or a country that is not served
+		return llm.Unauthorised
+	}
+	return "" // the HTTP status says it
+}

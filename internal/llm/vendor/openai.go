@@ -1,0 +1,137 @@
+package vendor
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"jurat/internal/llm"
+	"jurat/internal/llm/wire"
+)
+
+// openAI is OpenAI's Responses API.
+var openAI = protocol{
+	name:    "openai",
+	baseURL: "https://api.openai.com/v1",
+	check: func(s llm.Settings) error {
+		if s.Seed != nil {
+			return errors.New("seed: the Responses API takes none")
+		}
+		return nil
+	},
+	path:    func(llm.Settings) string { return "/responses" },
+	sign:    bearer,
+	request: responsesRequest,
+	read:    readResponses,
+	explain: explainOpenAI,
+}
+
+func responsesRequest(s llm.Settings, q llm.Question) any {
+	r := wire.ResponsesRequest{
+		Model:           s.Model,
+		Instructions:    q.System,
+		Store:           new(false), // evidence is not left with the vendor
+		Temperature:     s.Temperature,
+		TopP:            s.TopP,
+		MaxOutputTokens: s.MaxTokens,
+	}
+	for _, m := range q.Messages {
+		r.Input = append(r.Input, wire.ResponsesItem{Role: role(m, "assistant"), Content: wire.Content{Text: m.Text}})
+	}
+	if q.Schema.JSON != nil {
+		r.Text.Format = &wire.SchemaFormat{Type: "json_schema", Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}
+	}
+	return r
+}
+
+// role is whose turn a message is; vendors differ in what they call the model.
+func role(m llm.Message, model string) string {
+	if m.ByModel {
+		return model
+	}
+	return "user"
+}
+
+func readResponses(x *exchange) (llm.Answer, error) {
+	var r wire.ResponsesAnswer
+	if err := x.decode(&r); err != nil {
+		return llm.Answer{}, err
+	}
+	if r.Status == "" || r.Output == nil {
+		return llm.Answer{}, x.fail(llm.Malformed, "the response has no status or no output")
+	}
+	text, refusal := r.Texts()
+	answer := llm.Answer{
+		Text:         text,
+		Model:        r.Model,
+		FinishReason: r.Status,
+		Usage: llm.Usage{
+			Input:     r.Usage.Input,
+			Cached:    r.Usage.InputDetails.Cached,
+			Output:    r.Usage.Output,
+			Reasoning: r.Usage.OutputDetails.Reasoning,
+		},
+		Raw: x.body,
+	}
+	switch r.Status {
+	case "completed":
+		if refusal != "" {
+			return llm.Answer{}, x.failWith(answer, llm.Refused, "refusal: "+refusal)
+		}
+		return x.finish(answer)
+	case "incomplete":
+		answer.FinishReason = r.IncompleteDetails.Reason
+		if answer.FinishReason == "content_filter" {
+			return llm.Answer{}, x.failWith(answer, llm.Refused, answer.FinishReason)
+		}
+		return llm.Answer{}, x.cutOff(answer)
+	case "failed":
+		kind := kindOfOpenAI(0, wire.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
+		if kind == "" {
+			kind = llm.Malformed
+		}
+		return llm.Answer{}, x.failWith(answer, kind, r.Error.Code+": "+r.Error.Message)
+	}
+	return llm.Answer{}, x.failWith(answer, llm.Malformed, "the response is "+r.Status)
+}
+
+// explainOpenAI understands errors of OpenAI, and of servers that speak its protocol.
+func explainOpenAI(status int, body []byte) reading {
+	said, ok := wire.ReadOpenAIError(body)
+	if !ok {
+		return reading{detail: excerpt(body)}
+	}
+	detail := said.Code + said.Message
+	if said.Code != "" && said.Message != "" {
+		detail = said.Code + ": " + said.Message
+	}
+	return reading{kind: kindOfOpenAI(status, said), detail: detail}
+}
+
+// kindOfOpenAI is what an error means; "": nothing beyond the HTTP status.
+func kindOfOpenAI(status int, said wire.OpenAIError) llm.Kind {
+	switch said.Code {
+	case "context_length_exceeded", "string_above_max_length":
+		return llm.TooLong
+	case "content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation":
+		return llm.Refused
+	case "insufficient_quota", "billing_hard_limit_reached", "invalid_api_key":
+		return llm.Unauthorised // waiting does not help
+	case "rate_limit_exceeded":
+		return llm.RateLimited
+	case "server_error":
+		return llm.Unavailable
+	}
+	if said.Type == "exceed_context_size_error" || status == http.StatusBadRequest && speaksOfLength(said.Message) {
+		return llm.TooLong
+	}
+	return ""
+}
+
+// speaksOfLength tells that a prompt does not fit, where a server has only words for it.
+func speaksOfLength(message string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc([]string{"maximum context length", "context length exceeded", "context window", "exceeds the context",
+		"available context size", "greater than the context length"}, func(words string) bool { return strings.Contains(message, words) })
+}

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AnthropicVersion is the version of the Messages API that these types are of, for the header anthropic-version.
+const AnthropicVersion = "2023-06-01"
+
+// A MessagesRequest is the body of POST /v1/messages of Anthropic.
+type MessagesRequest struct {
+	Model        string          `json:"model"`
+	MaxTokens    int             `json:"max_tokens"`
+	System       Content         `json:"system,omitzero"`
+	Messages     []MessagesTurn  `json:"messages"`
+	Temperature  *float64        `json:"temperature,omitzero"`
+	TopP         *float64        `json:"top_p,omitzero"`
+	OutputConfig MessagesOutputs `json:"output_config,omitzero"`
+	Stream       bool            `json:"stream,omitzero"`
+}
+
+// A MessagesTurn is one turn.
+type MessagesTurn struct {
+	Role    string  `json:"role"` // user or assistant
+	Content Content `json:"content"`
+}
+
+// MessagesOutputs is the form that the answer must have.
+type MessagesOutputs struct {
+	Format *MessagesFormat `json:"format,omitzero"`
+}
+
+// A MessagesFormat is a JSON Schema that an answer must keep to.
+type MessagesFormat struct {
+	Type   string         `json:"type"` // json_schema
+	Schema jsontext.Value `json:"schema"`
+}
+
+// A MessagesAnswer is the answer to a MessagesRequest.
+type MessagesAnswer struct {
+	Type        string          `json:"type"` // message
+	Model       string          `json:"model"`
+	Content     []MessagesBlock `json:"content"` // nil: there is none, or null
+	StopReason  string          `json:"stop_reason"`
+	StopDetails struct {
+		Category    string `json:"category"`
+		Explanation string `json:"explanation"`
+	} `json:"stop_details"` // of a refusal
+	Usage MessagesUsage `json:"usage"`
+}
+
+// A MessagesBlock is a piece of an answer.
+type MessagesBlock struct {
+	Type  string         `json:"type"` // text, thinking, tool_use and others
+	Text  string         `json:"text"`
+	ID    string         `json:"id"`    // of a tool_use
+	Name  string         `json:"name"`  // of the tool
+	Input jsontext.Value `json:"input"` // what the tool is called with
+}
+
+// MessagesUsage counts tokens: what was read from a cache and what was written to it, apart from the rest of the input.
+type MessagesUsage struct {
+	Input         int64 `json:"input_tokens"`
+	CacheRead     int64 `json:"cache_read_input_tokens"`
+	CacheCreation int64 `json:"cache_creation_input_tokens"`
+	Output        int64 `json:"output_tokens"`
+	OutputDetails struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// Text is what the model said. Its thinking is left out.
+func (a *MessagesAnswer) Text() (text string) {
+	for _, block := range a.Content {
+		if block.Type == "text" {
+			text += block.Text
+		}
+	}
+	return text
+}
+
+// An AnthropicError is what Anthropic says went wrong.
+type AnthropicError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// ReadAnthropicError reads an error's body. It reports false for what is none.
+func ReadAnthropicError(body []byte) (AnthropicError, bool) {
+	var envelope struct {
+		Error AnthropicError `json:"error"`
+	}
+	err := json.Unmarshal(body, &envelope)
+	return envelope.Error, err == nil && envelope.Error.Type != ""
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A GenerateRequest is the body of POST /v1beta/models/NAME:generateContent of Google's Gemini API.
+type GenerateRequest struct {
+	Contents          []GenerateContent `json:"contents"`
+	SystemInstruction *GenerateContent  `json:"systemInstruction,omitzero"`
+	GenerationConfig  GenerateConfig    `json:"generationConfig"`
+}
+
+// GenerateContent is one turn.
+type GenerateContent struct {
+	Role  string         `json:"role,omitzero"` // user or model
+	Parts []GeneratePart `json:"parts"`
+}
+
+// A GeneratePart is a piece of a turn. One that has no text is of another kind, such as a call of a function.
+type GeneratePart struct {
+	Text         string                `json:"text,omitzero"`
+	Thought      bool                  `json:"thought,omitzero"`
+	FunctionCall *GenerateFunctionCall `json:"functionCall,omitzero"`
+}
+
+// A GenerateFunctionCall is a call of a function that the model asks for.
+type GenerateFunctionCall struct {
+	Name string         `json:"name"`
+	Args jsontext.Value `json:"args,omitzero"`
+}
+
+// A GenerateConfig is how the model is asked.
+type GenerateConfig struct {
+	CandidateCount     int            `json:"candidateCount,omitzero"`
+	Temperature        *float64       `json:"temperature,omitzero"`
+	TopP               *float64       `json:"topP,omitzero"`
+	Seed               *int64         `json:"seed,omitzero"` // of 32 bits
+	MaxOutputTokens    int            `json:"maxOutputTokens,omitzero"`
+	ResponseMIMEType   string         `json:"responseMimeType,omitzero"`
+	ResponseJSONSchema jsontext.Value `json:"responseJsonSchema,omitzero"`
+}
+
+// A GenerateAnswer is the answer to a GenerateRequest.
+type GenerateAnswer struct {
+	Candidates     []*GenerateCandidate `json:"candidates"`
+	ModelVersion   string               `json:"modelVersion"`
+	PromptFeedback struct {
+		BlockReason        string           `json:"blockReason"` // "": the prompt was not blocked
+		BlockReasonMessage string           `json:"blockReasonMessage"`
+		SafetyRatings      []GenerateRating `json:"safetyRatings"`
+	} `json:"promptFeedback"`
+	Usage GenerateUsage `json:"usageMetadata"`
+}
+
+// A GenerateCandidate is one of the answers.
+type GenerateCandidate struct {
+	Index         int              `json:"index"`
+	Content       GenerateContent  `json:"content"`
+	FinishReason  string           `json:"finishReason"` // STOP, MAX_TOKENS, SAFETY and others
+	FinishMessage string           `json:"finishMessage"`
+	SafetyRatings []GenerateRating `json:"safetyRatings"`
+}
+
+// A GenerateRating is what a filter thinks of a text.
+type GenerateRating struct {
+	Category    string `json:"category"`
+	Probability string `json:"probability"` // NEGLIGIBLE, LOW, MEDIUM or HIGH
+	Blocked     bool   `json:"blocked"`
+}
+
+// GenerateUsage counts tokens: thoughts apart from the candidates, results of tools apart from the prompt.
+type GenerateUsage struct {
+	Prompt     int64 `json:"promptTokenCount"`
+	ToolUse    int64 `json:"toolUsePromptTokenCount"`
+	Cached     int64 `json:"cachedContentTokenCount"`
+	Candidates int64 `json:"candidatesTokenCount"`
+	Thoughts   int64 `json:"thoughtsTokenCount"`
+}
+
+// Text is what the model said in a candidate. Its thoughts are left out.
+func (c *GenerateCandidate) Text() (text string) {
+	for _, part := range c.Content.Parts {
+		if !part.Thought {
+			text += part.Text
+		}
+	}
+	return text
+}
+
+// A GoogleError is what one of Google's interfaces says went wrong (google.rpc.Status).
+type GoogleError struct {
+	Status  string           `json:"status"` // such as RESOURCE_EXHAUSTED
+	Message string           `json:"message"`
+	Details []jsontext.Value `json:"details"` // of several types
+}
+
+// A GoogleDetail is what is known of a detail of a GoogleError.
+type GoogleDetail struct {
+	Type       string `json:"@type"`
+	Reason     string `json:"reason"`     // of an ErrorInfo
+	RetryDelay string `json:"retryDelay"` // of a RetryInfo, such as "3.5s"
+}
+
+// The types of details that say something about a call.
+const (
+	TypeRetryInfo = "type.googleapis.com/google.rpc.RetryInfo"
+	TypeErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo"
+)
+
+// ReadGoogleError reads an error's body. It reports false for what is none.
+func ReadGoogleError(body []byte) (GoogleError, bool) {
+	var envelope struct {
+		Error GoogleError `json:"error"`
+	}
+	err := json.Unmarshal(body, &envelope)
+	return envelope.Error, err == nil && envelope.Error.Status != ""
+}
+
+// Known returns the details that have the members of a GoogleDetail; those of other shapes are left out.
+func (e GoogleError) Known() (details []GoogleDetail) {
+	for _, v := range e.Details {
+		var d GoogleDetail
+		if json.Unmarshal(v, &d) == nil {
+			details = append(details, d)
+		}
+	}
+	return details
+}

@@ -1,0 +1,94 @@
+package wire
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// A ResponsesRequest is the body of POST /v1/responses of OpenAI.
+type ResponsesRequest struct {
+	Model           string          `json:"model"`
+	Instructions    string          `json:"instructions,omitzero"`
+	Input           []ResponsesItem `json:"input"`
+	Store           *bool           `json:"store,omitzero"` // OpenAI's default is true
+	Temperature     *float64        `json:"temperature,omitzero"`
+	TopP            *float64        `json:"top_p,omitzero"`
+	MaxOutputTokens int             `json:"max_output_tokens,omitzero"`
+	Text            ResponsesText   `json:"text,omitzero"`
+	Stream          bool            `json:"stream,omitzero"`
+}
+
+// A ResponsesItem is one turn of the input or one item of the output.
+type ResponsesItem struct {
+	Type    string  `json:"type,omitzero"` // "" in a request: message
+	Role    string  `json:"role,omitzero"` // user, assistant, system or developer
+	Content Content `json:"content"`
+}
+
+// ResponsesText is the form that the answer must have.
+type ResponsesText struct {
+	Format *SchemaFormat `json:"format,omitzero"`
+}
+
+// A SchemaFormat is a JSON Schema that an answer must keep to.
+type SchemaFormat struct {
+	Type   string         `json:"type"` // json_schema
+	Name   string         `json:"name"`
+	Strict bool           `json:"strict"`
+	Schema jsontext.Value `json:"schema"`
+}
+
+// A ResponsesAnswer is OpenAI's answer to a ResponsesRequest.
+type ResponsesAnswer struct {
+	Status            string            `json:"status"` // completed, incomplete or failed; of a stream that goes on: in_progress
+	Model             string            `json:"model"`
+	Output            []ResponsesOutput `json:"output"` // nil: there is none, or null
+	IncompleteDetails struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Usage ResponsesUsage `json:"usage"`
+}
+
+// A ResponsesOutput is one item that the model wrote: a message, or reasoning, calls of tools and more, whose content is not read.
+type ResponsesOutput struct {
+	Type    string          `json:"type"`
+	Content []ResponsesPart `json:"content"`
+}
+
+// A ResponsesPart is a piece of a message.
+type ResponsesPart struct {
+	Type    string `json:"type"` // output_text or refusal
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+}
+
+// ResponsesUsage counts tokens.
+type ResponsesUsage struct {
+	Input        int64 `json:"input_tokens"`
+	InputDetails struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int64 `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// Texts is what the model said in messages, and what it said in refusing.
+func (a *ResponsesAnswer) Texts() (text, refusal string) {
+	for _, item := range a.Output {
+		if item.Type != "message" {
+			continue
+		}
+		for _, part := range item.Content {
+			switch part.Type {
+			case "output_text":
+				text += part.Text
+			case "refusal":
+				refusal += part.Refusal
+			}
+		}
+	}
+	return text, refusal
+}

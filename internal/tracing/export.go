@@ -1,0 +1,176 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resources "go.opentelemetry.io/proto/otlp/resource/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	exportTime = 10 * time.Second // for a batch, with all that is tried again
+	firstWait  = time.Second      // before a batch is sent again; then twice as long each time
+)
+
+// maxAnswer is how much of a collector's answer is read, so that its connection serves the next batch.
+const maxAnswer = 64 << 10
+
+// An exporter implements sdk.SpanExporter by OTLP over HTTP, with bodies in protobuf. The project's own exporter links gRPC,
+// which this form of the protocol does not use.
+type exporter struct {
+	url    string
+	header http.Header // that the collector wants, such as a key
+	http   *http.Client
+}
+
+// ExportSpans sends a batch, again and again where the collector is away for the moment. What it has not taken after that is lost.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	// TracesData is ExportTraceServiceRequest by another name: the same fields with the same numbers.
+	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{batch(spans)}})
+	if err != nil {
+		return fmt.Errorf("tracing: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, exportTime)
+	defer cancel()
+	for wait := firstWait; ; wait *= 2 {
+		again, err := e.post(ctx, body)
+		if err == nil {
+			return nil
+		}
+		if !again {
+			return fmt.Errorf("tracing: %w", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("tracing: %w", err)
+		}
+	}
+}
+
+// post sends a body once, and tells of an error whether it is one that passes (OTLP, "Retryable Response Codes").
+func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	request.Header = e.header.Clone()
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	response, err := e.http.Do(request)
+	if err != nil {
+		return true, err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)); err != nil {
+		return true, err
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+		return false, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true, fmt.Errorf("the collector at %s answers %s", e.url, response.Status)
+	}
+	return false, fmt.Errorf("the collector at %s answers %s", e.url, response.Status)
+}
+
+// headers reads a list of headers as OTEL_EXPORTER_OTLP_HEADERS has them: name=value,name=value, with values in URL encoding.
+func headers(list string) (http.Header, error) {
+	h := http.Header{}
+	for _, pair := range strings.Split(list, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		switch {
+		case strings.TrimSpace(pair) == "":
+		case !ok || name == "" || err != nil:
+			return nil, fmt.Errorf("tracing: the list of headers: want name=value, separated by commas, with values in URL encoding")
+		default:
+			h.Set(name, value)
+		}
+	}
+	return h, nil
+}
+
+// Shutdown implements sdk.SpanExporter: nothing is kept between batches.
+func (e *exporter) Shutdown(context.Context) error {
+	e.http.CloseIdleConnections()
+	return nil
+}
+
+// batch puts spans of one process and one tracer into OTLP's form.
+func batch(spans []sdk.ReadOnlySpan) *otlp.ResourceSpans {
+	scope := spans[0].InstrumentationScope()
+	list := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope.Name, Version: scope.Version}}
+	for _, s := range spans {
+		list.Spans = append(list.Spans, spanOf(s))
+	}
+	return &otlp.ResourceSpans{
+		Resource:   &resources.Resource{Attributes: attributes(spans[0].Resource().Attributes())},
+		ScopeSpans: []*otlp.ScopeSpans{list},
+	}
+}
+
+func spanOf(s sdk.ReadOnlySpan) *otlp.Span {
+	trace, id, parent := s.SpanContext().TraceID(), s.SpanContext().SpanID(), s.Parent().SpanID()
+	span := &otlp.Span{
+		TraceId:           trace[:],
+		SpanId:            id[:],
+		TraceState:        s.SpanContext().TraceState().String(),
+		Name:              s.Name(),
+		Kind:              otlp.Span_SpanKind(s.SpanKind()), // both count as the protocol does
+		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
+		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
+		Attributes:        attributes(s.Attributes()),
+		Status:            statusOf(s.Status()),
+	}
+	if s.Parent().HasSpanID() {
+		span.ParentSpanId = parent[:]
+	}
+	for _, e := range s.Events() {
+		span.Events = append(span.Events, &otlp.Span_Event{TimeUnixNano: uint64(e.Time.UnixNano()), Name: e.Name, Attributes: attributes(e.Attributes)})
+	}
+	return span
+}
+
+func statusOf(s sdk.Status) *otlp.Status {
+	status := &otlp.Status{Message: s.Description}
+	switch s.Code {
+	case codes.Ok:
+		status.Code = otlp.Status_STATUS_CODE_OK
+	case codes.Error:
+		status.Code = otlp.Status_STATUS_CODE_ERROR
+	}
+	return status
+}
+
+// attributes are those of the types that this program uses; any other is told as text.
+func attributes(list []attribute.KeyValue) (out []*common.KeyValue) {
+	for _, kv := range list {
+		value := &common.AnyValue{}
+		switch kv.Value.Type() {
+		case attribute.BOOL:
+			value.Value = &common.AnyValue_BoolValue{BoolValue: kv.Value.AsBool()}
+		case attribute.INT64:
+			value.Value = &common.AnyValue_IntValue{IntValue: kv.Value.AsInt64()}
+		default:
+			value.Value = &common.AnyValue_StringValue{StringValue: kv.Value.String()}
+		}
+		out = append(out, &common.KeyValue{Key: string(kv.Key), Value: value})
+	}
+	return out
+}
