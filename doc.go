@@ -43,12 +43,16 @@
 // For tests:
 //
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
+//	internal/dertest   DER taken apart and put together again, changed where a test wants it
 //	internal/aeptest   evidence packages, honest and not
 //	internal/browsertest   a real browser, driven through pages
+//	internal/disktest      a small disk, which can be filled, and mounted for reading
 //	internal/pgtest        a real PostgreSQL, started, killed and started again
 //
 // Internal:
 //
+//	rsakey        says which RSA keys are used, and which take too long
+//	fault         makes a panic in a reader of foreign bytes an error
 //	atomicfile    files that are there whole or not at all
 //	cabinet       the small files of an installation, in a folder of one machine or in a database that many share;
 //	              cabinet/postgres is the database, cabinet/cabinettest what both must do

@@ -1,6 +1,7 @@
 package jurat
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -64,7 +66,7 @@ type place struct {
 }
 
 // serve runs the README's server beside what follows, and returns what it prints at its start.
-func (p *place) serve(t *testing.T) string {
+func (p *place) serve(t *testing.T) string { // on a terminal, which alone is shown the link
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "jurat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/jurat")
@@ -72,11 +74,20 @@ func (p *place) serve(t *testing.T) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	said := filepath.Join(t.TempDir(), "said")
-	file, err := os.Create(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	screen, file := terminal(t)
+	var mu sync.Mutex // held while said is read or written
+	var said []byte
+	go func() {
+		for part := make([]byte, 4096); ; {
+			n, err := screen.Read(part)
+			mu.Lock()
+			said = append(said, bytes.ReplaceAll(part[:n], []byte("\r"), nil)...)
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
 	server := exec.Command(program, "serve", "--addr", "127.0.0.1:0")
 	server.Dir, server.Env, server.Stdout, server.Stderr = p.folder, environment(p.folder), file, file
 	if err := server.Start(); err != nil {
@@ -89,10 +100,9 @@ func (p *place) serve(t *testing.T) string {
 		}
 	})
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		doc, err := os.ReadFile(said)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mu.Lock()
+		doc := bytes.Clone(said)
+		mu.Unlock()
 		if m := servedAt.FindSubmatch(doc); m != nil {
 			p.url = string(m[1])
 			return strings.ReplaceAll(string(doc), p.url, shownURL)

@@ -64,7 +64,7 @@ func golden(t *testing.T) (file, trust []byte) {
 	public := aeptest.Public(t, aeptest.Key(t).Public())
 	trust, err = (&verify.Trust{Format: verify.TrustFormat,
 		Keys: []verify.Key{{Name: "logistics-agent-v1", Role: evidence.RoleAgent, Algorithm: evidence.RS256,
-			KeyID: evidence.DigestOf(public), PublicKey: public, Custody: verify.ByOperator}},
+			KeyID: evidence.DigestOf(public), PublicKey: public, Custody: verify.ByOperator, NotBefore: at}},
 		Authorities: []verify.Authority{{Name: "a worthless authority", Certificate: root.Raw, Clock: verify.OperatorClock}}}).Marshal()
 	if err != nil {
 		t.Fatal(err)

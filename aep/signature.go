@@ -40,6 +40,19 @@ func (p *Package) CheckSignature() (null bool, err error) {
 	return false, ErrSignature
 }
 
+// minExponent is the smallest RSA exponent of a key whose signature counts. A package does not sign its key, so S can be there first, and
+// text and key be made for it later: n = S^e − EM(text) is such a key, wherever S^e is not longer than a modulus may be. With
+// this exponent even S = 2 gives a number eight times as long as the longest modulus.
+const minExponent = 1<<16 + 1
+
+// CheckStrength refuses a key that can be made for a signature that was there before it.
+func (p *Package) CheckStrength() error {
+	if p.key != nil && p.key.E < minExponent {
+		return fmt.Errorf("its key has the exponent %d: with one below %d, a key and a text can be made for any number that was stamped before", p.key.E, minExponent)
+	}
+	return nil
+}
+
 // A Second is a second signature over the same text, meant to withstand quantum computers.
 type Second struct {
 	KeyID     evidence.KeyID // of the key that lies in the package

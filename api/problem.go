@@ -14,6 +14,7 @@ var (
 	ErrRevoked      = errors.New("the token or session was revoked")
 	ErrForbidden    = errors.New("the role does not allow it")
 	ErrCrossOrigin  = errors.New("the request comes from another site")
+	ErrPlainHTTP    = errors.New("the request came by http, and a browser has to come by https")
 	ErrForm         = errors.New("the form was not made for this session")
 	ErrOwnWork      = errors.New("nobody decides on their own work")
 	ErrNotFound     = errors.New("there is no such thing here")
@@ -46,6 +47,7 @@ var kinds = []kind{
 	{ErrRevoked, "revoked", http.StatusUnauthorized},
 	{ErrForbidden, "forbidden", http.StatusForbidden},
 	{ErrCrossOrigin, "cross-origin", http.StatusForbidden},
+	{ErrPlainHTTP, "plain-http", http.StatusForbidden},
 	{ErrForm, "form", http.StatusForbidden},
 	{ErrOwnWork, "own-work", http.StatusForbidden},
 	{ErrNotFound, "not-found", http.StatusNotFound},

@@ -39,7 +39,7 @@ type Submission struct {
 	Next      string `json:"next,omitzero"`   // when it is tried again by itself, where it was broken off
 	Ahead     int    `json:"ahead,omitzero"`  // how many wait before it
 	Submitter string `json:"submitter"`
-	Agent     string `json:"agent"` // as its card names it; "": there is no card
+	Agent     string `json:"agent"` // as its card names it; without a card, who acts in the records
 	Case      string `json:"case"`  // digest of the evidence
 	Submitted string `json:"submitted"`
 	Last      string `json:"last"` // when the last act was
@@ -49,17 +49,18 @@ type Submission struct {
 
 	CancelledBy string `json:"cancelledBy,omitzero"` // who has cancelled it; while it is under way still, it is about to stop
 
-	Verdict   *Verdict `json:"verdict"`           // null: there is none yet
-	Reviews   int      `json:"reviews"`           // decisions by people
-	Reviewed  string   `json:"reviewed,omitzero"` // what the last of them was
-	Delivered bool     `json:"delivered"`
+	Outcome   *jury.TrialOutcome `json:"outcome"`           // what counts: the verdict, and what people decided on it; null: there is none yet
+	Verdict   *Verdict           `json:"verdict"`           // the jury's; null: there is none yet
+	Reviews   int                `json:"reviews"`           // reviews by people of what is in the trial
+	Reviewed  string             `json:"reviewed,omitzero"` // approval status of the last decision on the verdict
+	Delivered bool               `json:"delivered"`
 
 	// Of a submission that was asked for by its id: what the jury came to, as far as it got.
 	Votes  *jury.Votes  `json:"votes,omitzero"`
 	Result *jury.Result `json:"result,omitzero"`
 }
 
-// A Verdict is the final judgment in a few words.
+// A Verdict is the jury's final judgment in a few words, whatever people decided on it.
 type Verdict struct {
 	Record       string        `json:"record"` // id of its record
 	Position     jury.Position `json:"position"`
@@ -82,5 +83,9 @@ type Event struct {
 	JSON         json.RawMessage `json:"-"` // the whole event: docs/api.md says what each type has
 }
 
-// LastEvent is the type of the event after which none comes.
+// LastEvent is the type of the event that closes a trial. After it come only events of the type PersonDecided, whenever a person
+// decides: who watches a trial is told of those that were made by then.
 const LastEvent = "trial_closed"
+
+// PersonDecided is the type of the event of a person's decision on a verdict.
+const PersonDecided = "person_decided"

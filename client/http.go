@@ -28,7 +28,7 @@ type Config struct {
 	Token     string       // as 'jurat access grant' prints it; "": what everybody may do
 	HTTP      *http.Client // nil: http.DefaultClient
 	Attempts  int          // how often it is tried where the server is away or busy; 0: 3
-	MaxAnswer int64        // bytes of an answer; 0: 256 MiB
+	MaxAnswer int64        // bytes of an answer; 0: 128 MiB
 }
 
 // A Client asks one server. It is safe for concurrent use.

@@ -44,7 +44,7 @@ func answering(t *testing.T, status int, media, body string) (url string, asked 
 
 // sentinels are the errors of package api by the names of their problems.
 var sentinels = map[string]error{"malformed": api.ErrMalformed, "sign-in": api.ErrSignIn, "expired": api.ErrExpired, "revoked": api.ErrRevoked,
-	"forbidden": api.ErrForbidden, "cross-origin": api.ErrCrossOrigin, "form": api.ErrForm, "own-work": api.ErrOwnWork, "not-found": api.ErrNotFound, "gone": api.ErrGone,
+	"forbidden": api.ErrForbidden, "cross-origin": api.ErrCrossOrigin, "plain-http": api.ErrPlainHTTP, "form": api.ErrForm, "own-work": api.ErrOwnWork, "not-found": api.ErrNotFound, "gone": api.ErrGone,
 	"method": api.ErrMethod, "conflict": api.ErrConflict, "owner-key": api.ErrOwnerKey, "precondition": api.ErrPrecondition, "too-large": api.ErrTooLarge,
 	"media-type": api.ErrMediaType, "invalid": api.ErrInvalid, "key-reused": api.ErrKeyReused, "too-many": api.ErrTooMany, "internal": api.ErrInternal,
 	"unavailable": api.ErrUnavailable}

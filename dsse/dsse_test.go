@@ -200,7 +200,7 @@ func TestEnvelopesRefused(t *testing.T) {
 	signature, _, _ = strings.Cut(signature, "]")
 	for _, tt := range []struct{ name, doc, want string }{
 		{"not JSON", "{", "EOF"},
-		{"more in it", strings.Replace(doc, "{", `{"x":1,`, 1), "unknown object member"},
+		{"more in it", strings.Replace(doc, "{", `{"x":1,`, 1), "unknown member"},
 		{"a member twice", strings.Replace(doc, "{", `{"payloadType":"x",`, 1), "duplicate"},
 		{"another type", strings.Replace(doc, "in-toto", "cyclonedx", 1), "payloadType"},
 		{"no signature", strings.Replace(doc, signature, "", 1), "0 signatures"},

@@ -47,17 +47,16 @@ type subjectForm struct {
 	Name string `json:"name"`
 }
 
-// Statement makes the statement about a record file or a bundle file. There is one for each file.
+// Statement makes the statement about a record file or a bundle file, in whatever spelling. There is one for each content.
 func Statement(file []byte) ([]byte, error) {
 	form := statementForm{Type: StatementType, Predicate: predicateForm{About: about}, PredicateType: PredicateType}
-	records, err := open(file)
+	doc, records, err := open(file)
 	if err != nil {
 		return nil, err
 	}
 	if len(records) == 0 {
 		return nil, errors.New("there is no record in the file, and a statement is about something")
 	}
-	doc := jsontext.Value(bytes.TrimSuffix(file, []byte("\n")))
 	if evidence.IsBundle(file) {
 		form.Predicate.Bundle = doc
 	} else {
@@ -75,16 +74,25 @@ func Statement(file []byte) ([]byte, error) {
 	return statement, nil
 }
 
-func open(file []byte) ([]*evidence.Record, error) {
+// open returns the file in its one form, without the line feed, and the records in it.
+func open(file []byte) (jsontext.Value, []*evidence.Record, error) {
 	if evidence.IsBundle(file) {
-		b, err := evidence.ParseBundle(file)
+		b, _, err := evidence.ReadWholeBundle(file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return b.Records, nil
+		return written(b, b.Records)
 	}
-	r, err := evidence.Open(file)
-	return []*evidence.Record{r}, err
+	r, _, err := evidence.Read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return written(r, []*evidence.Record{r})
+}
+
+func written(file interface{ Marshal() ([]byte, error) }, records []*evidence.Record) (jsontext.Value, []*evidence.Record, error) {
+	doc, err := file.Marshal()
+	return bytes.TrimSuffix(doc, []byte("\n")), records, err
 }
 
 // File returns the record file or bundle file inside, or an error with ErrOther in its chain if the statement is about

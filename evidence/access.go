@@ -21,19 +21,21 @@ type AccessChange string
 const (
 	AccessGranted   AccessChange = "granted"   // whoever has the token may do what its roles allow
 	AccessRevoked   AccessChange = "revoked"   // the token opens nothing any more
-	AccessPublished AccessChange = "published" // everybody may read the chain
+	AccessPublished AccessChange = "published" // everybody may read the chain or the record
 	AccessWithdrawn AccessChange = "withdrawn" // nobody may read it without a role any more
+	AccessAdmitted  AccessChange = "admitted"  // an agent may add to the chain, whoever began it
 )
 
 // AccessEventBody is the response of an access_event. Of a token it has the digest alone: a token is random, so nobody
 // finds it from that.
 type AccessEventBody struct {
 	By       string       `json:"by"`
-	Chain    string       `json:"chain,omitzero"` // of published and withdrawn
+	Chain    string       `json:"chain,omitzero"` // of published, withdrawn and admitted
 	Event    AccessChange `json:"event"`
-	Name     string       `json:"name,omitzero"`      // of granted: who acts with it
+	Name     string       `json:"name,omitzero"`      // of granted: who acts with it; of admitted: the agent
 	NotAfter string       `json:"not_after,omitzero"` // of granted: RFC 3339
 	Reason   string       `json:"reason"`
+	Record   string       `json:"record,omitzero"`  // of published and withdrawn, in place of a chain: the id of a record that is in none
 	Roles    []string     `json:"roles,omitempty"`  // of granted: at least one, sorted
 	Session  bool         `json:"session,omitzero"` // of granted: somebody signed in with a browser
 	Token    Digest       `json:"token,omitzero"`   // of granted and revoked
@@ -64,18 +66,27 @@ func (b *AccessEventBody) check() error {
 		if err := b.checkGrant(); err != nil {
 			return err
 		}
-	case AccessRevoked, AccessPublished, AccessWithdrawn:
-		if b.Name != "" || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero() {
-			return fmt.Errorf("%s has no name, not_after, roles, session or under", b.Event)
+	case AccessRevoked, AccessPublished, AccessWithdrawn, AccessAdmitted:
+		if (b.Name != "") != (b.Event == AccessAdmitted) || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero() {
+			return fmt.Errorf("%s has a name if it is %s, and no not_after, roles, session or under", b.Event, AccessAdmitted)
 		}
 	default:
 		return fmt.Errorf("event %q is none", b.Event)
 	}
-	ofChain := b.Event == AccessPublished || b.Event == AccessWithdrawn
-	if ofChain != b.Token.IsZero() || ofChain != (b.Chain != "") {
-		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain and nothing else", false: "a token and nothing else"}[ofChain])
+	ofChain := b.Event == AccessPublished || b.Event == AccessWithdrawn || b.Event == AccessAdmitted
+	if b.Event == AccessAdmitted {
+		if err := CheckName(b.Name); err != nil {
+			return fmt.Errorf("name: %w", err)
+		}
 	}
-	if ofChain {
+	named := b.Chain != "" || b.Record != ""
+	if ofChain != b.Token.IsZero() || ofChain != named || b.Chain != "" && b.Record != "" || b.Record != "" && b.Event == AccessAdmitted {
+		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
+	}
+	switch {
+	case b.Record != "":
+		return checkRecordID(b.Record)
+	case ofChain:
 		return CheckName(b.Chain)
 	}
 	return nil

@@ -84,7 +84,7 @@ func (f *recordForm) checkSize() error {
 	}
 	doc, err := encode(f)
 	if err == nil && len(doc) > MaxRecord {
-		err = fmt.Errorf("longer than %d bytes", MaxRecord)
+		err = fmt.Errorf("the record is longer than %d bytes", MaxRecord)
 	}
 	return err
 }
@@ -120,28 +120,41 @@ func (p *places) take(r *Record) error {
 	return nil
 }
 
-// ParseBundle reads a bundle file. It is strict: what parses marshals back to the same bytes.
+// ParseBundle reads a bundle file. It is strict: what parses marshals back to the same bytes. ReadWholeBundle takes other spellings, too.
 func ParseBundle(file []byte) (*Bundle, error) {
-	reader, err := ReadBundle(bytes.NewReader(file))
+	b, mended, err := ReadWholeBundle(file)
+	if err == nil && mended {
+		err = sameBytes(b.Marshal, file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Checkpoint: reader.Checkpoint, CheckpointTimestamps: reader.CheckpointTimestamps}
+	return b, nil
+}
+
+// ReadWholeBundle reads a bundle file as BundleReader does, and keeps all of it. Mended reports that it was not in its one form.
+func ReadWholeBundle(file []byte) (b *Bundle, mended bool, err error) {
+	reader, err := ReadBundle(bytes.NewReader(file))
+	if err != nil {
+		return nil, false, err
+	}
+	b = &Bundle{Checkpoint: reader.Checkpoint, CheckpointTimestamps: reader.CheckpointTimestamps}
 	for {
 		raw, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return b, nil
+			return b, mended || reader.Mended(), nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		r, err := raw.Open()
 		if err == nil {
 			err = reader.Take(raw.Index, r)
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		mended = mended || raw.Mended()
 		b.Records = append(b.Records, r)
 	}
 }
@@ -149,10 +162,8 @@ func ParseBundle(file []byte) (*Bundle, error) {
 // IsBundle reports whether a file is a bundle rather than a record, going by how it begins, or, if the beginning is
 // damaged, by whether it names the format anywhere.
 func IsBundle(file []byte) bool {
-	for _, start := range []string{`{"certificates":`, `{"digest":`} {
-		if bytes.HasPrefix(file, []byte(start)) {
-			return false // a record, which may well speak about bundles
-		}
+	if BeginsAsRecord(file) {
+		return false // which may well speak about bundles
 	}
 	return bytes.Contains(file, []byte(BundleFormat))
 }

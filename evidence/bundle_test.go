@@ -162,17 +162,17 @@ func wantOneRefuted(t *testing.T, b, parsed *Bundle, owner, at int) string {
 func TestBundleRefused(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
 	for name, test := range map[string]struct{ file, want string }{
-		"no line feed":     {strings.TrimSuffix(file, "\n"), "ends with a line feed"},
+		"no line feed":     {strings.TrimSuffix(file, "\n"), "not in the one form"},
 		"another format":   {strings.Replace(file, BundleFormat, "jurat/bundle/v2", 1), `at /format: want "jurat/bundle/v1"`},
 		"no format":        {strings.Replace(file, `"format":"jurat/bundle/v1",`, "", 1), "at /format"},
 		"empty checkpoint": {`{"checkpoint":"","format":"jurat/bundle/v1","records":[]}` + "\n", "not in the one form"},
-		"null records":     {`{"format":"jurat/bundle/v1","records":null}` + "\n", "not in the one form"},
-		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
+		"null records":     {`{"format":"jurat/bundle/v1","records":null}` + "\n", "no records in an array"},
+		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "no records in an array"},
 		"null record":      {`{"format":"jurat/bundle/v1","records":[null]}` + "\n", "record 0 of the bundle (unreadable id)"},
 		"unknown member":   {`{"format":"jurat/bundle/v1","more":1,"records":[]}` + "\n", "at /more"},
-		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "at /format"},
+		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
 		"a record file":    {string(marshalRecord(t, richRecord(t))), "unknown"},
-		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e6) + strings.Repeat("]", 1e6) + "}]}\n", "depth"},
+		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e6) + strings.Repeat("]", 1e6) + "}]}\n", "nested deeper"},
 	} {
 		if _, err := ParseBundle([]byte(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)

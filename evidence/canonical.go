@@ -40,36 +40,48 @@ func (e *SyntaxError) Error() string {
 // form at all, -0 becomes 0. Canonical refuses those, so that two documents with different content never
 // share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
 // member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is a *SyntaxError.
-func Canonical(doc []byte) ([]byte, error) {
-	if err := checkDocument(doc); err != nil {
+func Canonical(doc []byte) ([]byte, error) { return ofPayload.canonical(doc) }
+
+// bounds are how much of a document is looked at.
+type bounds struct {
+	size  int // bytes, as it stands and in canonical form
+	depth int // of nested arrays and objects
+}
+
+var ofPayload = bounds{size: MaxDocument, depth: MaxDepth}
+
+func (b bounds) canonical(doc []byte) ([]byte, error) {
+	if err := b.checkDocument(doc); err != nil {
 		return nil, err
 	}
 	form := jsontext.Value(bytes.Clone(doc))
 	if err := form.Canonicalize(); err != nil {
 		return nil, syntaxError(err, int64(len(doc)))
 	}
-	if err := checkSize(form); err != nil { // 1e20 is longer in canonical form
+	if err := b.checkSize(form); err != nil { // 1e20 is longer in canonical form
 		return nil, err
 	}
 	return form, nil
 }
 
-func checkSize(doc []byte) error {
-	if len(doc) > MaxDocument {
-		return &SyntaxError{Offset: MaxDocument, Reason: fmt.Sprintf("longer than %d bytes", MaxDocument)}
+func checkSize(doc []byte) error { return ofPayload.checkSize(doc) }
+
+func (b bounds) checkSize(doc []byte) error {
+	if len(doc) > b.size {
+		return &SyntaxError{Offset: int64(b.size), Reason: fmt.Sprintf("longer than %d bytes", b.size)}
 	}
 	return nil
 }
 
 // checkDocument walks the document once and refuses what Canonical must refuse. It comes before jsontext's own
 // canonicaliser, which rounds numbers in silence and whose time grows with size times depth.
-func checkDocument(doc []byte) error {
-	if err := checkSize(doc); err != nil {
+func (b bounds) checkDocument(doc []byte) error {
+	if err := b.checkSize(doc); err != nil {
 		return err
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(doc)) // a bytes.Buffer is read in place
 	for {
-		if err := checkToken(dec); err != nil {
+		if err := b.checkToken(dec); err != nil {
 			return err
 		}
 		if dec.StackDepth() == 0 {
@@ -78,15 +90,15 @@ func checkDocument(doc []byte) error {
 	}
 }
 
-func checkToken(dec *jsontext.Decoder) error {
+func (b bounds) checkToken(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '0' {
 		return checkNumber(dec)
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return syntaxError(err, dec.InputOffset()+int64(len(dec.UnreadBuffer())))
 	}
-	if dec.StackDepth() > MaxDepth {
-		return refuse(dec, 1, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	if dec.StackDepth() > b.depth {
+		return refuse(dec, 1, fmt.Sprintf("nested deeper than %d levels", b.depth))
 	}
 	return nil
 }

@@ -21,17 +21,20 @@ import (
 // and a log signs it as a note (C2SP signed-note). The order of a log is proved by nothing else.
 type Checkpoint struct {
 	Origin string    // the log's name, which is also its key's
-	Size   int64     // how many entries
+	Size   int64     // how many entries, 0 to MaxEntries
 	Root   tlog.Hash // RFC 6962 tree head over them
 }
+
+// MaxEntries is how many entries a log can have at most: the index of each is a whole number that every reader of JSON reads alike.
+const MaxEntries = maxExact
 
 // FormatCheckpoint writes the text that is signed.
 func FormatCheckpoint(c Checkpoint) (string, error) {
 	if err := checkOrigin(c.Origin); err != nil {
 		return "", fmt.Errorf("formatting checkpoint: %w", err)
 	}
-	if c.Size < 0 {
-		return "", fmt.Errorf("formatting checkpoint: the size is %d", c.Size)
+	if err := checkEntries(c.Size); err != nil {
+		return "", fmt.Errorf("formatting checkpoint: %w", err)
 	}
 	return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, base64.StdEncoding.EncodeToString(c.Root[:])), nil
 }
@@ -44,8 +47,11 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 		return Checkpoint{}, errors.New("parsing checkpoint: want three lines: origin, size, root hash")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
+	if err == nil {
+		err = checkEntries(size)
+	}
 	if err != nil {
-		return Checkpoint{}, fmt.Errorf("parsing checkpoint: size: %w", err)
+		return Checkpoint{}, fmt.Errorf("parsing checkpoint: %w", err)
 	}
 	root, err := base64.StdEncoding.DecodeString(lines[2])
 	if err != nil || len(root) != tlog.HashSize {
@@ -60,6 +66,15 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 		return Checkpoint{}, errors.New("parsing checkpoint: not in the one form that this content has")
 	}
 	return c, nil
+}
+
+// checkEntries bounds what is computed with. Whoever has a log's key can sign any number, and from 2^62 on the arithmetic of package tlog
+// overflows and does not end.
+func checkEntries(size int64) error {
+	if size < 0 || size > MaxEntries {
+		return fmt.Errorf("size %d: want 0 to %d, as no log can have more entries", size, int64(MaxEntries))
+	}
+	return nil
 }
 
 // SignCheckpoint writes the checkpoint as a note signed by the log, whose key must have the log's name.

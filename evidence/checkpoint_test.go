@@ -52,6 +52,8 @@ func TestCheckpointRefused(t *testing.T) {
 		"plus sign":         "a\n+1\n" + root + "\n",
 		"leading zero":      "a\n01\n" + root + "\n",
 		"huge size":         "a\n9223372036854775808\n" + root + "\n",
+		"more than a log":   "a\n9007199254740992\n" + root + "\n",
+		"beyond tlog":       "a\n4611686018427387905\n" + root + "\n",
 		"hex size":          "a\n0x1\n" + root + "\n",
 		"short root":        "a\n0\nAAAA\n",
 		"loose bits":        "a\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFV=\n",
@@ -63,6 +65,22 @@ func TestCheckpointRefused(t *testing.T) {
 		if c, err := ParseCheckpoint(text); err == nil {
 			t.Errorf("%s: parsed as %+v", name, c)
 		}
+	}
+}
+
+// TestLargestCheckpoint: a log can have as many entries as its records can have indexes, and nothing says more.
+func TestLargestCheckpoint(t *testing.T) {
+	largest := Checkpoint{Origin: "a", Size: MaxEntries}
+	text, err := FormatCheckpoint(largest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ParseCheckpoint(text); err != nil || c != largest {
+		t.Errorf("%+v, %v", c, err)
+	}
+	largest.Size++
+	if text, err := FormatCheckpoint(largest); err == nil {
+		t.Errorf("formatted: %q", text)
 	}
 }
 

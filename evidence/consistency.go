@@ -20,7 +20,7 @@ type Consistency struct {
 	Proof    []tlog.Hash
 }
 
-// maxConsistency is the number of nodes that a proof can need: no log has 2^63 entries.
+// maxConsistency is more than the number of nodes that a proof can need.
 const maxConsistency = 64
 
 // consistencyForm is a proof as it is written, its members in canonical order.
@@ -56,7 +56,7 @@ func (c *Consistency) check() error {
 	if err := checkOrigin(c.Origin); err != nil {
 		return fmt.Errorf("origin: %w", err)
 	}
-	if c.From < 0 || c.From > c.To || c.To > maxExact {
+	if c.From < 0 || c.From > c.To || c.To > MaxEntries {
 		return fmt.Errorf("from %d to %d: want two sizes, the smaller first", c.From, c.To)
 	}
 	if len(c.Proof) > maxConsistency {
@@ -106,6 +106,9 @@ var ErrFork = errors.New("the two checkpoints are of two histories")
 func (c *Consistency) Check(small, large Checkpoint) error {
 	if small.Origin != c.Origin || large.Origin != c.Origin || small.Size != c.From || large.Size != c.To {
 		return fmt.Errorf("the proof is from %d to %d entries of the log %q, and not between these checkpoints", c.From, c.To, abbreviate(c.Origin))
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	switch {
 	case c.From == c.To && small.Root != large.Root:

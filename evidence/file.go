@@ -15,7 +15,7 @@ func decode(doc []byte, form any) error {
 	err := json.Unmarshal(doc, form, json.RejectUnknownMembers(true))
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
-		return &SyntaxError{Pointer: string(semantic.JSONPointer), Offset: semantic.ByteOffset, Reason: Steady(err).Error()}
+		return &SyntaxError{Pointer: string(semantic.JSONPointer), Offset: semantic.ByteOffset, Reason: reason(semantic)}
 	}
 	if err != nil {
 		return syntaxError(err, int64(len(doc)))

@@ -10,14 +10,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
-)
 
-const (
-	minRSABits = 2048
-	maxRSABits = 8192 // a larger key only makes a verifier work for an attacker
+	"jurat/internal/rsakey"
 )
 
 // KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
@@ -27,11 +23,8 @@ type KeyID = Digest
 func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
-		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
-			return "", fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minRSABits, maxRSABits)
-		}
-		if e := key.E; e < 3 || e%2 == 0 || int64(e) > math.MaxInt32 {
-			return "", fmt.Errorf("an RSA key with the exponent %d: want an odd number from 3 to %d", e, math.MaxInt32)
+		if err := rsakey.Check(key); err != nil {
+			return "", err
 		}
 		return RS256, nil
 	case *ecdsa.PublicKey:

@@ -128,12 +128,17 @@ func (r *Record) form() (*recordForm, error) {
 	return form, nil
 }
 
-// Open reads a record file. It is strict: what opens marshals back to the same bytes.
+// Open reads a record file. It is strict: what opens marshals back to the same bytes. Read takes other spellings, too.
 func Open(file []byte) (*Record, error) {
 	doc, ok := bytes.CutSuffix(file, []byte("\n"))
 	if !ok {
 		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "a record file ends with a line feed"}
 	}
+	return openRecord(doc)
+}
+
+// openRecord opens a record without its line feed, strictly.
+func openRecord(doc []byte) (*Record, error) {
 	r, err := openForm(doc)
 	if err != nil {
 		return nil, err

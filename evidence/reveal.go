@@ -42,3 +42,15 @@ func Reveal(canonical []byte, disclosures []Disclosure) (revealed map[string]jso
 	}
 	return m, withheld, nil
 }
+
+// Said returns the value of the member at a pointer, whose value in the payload is given. Where the member is sealed apart,
+// it is what a right disclosure shows; without one it is withheld.
+func (r *Record) Said(pointer string, value jsontext.Value) (said jsontext.Value, withheld bool) {
+	if !slices.Contains(r.Payload.SealedApart, pointer) {
+		return value, false
+	}
+	if i := r.disclosure(pointer); i >= 0 && r.CheckDisclosures() == nil {
+		return r.Disclosures[i].Value, false
+	}
+	return nil, true
+}

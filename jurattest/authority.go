@@ -26,7 +26,7 @@ func NewForStrangers(t testing.TB) *House {
 // requests in the same order give the same tokens.
 func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
 	t.Helper()
-	rootKey, key := authorityKey(t, name+" root"), authorityKey(t, name)
+	rootKey, key := AuthorityKey(t, name+" root"), AuthorityKey(t, name)
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(1), NotBefore: Start.AddDate(-1, 0, 0),
 		NotAfter: Start.AddDate(99, 0, 0), Operator: "WORTHLESS: its keys are published " + name}
 	root, err := timestamp.NewRoot(config)
@@ -40,8 +40,8 @@ func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
 	return a
 }
 
-// authorityKey follows from its name, and signs without randomness (RFC 6979).
-func authorityKey(t testing.TB, name string) crypto.Signer {
+// AuthorityKey follows from its name, and signs without randomness (RFC 6979).
+func AuthorityKey(t testing.TB, name string) crypto.Signer {
 	t.Helper()
 	seed := sha256.Sum256([]byte("jurattest: a worthless authority\x00" + name))
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])

@@ -34,7 +34,7 @@ const Origin = "jurattest.example/log"
 // Start is the moment at which a House's clock begins.
 var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A House is an installation in memory.
+// A House is an installation in memory. Its log takes in what contradicts itself, as a hostile operator's does.
 type House struct {
 	Ledger *ledger.Ledger
 	Keys   *Keys
@@ -70,7 +70,7 @@ func furnish(t testing.TB, whose string, authority *timestamp.Authority) *House 
 	check(t, err)
 	h.verifier, h.log = public, signer
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
-		Stamper: stamper{authority}, Random: h.Random, Now: h.Now})
+		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: h.Now})
 	check(t, err)
 	t.Cleanup(func() { check(t, h.Ledger.Close()) })
 	return h

@@ -155,3 +155,83 @@ func TestQuorum(t *testing.T) {
 		}
 	}
 }
+
+// TestNoQuorumEndsAtOnce: where fewer than two jurors can still come to a valid vote, no round is held and nobody is asked any more.
+func TestNoQuorumEndsAtOnce(t *testing.T) {
+	down := move{err: errors.New("no key")}
+	late := move{err: context.DeadlineExceeded}
+	blocked := move{err: ErrBlocked}
+	valid := func() *script { return &script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass)}} }
+	for name, tt := range map[string]struct {
+		others       []*script
+		asked        int // the juror who can vote
+		rounds       int
+		inconclusive bool
+	}{
+		"two cannot answer":                   {[]*script{{initial: down}, {initial: down}}, 1, 0, true},
+		"one cannot, one was late and comes":  {[]*script{{initial: down}, {initial: late, rounds: []move{turning(SafePass, 70)}}}, 4, 3, false},
+		"one cannot, one was late and stays":  {[]*script{{initial: down}, {initial: late, rounds: []move{late}}}, 4, 3, true},
+		"one cannot, one was late and breaks": {[]*script{{initial: down}, {initial: late, rounds: []move{down}}}, 2, 1, true},
+		"one cannot, one was blocked":         {[]*script{{initial: down}, {initial: blocked, rounds: []move{blocked}}}, 4, 3, true},
+		"one was blocked, and then breaks":    {[]*script{{initial: down}, {initial: blocked, rounds: []move{down}}}, 2, 1, true},
+		"one of two cannot":                   {[]*script{{initial: down}}, 1, 0, true},
+		"one cannot, and two can":             {[]*script{{initial: down, rounds: []move{down}}, {initial: holding(NeedsReview, 50), rounds: []move{staying(NeedsReview)}}}, 4, 3, false},
+	} {
+		first := valid()
+		d := seated(FinalJudge, append([]*script{first}, tt.others...)...)
+		r := run(t, d)
+		if r.TotalRounds != tt.rounds || len(first.briefs) != tt.asked || r.Inconclusive != tt.inconclusive || !r.Degraded {
+			t.Errorf("%s: %d rounds, asked %d times, inconclusive %t", name, r.TotalRounds, len(first.briefs), r.Inconclusive)
+		}
+		if asked := len(d.Judge.(*script).briefs) > 0; asked == tt.inconclusive {
+			t.Errorf("%s: the judge was asked: %t", name, asked)
+		}
+		if again, err := Replay(d.book().read(t)); err != nil || again.Result.Inconclusive != tt.inconclusive {
+			t.Errorf("%s, replayed: %v", name, err)
+		}
+	}
+}
+
+// TestTrialsGoOnByTheirOwnRules: a trial that was opened by the first rules goes on, and is replayed, by these: with all its rounds,
+// though nobody can come to a verdict in them.
+func TestTrialsGoOnByTheirOwnRules(t *testing.T) {
+	seats := func() *Deliberation {
+		down := &script{initial: move{err: errors.New("no key")}, rounds: []move{{err: errors.New("no key")}}}
+		return seated(MajorityVote, &script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass)}}, down, down)
+	}
+	d := seats()
+	run(t, d)
+	opening := d.book().acts[0]
+	opening.Body.(*Opening).Rules = firstRules
+	d = seats()
+	digest, err := d.book().Record(t.Context(), opening)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opening.Digest = digest
+	d.Recorded = []Act{reread(t, opening)}
+	r := run(t, d)
+	if r.TotalRounds != 3 || !r.Inconclusive {
+		t.Errorf("%d rounds", r.TotalRounds)
+	}
+	acts := d.book().read(t)
+	if again, err := Replay(acts); err != nil || again.Result.TotalRounds != 3 {
+		t.Errorf("replayed: %v", err)
+	}
+	for _, rules := range []string{TrialRules, "jurat/trial/v3", ""} {
+		changed := d.book().read(t)
+		for i := range changed {
+			if o, ok := changed[i].Body.(*Opening); ok && o.Phase == Discussion {
+				o.Rules = rules
+			}
+		}
+		if _, err := Replay(changed); err == nil || !strings.Contains(err.Error(), RuleSettings) {
+			t.Errorf("rules that change to %q: %v", rules, err)
+		}
+		changed = d.book().read(t)
+		changed[1].Body.(*Opening).Rules = rules
+		if _, err := Replay(changed); err == nil {
+			t.Errorf("rules %q from the beginning, with rounds that they do not have", rules)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func (t *Tally) body(s *session, a answer) (any, error) {
 	case Discussion:
 		return t.statement(s, a.seat, a.speech)
 	}
-	if err := ValidateJudgement(&a.opinion, t.settings.Rubric); err != nil {
+	if err := ValidateOpinion(&a.opinion, t.settings.Rubric); err != nil {
 		return nil, err
 	}
 	return new(a.opinion.clone()), nil

@@ -104,14 +104,14 @@ func (t *Tally) applyClerk(a *Act) error {
 	return nil
 }
 
-// begin takes from the first opening what only it can say: the settings, and what was submitted if that is not known.
+// begin takes from the first opening what only it can say: the rules, the settings, and what was submitted if that is not known.
 func (t *Tally) begin(a *Act) (undo func(), err error) {
 	before := *t
 	undo = func() {
 		if before.submission.IsZero() {
 			delete(t.positions, t.submission)
 		}
-		t.submission, t.settings = before.submission, before.settings
+		t.submission, t.settings, t.rules = before.submission, before.settings, before.rules
 	}
 	o, isOpening := a.Body.(*Opening)
 	if len(t.sessions) > 0 {
@@ -119,6 +119,9 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 	}
 	if !isOpening || o.Phase != Initial {
 		return undo, a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
+	}
+	if o.Rules == firstRules {
+		t.rules = firstRules
 	}
 	if t.settings == nil {
 		if err := o.Settings.Validate(); err != nil {

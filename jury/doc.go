@@ -28,7 +28,7 @@
 //
 // An opinion has a known position, a score for every axis of the rubric and no other, each from 0 to the axis's
 // maximum, a total that is their sum, a confidence from 0 to 1, a rationale, and findings that name a message (from 1),
-// a quotation, an axis and a severity. Speech in a round has a statement, a reasoning and a position; where the
+// a quotation, an axis and a severity. The position is its giver's own: any position may go with any total. Speech in a round has a statement, a reasoning and a position; where the
 // position is not the juror's last, or the juror has no evaluation of its own yet, a full updated opinion comes with it
 // and holds the same position. An update that changes nothing is dropped. Whether a position changed is for the jury
 // to say and not for the juror: it compares with the last position that counted for that seat.
@@ -50,6 +50,10 @@
 // threshold above 1 always leads to a discussion. After a round, it is also reached when the jury is unanimous. Where
 // consensus is reached, the next thing is phase 3. Early termination means that fewer rounds were held than were
 // allowed; a trial that allows none has none.
+//
+// No further round is held where fewer than two jurors can still come to a valid vote. Those cannot who have none of their own and
+// failed in the phase or round that is over; who was late, blocked or invalid is asked again. Trials that were opened by the
+// first rules (jurat/trial/v1) hold their rounds all the same, and are replayed so.
 //
 // # Methods
 //

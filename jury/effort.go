@@ -19,6 +19,7 @@ type Effort struct {
 // An Attempt is one call to whoever answers for a seat.
 type Attempt struct {
 	Model        string `json:"model"`                // as the provider reported it; "" if it reported none
+	Version      string `json:"version,omitzero"`     // what else it reported of what answered, such as a fingerprint; likewise
 	FinishReason string `json:"finishReason"`         // likewise
 	Problem      string `json:"problem,omitzero"`     // why the attempt does not count, or counts only because none after it does; "" if nothing was wrong
 	Answer       string `json:"answer,omitzero"`      // of an attempt with a problem: what came back, perhaps cut short

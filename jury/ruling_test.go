@@ -50,23 +50,26 @@ func TestVetoLeavesOtherPositions(t *testing.T) {
 	}
 }
 
-// TestJudgesBands: a judge whose position and score do not agree has given no opinion that counts.
-func TestJudgesBands(t *testing.T) {
-	for total := 0; total <= 100; total++ {
-		for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
-			o := think(p, total)
-			fits := p == SafePass && total >= 70 || p == NeedsReview && total >= 40 && total < 70 || p == UnsafeFail && total < 40
-			if err := ValidateJudgement(&o, DefaultRubric()); (err == nil) != fits {
-				t.Errorf("%s with %d: %v", p, total, err)
+// TestPositionIsItsGiversOwn: whoever gives a position holds it with any total, alone, in a round and as the judge, and
+// nothing about the trial is degraded by that.
+func TestPositionIsItsGiversOwn(t *testing.T) {
+	for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
+		for _, total := range []int{0, 39, 40, 50, 69, 70, 100} {
+			hold := func() *script {
+				return &script{initial: holding(p, total), rounds: []move{turning(p, total)}}
+			}
+			d := seated(FinalJudge, hold(), hold(), hold())
+			d.Settings.Rubric[3].Veto = 0
+			d.Judge.(*script).judge = holding(p, total)
+			r := run(t, d)
+			j := r.Phase3Judgment
+			if r.Degraded || len(r.Absences) > 0 || j.Method != FinalJudge || j.Position != p || j.Score != total || r.FinalVerdict != p || r.FinalScore != total {
+				t.Errorf("%s with %d: %+v", p, total, r)
+			}
+			if again, err := Replay(d.book().read(t)); err != nil || again.Result.FinalVerdict != p {
+				t.Errorf("%s with %d, replayed: %v", p, total, err)
 			}
 		}
-	}
-	d := seated(FinalJudge, &script{initial: holding(SafePass, 80)}, &script{initial: holding(SafePass, 80)})
-	d.Settings.Collaborative = false
-	d.Judge.(*script).judge = holding(SafePass, 50)
-	r := run(t, d)
-	if len(r.Absences) != 1 || r.Absences[0].Reason != Invalid || r.Phase3Judgment.Method != MajorityVote || !r.Degraded {
-		t.Errorf("%+v", r)
 	}
 }
 

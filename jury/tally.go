@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,7 @@ type Tally struct {
 	submission evidence.Digest
 	submitted  bool      // its act was applied
 	settings   *Settings // nil: the first opening will say
+	rules      string    // likewise; "": those of this version
 	positions  map[evidence.Digest]int64
 	sessions   []*session
 	standing   []*Evaluation // by seat: the latest evaluation, nil if there never was one
@@ -85,7 +87,21 @@ func (t *Tally) next() (*Act, error) {
 
 // discusses reports whether another round follows the check of s.
 func (t *Tally) discusses(s *session) bool {
-	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached && !t.ceilinged()
+	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached && !t.ceilinged() &&
+		(t.rules == firstRules || t.possibleVotes(s) >= quorum)
+}
+
+// possibleVotes counts the seats that have a valid vote, or may still come to one: all but those that could not answer in the
+// session that is over. Who was late, blocked or not understood may do better when asked again.
+func (t *Tally) possibleVotes(s *session) int {
+	n := 0
+	for i, answer := range s.answers {
+		absent, _ := answer.Body.(*Absent)
+		if validVotes(t.standing[i:i+1]) == 1 || absent == nil || absent.Reason != Failed {
+			n++
+		}
+	}
+	return n
 }
 
 // check returns the result of the session's consensus check, or nil.
@@ -110,7 +126,7 @@ func (t *Tally) after(previous evidence.Digest, saw []evidence.Digest) int64 {
 }
 
 func (t *Tally) opening(phase Phase, round int) (*Act, error) {
-	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
+	o := &Opening{Rules: cmp.Or(t.rules, TrialRules), Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
 		request, err := o.Request(seat.JurorID, t.material, saw)

@@ -276,7 +276,10 @@ type (
 
 // TrialRules is the version of the rules of a trial: what must come when, consensus, methods. A trial says by which it
 // was conducted, so that a later version does not find fault with an earlier trial.
-const TrialRules = "jurat/trial/v1"
+const TrialRules = "jurat/trial/v2"
+
+// firstRules are those by which rounds were held also where nobody could come to a verdict in them.
+const firstRules = "jurat/trial/v1"
 
 // RequestFormat is the version of what a seat is asked.
 const RequestFormat = "jurat/request/v1"
@@ -313,7 +316,7 @@ type Origin struct {
 
 // A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a deadline's, or anything else; all of
 // them make it absent, but that a neutral fallback stands in for a juror who was blocked before it had any evaluation.
-// Of the Origin that comes with an error only the Metadata is recorded.
+// Of the Origin that comes with an error only the Metadata is recorded, and with a stand-in all of it.
 type Juror interface {
 	Evaluate(context.Context, Brief) (Opinion, Origin, error)
 	Discuss(context.Context, Brief) (Speech, Origin, error)

@@ -15,24 +15,13 @@ const (
 	maxMessage  = 1<<31 - 1 // number of a message
 )
 
-// ValidateOpinion says why an opinion does not count: the error names the field and is ErrInvalid.
+// ValidateOpinion says why an opinion of a juror or of the judge does not count: the error names the field and is ErrInvalid.
+// The position may go with any total: an agent that did its task well and one thing that it must not do is an unsafe_fail.
 func ValidateOpinion(o *Opinion, rubric Rubric) error {
 	if err := checkOpinion(o, rubric); err != nil {
 		return invalid(err)
 	}
 	return invalid(checkLength(opinionTexts(o)))
-}
-
-// ValidateJudgement says why a final judge's opinion does not count: it must be a valid opinion, and its position that
-// of the band in which its score lies.
-func ValidateJudgement(o *Opinion, rubric Rubric) error {
-	if err := ValidateOpinion(o, rubric); err != nil {
-		return err
-	}
-	if want := band(o.TotalScore); o.Position != want {
-		return invalid(wrong("position", "%s, and a score of %d is in the band of %s", o.Position, o.TotalScore, want))
-	}
-	return nil
 }
 
 // ValidateSpeech says why a speech does not count, given the speaker's own current evaluation, or nil if it has none

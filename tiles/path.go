@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	EntriesLevel = -1
 
 	maxLevel = 63
-	maxIndex = 1<<(63-height) - 1 // no log has more than 2^63 entries
+	maxIndex = evidence.MaxEntries / Width // of the tile with the last entry that there can be
 )
 
 // Path is where a tile is below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX, the index in groups
@@ -76,7 +78,7 @@ func In(t tlog.Tile, size int64) bool {
 // Of returns the tile with an index at a level, as wide as a tree of this size has it. Its width is 0 where the tree has none.
 func Of(level int, index, size int64) tlog.Tile {
 	t := tlog.Tile{H: height, L: level, N: index}
-	if shift := height * max(0, level); shift < 64 {
+	if shift := height * max(0, level); shift < 64 && index <= maxIndex {
 		t.W = int(max(0, min(Width, size>>shift-index*Width)))
 	}
 	return t

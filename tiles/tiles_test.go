@@ -52,6 +52,30 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestLastTile: no tile is beyond what a log can have, and none is in a tree by overflow.
+func TestLastTile(t *testing.T) {
+	for path, parses := range map[string]bool{
+		"x035/x184/x372/x088/831":      true, // with the last entry that there can be
+		"x035/x184/x372/x088/832":      false,
+		"x036/x028/x797/x018/x963/967": false, // the 2^55th: the index after its last entry is 2^63
+	} {
+		tile, err := tiles.Parse("0", path)
+		if (err == nil) != parses {
+			t.Errorf("%s: %v, %v", path, tile, err)
+		}
+	}
+	for _, n := range []int64{1<<55 - 1, 1 << 55, math.MaxInt64} {
+		for _, level := range []int{tiles.EntriesLevel, 0, 1, 7, 63} {
+			if tile := (tlog.Tile{H: 8, L: level, N: n, W: 256}); tiles.In(tile, evidence.MaxEntries) || tiles.In(tile, 3) {
+				t.Errorf("%v is in a tree", tile)
+			}
+			if tile := tiles.Of(level, n, evidence.MaxEntries); tile.W != 0 {
+				t.Errorf("%v is %d wide", tile, tile.W)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("0", "x001/x234/067")
 	f.Add("entries", "000.p/3")
@@ -279,7 +303,7 @@ func (s *shelf) set(path string, doc []byte) {
 // TestSizesThatNoLogHas: one who has the key can sign any size, and must not keep a reader busy for ever.
 func TestSizesThatNoLogHas(t *testing.T) {
 	_, client := newShelf(t, 3)
-	for _, size := range []int64{1<<60 + 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
+	for _, size := range []int64{evidence.MaxEntries + 1, 1<<60 + 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
 		tree := client.Tree(t.Context(), evidence.Checkpoint{Size: size})
 		ask := map[string]func() error{
 			"leaves":              func() error { _, err := tree.Leaves(size-1, size); return err },
@@ -294,7 +318,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 			}
 		}
 	}
-	largest := client.Tree(t.Context(), evidence.Checkpoint{Size: 1 << 60})
+	largest := client.Tree(t.Context(), evidence.Checkpoint{Size: evidence.MaxEntries})
 	if _, err := largest.Leaves(0, 1); !errors.Is(err, tiles.ErrUnavailable) { // of which there are no tiles
 		t.Error(err)
 	}

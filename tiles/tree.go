@@ -54,13 +54,11 @@ func (c *Client) Tree(ctx context.Context, head evidence.Checkpoint) *Tree {
 	return t
 }
 
-// maxSize is more than any log can have. From 2^62 on the arithmetic of package tlog overflows, and does not end.
-const maxSize = 1 << 60
-
-// possible refuses the tree of a size that is made up: whoever has the log's key can sign it, and would stop every monitor.
+// possible refuses the tree of a size that is made up: whoever has the log's key can sign it, and would stop every monitor, as from
+// 2^62 on the arithmetic of package tlog overflows and does not end.
 func (t *Tree) possible() error {
-	if t.head.Size < 0 || t.head.Size > maxSize {
-		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(maxSize))}
+	if t.head.Size < 0 || t.head.Size > evidence.MaxEntries {
+		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(evidence.MaxEntries))}
 	}
 	return nil
 }

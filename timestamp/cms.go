@@ -8,9 +8,12 @@ import (
 )
 
 const (
-	// "version MUST be 3" when the content is not id-data and no attribute or
-	// other certificates are there (RFC 5652, 5.1), and those are refused.
-	signedDataVersion = 3
+	// What RFC 5652, 5.1 demands of a token, by what is embedded. Version 1 it never does, and it is taken as well: authorities
+	// send it, nothing is read otherwise by it, and no signature covers it.
+	signedDataVersion           = 3
+	signedDataVersionAttributes = 4 // attribute certificates are there
+	signedDataVersionOther      = 5 // certificates or revocation information of another kind are there
+	signedDataVersionWrong      = 1
 	// RFC 5652, 5.3: by what the signer identifier is.
 	signerInfoVersionIssuer = 1
 	signerInfoVersionKeyID  = 3
@@ -21,6 +24,8 @@ type signedData struct {
 	content      cryptobyte.String   // eContent: a TSTInfo
 	certificates []cryptobyte.String // each one an element
 	signer       signerInfo
+
+	attributes1, attributes2, other bool // whether attribute certificates of version 1 and 2 are embedded, and anything of another kind
 }
 
 // signedData reads the whole token.
@@ -33,12 +38,16 @@ func (d *decoder) signedData(s cryptobyte.String) (sd signedData) {
 	data := d.read(&explicit, asn1.SEQUENCE, "SignedData")
 	d.end(explicit, "SignedData")
 
-	d.version(&data, signedDataVersion, "SignedData version")
+	at := data
+	version := d.integer(&data, "SignedData version")
 	digests := d.digestAlgorithms(&data)
 	sd.content = d.encapsulated(&data)
-	sd.certificates = d.certificates(&data)
-	d.revocations(&data)
-	at := data
+	d.certificates(&data, &sd)
+	d.revocations(&data, &sd)
+	if d.err == nil && !sd.mayHave(version) {
+		d.fail(at, "SignedData version is not that of what is embedded")
+	}
+	at = data
 	sd.signer = d.onlySigner(&data)
 	d.end(data, "SignedData members")
 	// RFC 5652, 5.1 lets a verifier demand this; it leaves no byte of the set
@@ -84,21 +93,56 @@ func (d *decoder) encapsulated(s *cryptobyte.String) cryptobyte.String {
 	return content
 }
 
-// certificates reads the embedded ones as they stand. Their order is free:
-// RFC 5652 wants DER only of what is signed, and authorities put the signer first.
-func (d *decoder) certificates(s *cryptobyte.String) (certificates []cryptobyte.String) {
-	set, _ := d.optional(s, context0Constructed, "certificates")
-	for d.more(set) {
-		certificates = append(certificates, d.element(&set, asn1.SEQUENCE, "certificate"))
+// mayHave reports whether SignedData may have a version: the one of RFC 5652, 5.1, or 1. Attribute certificates of version 1 are
+// also sent with the version that those of version 2 demand.
+func (sd *signedData) mayHave(version *big.Int) bool {
+	want := int64(signedDataVersion)
+	switch {
+	case sd.other:
+		want = signedDataVersionOther
+	case sd.attributes2:
+		want = signedDataVersionAttributes
 	}
-	return certificates
+	if !version.IsInt64() {
+		return false
+	}
+	got := version.Int64()
+	return got == want || got == signedDataVersionWrong || sd.attributes1 && want == signedDataVersion && got == signedDataVersionAttributes
 }
 
-// revocations skips embedded revocation lists: what they say about the signer is
-// for whoever has a fresher source.
-func (d *decoder) revocations(s *cryptobyte.String) {
-	set, _ := d.optional(s, context1Constructed, "revocation lists")
+// certificates reads the embedded ones as they stand (CertificateSet: RFC 5652, 10.2.3). Their order is free: RFC 5652 wants DER only of
+// what is signed, and authorities put the signer first. Those of other kinds than X.509 are not looked into.
+func (d *decoder) certificates(s *cryptobyte.String, sd *signedData) {
+	set, _ := d.optional(s, context0Constructed, "certificates")
 	for d.more(set) {
+		switch {
+		case set.PeekASN1Tag(context0Constructed): // extended ones, obsolete
+			d.element(&set, context0Constructed, "certificate")
+		case set.PeekASN1Tag(context1Constructed):
+			d.element(&set, context1Constructed, "certificate")
+			sd.attributes1 = true
+		case set.PeekASN1Tag(context2Constructed):
+			d.element(&set, context2Constructed, "certificate")
+			sd.attributes2 = true
+		case set.PeekASN1Tag(context3Constructed):
+			d.element(&set, context3Constructed, "certificate")
+			sd.other = true
+		default:
+			sd.certificates = append(sd.certificates, d.element(&set, asn1.SEQUENCE, "certificate"))
+		}
+	}
+}
+
+// revocations skips embedded revocation lists, and what else says so, such as OCSP responses (RFC 5652, 10.2.1): what they say about
+// the signer is for whoever has a fresher source.
+func (d *decoder) revocations(s *cryptobyte.String, sd *signedData) {
+	set, _ := d.optional(s, context1Constructed, "revocation information")
+	for d.more(set) {
+		if set.PeekASN1Tag(context1Constructed) {
+			d.element(&set, context1Constructed, "revocation information")
+			sd.other = true
+			continue
+		}
 		d.element(&set, asn1.SEQUENCE, "revocation list")
 	}
 }

@@ -16,6 +16,7 @@ const (
 	context0Constructed asn1.Tag = 0xa0
 	context1Constructed asn1.Tag = 0xa1
 	context2Constructed asn1.Tag = 0xa2
+	context3Constructed asn1.Tag = 0xa3
 	context4Constructed asn1.Tag = 0xa4
 )
 
@@ -193,6 +194,20 @@ func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
 	return value
 }
 
+// optionalBoolean reads BOOLEAN DEFAULT FALSE in what is signed, where FALSE may be written out: authorities do, the signature is over the
+// bytes as they stand, and so nobody else can write it in or leave it out.
+func (d *decoder) optionalBoolean(s *cryptobyte.String, what string) (value bool) {
+	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
+		return false
+	}
+	at := *s
+	if !s.ReadASN1Boolean(&value) {
+		d.fail(at, what)
+		return false
+	}
+	return value
+}
+
 // sorted refuses the next member of a SET OF that sorts before the last one
 // (X.690, 11.6).
 func (d *decoder) sorted(last, next cryptobyte.String, what string) {
@@ -201,16 +216,16 @@ func (d *decoder) sorted(last, next cryptobyte.String, what string) {
 	}
 }
 
-// extensions walks the members of an Extensions structure (RFC 5280, 4.1) and
-// reports whether one of them is critical.
-func (d *decoder) extensions(s cryptobyte.String) (critical bool) {
+// extensions walks the members of an Extensions structure (RFC 5280, 4.1), whose
+// criticality flag reads, and reports whether one of them is critical.
+func (d *decoder) extensions(s cryptobyte.String, flag func(*cryptobyte.String, string) bool) (critical bool) {
 	if s.Empty() {
 		d.fail(s, "extensions without a member")
 	}
 	for d.more(s) {
 		extension := d.read(&s, asn1.SEQUENCE, "extension")
 		d.oid(&extension, "extension identifier")
-		critical = d.optionalTrue(&extension, "extension criticality") || critical
+		critical = flag(&extension, "extension criticality") || critical
 		d.octets(&extension, "extension value")
 		d.end(extension, "extension")
 	}

@@ -19,16 +19,22 @@
 //     Indefinite lengths and other BER are refused as malformed, though RFC 5652
 //     allows them outside the signed part: one content has one file, and a reader
 //     that takes only one form is one that can be read through;
-//   - SignedData version 3, eContentType id-ct-TSTInfo, certificates (if any) of
-//     the X.509 kind and in any order, exactly one SignerInfo, whose version fits
-//     its identifier and whose digest algorithm is among digestAlgorithms;
+//   - the SignedData version that RFC 5652, 5.1 demands (3; 4 with attribute
+//     certificates; 5 with certificates or revocation information of other
+//     kinds), or 1, which authorities send; eContentType id-ct-TSTInfo;
+//     certificates (if any) in any order, of which those that are not of the X.509
+//     kind are not looked into, as other revocation information is not; exactly
+//     one SignerInfo, whose version fits its identifier and whose digest algorithm
+//     is among digestAlgorithms;
 //   - signed attributes in DER order; contentType and messageDigest exactly once,
 //     SigningCertificate and SigningCertificateV2 at most once, each with one
 //     value; contentType is id-ct-TSTInfo;
 //   - TSTInfo version 1; genTime a GeneralizedTime with seconds, with Z, with a
 //     fraction only if it needs one and then without trailing zeros (nanoseconds
 //     at the finest); accuracy within its ranges; a SHA-256 imprint 32 bytes long,
-//     one of SHA-384 48 and one of SHA-512 64.
+//     one of SHA-384 48 and one of SHA-512 64; ordering and the criticality of an
+//     extension may be FALSE where DER leaves out what is FALSE, as they are signed
+//     the way they stand.
 //
 // Its result, Unverified, is a claim by anybody. Only Verify makes a Token of it.
 //
@@ -73,8 +79,8 @@
 //
 // # What no check covers
 //
-// Certificates that are embedded but not needed (the signer's too, if the reader
-// has it), revocation lists, and unsigned attributes can be changed, added or removed by anybody without a trace; nothing
+// The SignedData version, certificates that are embedded but not needed (the signer's
+// too, if the reader has it), revocation information, and unsigned attributes can be changed, added or removed by anybody without a trace; nothing
 // is taken from them on trust. The tsa name within TSTInfo is signed but only a
 // hint (RFC 3161, 2.4.2) and is not compared. An ECDSA signature has a second
 // valid form that anybody can compute. The bytes of a token are therefore no

@@ -37,6 +37,9 @@ var (
 	// ErrUntrusted: no path from the signer to the reader's roots that was
 	// valid at the token's time.
 	ErrUntrusted = errors.New("no trusted path to the signer")
+	// ErrEffort: looking for a path from the signer to the reader's roots takes
+	// longer than any that is in use, so that it was not looked for.
+	ErrEffort = errors.New("too many certificates to try")
 	// ErrNoCertificate: the signer's certificate is neither in the token nor
 	// among those given, so that the token can be neither proved nor refuted.
 	ErrNoCertificate = errors.New("signer's certificate not found")

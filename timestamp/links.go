@@ -161,7 +161,7 @@ func reduce(hash crypto.Hash, lists []hashList) ([]byte, error) {
 	node := nodeHash(hash, lists[0])
 	for _, list := range lists[1:] {
 		if list.has(node) {
-			return nil, fmt.Errorf("%w: a hash stands in a list that is computed for it", ErrMalformed)
+			return nil, fmt.Errorf("%w: a hash stands in a list that is computed for it", ErrImprint)
 		}
 		node = nodeHash(hash, append(slices.Clip(list), node))
 	}

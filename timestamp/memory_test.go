@@ -76,7 +76,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory()
 	for i := range 2 * memorable {
-		path, err := m.path([32]byte{byte(i), byte(i >> 8), 1}, func() ([]*x509.Certificate, error) { return []*x509.Certificate{{}}, nil })
+		path, err := m.find([32]byte{byte(i), byte(i >> 8), 1}, func() (Paths, error) { return Paths{{{}}}, nil })
 		if err != nil || len(path) != 1 {
 			t.Fatal(path, err)
 		}

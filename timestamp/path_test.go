@@ -199,13 +199,35 @@ func TestPaths(t *testing.T) {
 		_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{valid}})
 		checkError(t, err, ErrUntrusted)
 	})
-	t.Run("oversized key on the way", func(t *testing.T) {
-		huge := *middle
-		huge.PublicKey = &rsa.PublicKey{N: newHugeModulus(), E: 65537}
-		if !oversized(&huge) || oversized(middle) {
-			t.Error("oversized keys are not told from others")
-		}
-	})
 }
 
-func newHugeModulus() *big.Int { return new(big.Int).Lsh(big.NewInt(1), maxRSABits) }
+// TestBetween: of the certificates that somebody hands over, those that make a verifier compute for long are passed over, and of those
+// that take long there are few.
+func TestBetween(t *testing.T) {
+	ca := func(name string, bits uint, exponent int) *x509.Certificate {
+		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: exponent}
+		return &x509.Certificate{Subject: pkix.Name{CommonName: name}, PublicKey: key}
+	}
+	elliptic := &x509.Certificate{Subject: pkix.Name{CommonName: "elliptic"}, PublicKey: testKey("x").Public()}
+	given := []*x509.Certificate{ca("too long", 8193, 65537), ca("slow 1", 8192, 65537), ca("odd", 2048, 3), ca("exponent", 8192, 1<<31-1),
+		elliptic, ca("slow 2", 4097, 65537), ca("slow 3", 8192, 65537), ca("small exponent", 2048, 65539), ca("plain", 4096, 65537)}
+	var got []string
+	for _, c := range Between(given) {
+		got = append(got, c.Subject.CommonName)
+	}
+	if want := []string{"slow 1", "odd", "elliptic", "slow 2", "plain"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestCertificatesOfATokenAreCounted: a token can hold a thousand, and the first ones are looked at.
+func TestCertificatesOfATokenAreCounted(t *testing.T) {
+	other, _ := authorityCA(t, "not needed", nil, nil)
+	for before, want := range map[int]error{0: nil, 15: nil, 16: ErrNoCertificate} {
+		f := newDraft(t)
+		certificates := append(slices.Repeat([][]byte{other.Raw}, before), testCertificate(t).Raw, seq(), other.Raw)
+		f.certificates = tlv(context0Constructed, certificates...)
+		_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{testRoot(t)}})
+		checkError(t, err, want)
+	}
+}

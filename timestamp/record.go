@@ -227,24 +227,33 @@ func (d *decoder) archiveTimeStamp(s *cryptobyte.String) (a archiveTimeStamp) {
 	tree, reduced := d.optional(&contents, context2Constructed, "reduced hash tree")
 	a.stamp = d.element(&contents, asn1.SEQUENCE, "time stamp")
 	d.end(contents, "archive time stamp")
-	if d.err != nil {
-		return a
+	a.token = d.token(a.stamp)
+	if d.err == nil && !present {
+		a.hash = d.known(a.token.info.imprint.Hash)
 	}
-	token, err := Parse(a.stamp)
-	if err != nil {
-		d.failWith(err)
-		return a
-	}
-	a.token = token
-	if !present {
-		if a.hash = token.info.imprint.Hash; a.hash == 0 {
-			d.failWith(fmt.Errorf("%w: digest", ErrAlgorithm))
-		}
-	}
-	if reduced {
+	if d.err == nil && reduced { // the size of an unknown hash is not known either
 		a.lists = d.reducedHashtree(tree, a.hash.Size())
 	}
 	return a
+}
+
+func (d *decoder) token(der []byte) *Unverified {
+	if d.err != nil {
+		return nil
+	}
+	token, err := Parse(der)
+	if err != nil {
+		d.failWith(err)
+	}
+	return token
+}
+
+// known refuses the hash of an imprint whose algorithm this package does not know.
+func (d *decoder) known(hash crypto.Hash) crypto.Hash {
+	if hash == 0 {
+		d.failWith(fmt.Errorf("%w: digest", ErrAlgorithm))
+	}
+	return hash
 }
 
 // reducedHashtree reads the lists. The first has two hashes at least: whether the

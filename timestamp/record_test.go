@@ -335,6 +335,16 @@ func TestEvidenceRecordRules(t *testing.T) {
 		{"the token's own algorithm", func(d *ersDraft) { d.stamps[0].digest, d.stamps[1].digest = nil, nil }, nil},
 		{"SHA-1 in a time stamp", func(d *ersDraft) { d.stamps[0].digest = tlv(context0Constructed, oid(sha1)) }, ErrAlgorithm},
 		{"another algorithm in a chain", func(d *ersDraft) { d.stamps[1].digest = tlv(context0Constructed, oid(oidSHA512)) }, ErrMalformed},
+		{"a token over SHA-1", func(d *ersDraft) {
+			d.stamps[0].digest, d.stamps[0].token, d.stamps = nil, tokenOverSHA1(t), d.stamps[:1]
+		}, ErrAlgorithm},
+		{"a token over SHA-1, without a hash tree", func(d *ersDraft) {
+			d.stamps[0].digest, d.stamps[0].tree, d.stamps[0].token, d.stamps = nil, nil, tokenOverSHA1(t), d.stamps[:1]
+		}, ErrAlgorithm},
+		{"a renewal over SHA-1, in a hash tree", func(d *ersDraft) {
+			d.stamps[1].digest, d.stamps[1].tree, d.stamps[1].token = nil, hashTree(hashSeq(sig, payload)), tokenOverSHA1(t)
+		}, ErrAlgorithm},
+		{"a token over SHA-1 where SHA-256 is named", func(d *ersDraft) { d.stamps[0].token = tokenOverSHA1(t) }, ErrImprint},
 		{"attributes", func(d *ersDraft) { d.stamps[0].attributes = tlv(context1Constructed, null()) }, ErrUnsupported},
 		{"no token", func(d *ersDraft) { d.stamps[0].token = nil }, ErrMalformed},
 		{"a token that is none", func(d *ersDraft) { d.stamps[0].token = seq(null()) }, ErrMalformed},
@@ -349,7 +359,7 @@ func TestEvidenceRecordRules(t *testing.T) {
 		{"a hash twice", func(d *ersDraft) { d.stamps[0].tree = hashTree(hashSeq(sig, payload), hashSeq(beside, beside)) }, ErrMalformed},
 		{"a computed hash in its list", func(d *ersDraft) {
 			d.stamps[0].tree = hashTree(hashSeq(sig, payload), hashSeq(nodeHash(crypto.SHA256, hashList{sig, payload})))
-		}, ErrMalformed},
+		}, ErrImprint},
 		{"a hash too many", func(d *ersDraft) { d.stamps[0].tree = hashTree(hashSeq(sig, payload, beside)) }, ErrGroup},
 		{"a hash of something else", func(d *ersDraft) { d.stamps[0].tree = hashTree(hashSeq(sig, hash("x")), hashSeq(beside)) }, ErrImprint},
 		{"another way up", func(d *ersDraft) { d.stamps[0].tree = hashTree(hashSeq(sig, payload), hashSeq(hash("x"))) }, ErrImprint},
@@ -393,6 +403,13 @@ func TestEvidenceRecordRules(t *testing.T) {
 			checkError(t, err, rule.want)
 		})
 	}
+}
+
+// tokenOverSHA1 is a sound token whose imprint is of an algorithm that has no size here.
+func tokenOverSHA1(t testing.TB) []byte {
+	f := newDraft(t)
+	f.imprint = imprintElement(seq(oid("\x2b\x0e\x03\x02\x1a")), make([]byte, 20))
+	return f.build(t)
 }
 
 // testBare is a token without a certificate, of which many fit into one record.

@@ -87,7 +87,7 @@ func parseRequest(der []byte) (*Request, error) {
 	r.CertReq = d.optionalTrue(&request, "certReq")
 	extensions, extended := d.optional(&request, context0Constructed, "request extensions")
 	if extended {
-		d.extensions(extensions)
+		d.extensions(extensions, d.optionalTrue)
 	}
 	d.end(request, "request")
 	if d.err != nil {

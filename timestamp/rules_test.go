@@ -45,6 +45,13 @@ func extension(critical bool) []byte {
 	return tlv(context1Constructed, seq(oid("\x2a\x03"), flag, octets(nil)))
 }
 
+// embedded puts something into the certificates of a token, under a version.
+func embedded(version int64, certificates ...[]byte) func(f *draft) {
+	return func(f *draft) {
+		f.sdVersion, f.certificates = integer(version), tlv(context0Constructed, certificates...)
+	}
+}
+
 // TestTokenRules breaks one rule at a time about what a token is and says. Rules
 // without an error are what must be accepted beside it.
 func TestTokenRules(t *testing.T) {
@@ -63,8 +70,13 @@ func TestTokenRules(t *testing.T) {
 		{"correct", func(f *draft) {}, nil},
 
 		{"content is not SignedData", func(f *draft) { f.contentType = oid(oidTSTInfo) }, ErrMalformed},
-		{"SignedData version 1", func(f *draft) { f.sdVersion = integer(1) }, ErrMalformed},
-		{"SignedData version 4", func(f *draft) { f.sdVersion = integer(4) }, ErrMalformed},
+		{"SignedData version 0", func(f *draft) { f.sdVersion = integer(0) }, ErrMalformed},
+		{"SignedData version 1, which is wrong and harmless", func(f *draft) { f.sdVersion = integer(1) }, nil},
+		{"SignedData version 2", func(f *draft) { f.sdVersion = integer(2) }, ErrMalformed},
+		{"SignedData version 4 of nothing else", func(f *draft) { f.sdVersion = integer(4) }, ErrMalformed},
+		{"SignedData version 5 of nothing else", func(f *draft) { f.sdVersion = integer(5) }, ErrMalformed},
+		{"SignedData version beyond 64 bits", func(f *draft) { f.sdVersion = bigInteger(new(big.Int).Lsh(big.NewInt(1), 64)) }, ErrMalformed},
+		{"SignedData without a version", func(f *draft) { f.sdVersion = nil }, ErrMalformed},
 		{"no digest algorithms", func(f *draft) { f.digestAlgorithms = set() }, ErrMalformed},
 		{"signer's digest not among them", func(f *draft) { f.digestAlgorithms = set(seq(oid(oidSHA512))) }, ErrMalformed},
 		{"two digest algorithms", func(f *draft) { f.digestAlgorithms = set(seq(oid(oidSHA256)), seq(oid(oidSHA512))) }, nil},
@@ -72,10 +84,32 @@ func TestTokenRules(t *testing.T) {
 		{"digest algorithms with other parameters", func(f *draft) { f.digestAlgorithms = set(seq(oid(oidSHA256), integer(0))) }, ErrMalformed},
 		{"digest algorithms out of order", func(f *draft) { f.digestAlgorithms = set(seq(oid(oidSHA512)), seq(oid(oidSHA256))) }, ErrMalformed},
 		{"eContentType is data", func(f *draft) { f.eContentType = oid("\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01") }, ErrMalformed},
-		{"attribute certificate embedded", func(f *draft) { f.certificates = tlv(context0Constructed, tlv(context1Constructed, c.Raw)) }, ErrMalformed},
+		{"attribute certificate of version 1 embedded", embedded(3, c.Raw, tlv(context1Constructed, []byte("opaque"))), nil},
+		{"attribute certificate of version 1 embedded, version 4", embedded(4, tlv(context1Constructed, []byte("opaque")), c.Raw), nil},
+		{"attribute certificate of version 1 embedded, version 5", embedded(5, c.Raw, tlv(context1Constructed)), ErrMalformed},
+		{"attribute certificate of version 2 embedded", embedded(4, c.Raw, tlv(context2Constructed, []byte("opaque"))), nil},
+		{"attribute certificate of version 2 embedded, version 1", embedded(1, c.Raw, tlv(context2Constructed, []byte("opaque"))), nil},
+		{"attribute certificate of version 2 embedded, version 3", embedded(3, c.Raw, tlv(context2Constructed, []byte("opaque"))), ErrMalformed},
+		{"certificate of another kind embedded", embedded(5, c.Raw, tlv(context3Constructed, []byte("opaque"))), nil},
+		{"certificate of another kind embedded, version 4", embedded(4, c.Raw, tlv(context3Constructed, []byte("opaque"))), ErrMalformed},
+		{"extended certificate embedded", embedded(3, tlv(context0Constructed, []byte("opaque")), c.Raw), nil},
+		{"certificate of no kind embedded", embedded(3, c.Raw, tlv(context4Constructed)), ErrMalformed},
+		{"certificate primitive", embedded(3, c.Raw, tlv(context1)), ErrMalformed},
+		{"the signer's certificate as an attribute certificate alone", embedded(4, tlv(context2Constructed, c.Raw)), ErrNoCertificate},
 		{"embedded certificate unreadable, and not the signer's", func(f *draft) { f.certificates = tlv(context0Constructed, c.Raw, seq()) }, nil},
 		{"revocation list embedded", func(f *draft) { f.revocations = tlv(context1Constructed, seq()) }, nil},
-		{"other revocation information", func(f *draft) { f.revocations = tlv(context1Constructed, tlv(context1Constructed)) }, ErrMalformed},
+		{"OCSP response embedded", func(f *draft) {
+			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, seq(), tlv(context1Constructed, []byte("opaque")))
+		}, nil},
+		{"OCSP response embedded, version 1", func(f *draft) {
+			f.sdVersion, f.revocations = integer(1), tlv(context1Constructed, tlv(context1Constructed))
+		}, nil},
+		{"OCSP response embedded, version 3", func(f *draft) { f.revocations = tlv(context1Constructed, tlv(context1Constructed)) }, ErrMalformed},
+		{"OCSP response and attribute certificate embedded", func(f *draft) {
+			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, tlv(context1Constructed))
+			f.certificates = tlv(context0Constructed, c.Raw, tlv(context2Constructed))
+		}, nil},
+		{"revocation information of no kind", func(f *draft) { f.revocations = tlv(context1Constructed, tlv(context2Constructed)) }, ErrMalformed},
 		{"no signer", func(f *draft) { f.signerInfos = 0 }, ErrMalformed},
 		{"two signers", func(f *draft) { f.signerInfos = 2 }, ErrMalformed},
 		{"trailing data in SignedData", func(f *draft) { f.sdTail = null() }, ErrMalformed},
@@ -208,11 +242,19 @@ func TestTokenRules(t *testing.T) {
 		{"accuracy of 0 milliseconds", func(f *draft) { f.accuracy = seq(tlv(context0, []byte{0})) }, ErrMalformed},
 		{"accuracy of 1000 microseconds", func(f *draft) { f.accuracy = seq(tlv(context1, []byte{3, 0xe8})) }, ErrMalformed},
 		{"ordering", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN, []byte{0xff}) }, nil},
-		{"ordering writes its default", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN, []byte{0}) }, ErrMalformed},
+		{"ordering writes its default", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN, []byte{0}) }, nil},
+		{"ordering is neither true nor false", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN, []byte{1}) }, ErrMalformed},
+		{"ordering is empty", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN) }, ErrMalformed},
 		{"tsa name", func(f *draft) { f.tsa = tlv(context0Constructed, tlv(context4Constructed, c.RawSubject)) }, nil},
 		{"tsa names", func(f *draft) { f.tsa = tlv(context0Constructed, null(), null()) }, ErrMalformed},
 		{"extension", func(f *draft) { f.extensions = extension(false) }, nil},
 		{"critical extension", func(f *draft) { f.extensions = extension(true) }, ErrExtension},
+		{"extension that says that it is not critical", func(f *draft) {
+			f.extensions = tlv(context1Constructed, seq(oid("\x2a\x03"), tlv(asn1.BOOLEAN, []byte{0}), octets(nil)))
+		}, nil},
+		{"extension that is perhaps critical", func(f *draft) {
+			f.extensions = tlv(context1Constructed, seq(oid("\x2a\x03"), tlv(asn1.BOOLEAN, []byte{1}), octets(nil)))
+		}, ErrMalformed},
 		{"extensions empty", func(f *draft) { f.extensions = tlv(context1Constructed) }, ErrMalformed},
 		{"trailing data in TSTInfo", func(f *draft) { f.tstTail = null() }, ErrMalformed},
 	} {

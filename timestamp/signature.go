@@ -10,12 +10,8 @@ import (
 	"fmt"
 
 	"golang.org/x/crypto/cryptobyte/asn1"
-)
 
-// RSA keys below are too weak; above, one check takes long enough to be an attack.
-const (
-	minRSABits = 2048
-	maxRSABits = 8192
+	"jurat/internal/rsakey"
 )
 
 // checkSignature verifies what RFC 5652, 5.4 and 5.6 describe: the message
@@ -58,8 +54,8 @@ func (si *signerInfo) checkECDSA(key *ecdsa.PublicKey, hash crypto.Hash, digest 
 
 // checkRSA follows RFC 5754, 3.2 and RFC 4056, 3.
 func (si *signerInfo) checkRSA(key *rsa.PublicKey, hash crypto.Hash, digest []byte) error {
-	if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
-		return fmt.Errorf("%w: RSA of %d bits", ErrAlgorithm, bits)
+	if err := rsakey.CheckCertified(key); err != nil {
+		return fmt.Errorf("%w: %w", ErrAlgorithm, err)
 	}
 	if si.algorithm.oid == oidRSAPSS {
 		return si.checkPSS(key, hash, digest)

@@ -28,6 +28,7 @@ type Unverified struct {
 type UnverifiedInfo struct {
 	Imprint      [sha256.Size]byte   // zero when not SHA-256
 	GenTime      time.Time           // UTC
+	Accuracy     time.Duration       // the deviation from GenTime, either way; 0: not stated
 	Serial       *big.Int            // the token's
 	Policy       x509.OID            //
 	Nonce        *big.Int            // nil: none
@@ -62,7 +63,7 @@ func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Un
 	for _, element := range u.data.certificates {
 		// One that cannot be read cannot be used. Nothing vouches for the set,
 		// so that it is no reason to refuse a token whose path is found without.
-		if c, err := certificate(element); err == nil {
+		if c, err := certificate(element); err == nil && len(u.certificates) < maxEmbedded {
 			u.certificates = append(u.certificates, c)
 		}
 	}
@@ -73,6 +74,7 @@ func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Un
 func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 	info := UnverifiedInfo{
 		GenTime:      u.info.genTime,
+		Accuracy:     u.info.accuracy,
 		Serial:       clone(u.info.serial),
 		Policy:       u.info.policy,
 		Nonce:        clone(u.info.nonce),

@@ -37,14 +37,14 @@ func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 	t.serial = d.integer(&info, "serial number")
 	t.genTime = d.genTime(&info)
 	t.accuracy = d.accuracy(&info)
-	d.optionalTrue(&info, "ordering")
+	d.optionalBoolean(&info, "ordering")
 	t.nonce = d.optionalInteger(&info, "nonce")
 	if tsa, present := d.optional(&info, context0Constructed, "tsa"); present {
 		d.anyElement(&tsa, "tsa name")
 		d.end(tsa, "tsa name")
 	}
 	if extensions, present := d.optional(&info, context1Constructed, "TSTInfo extensions"); present {
-		t.critical = d.extensions(extensions)
+		t.critical = d.extensions(extensions, d.optionalBoolean)
 	}
 	d.end(info, "TSTInfo members")
 	return t

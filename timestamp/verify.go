@@ -6,10 +6,13 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"time"
+
+	"jurat/internal/rsakey"
 )
 
 // Options say what the reader trusts and expects. They come from the reader,
@@ -21,6 +24,7 @@ type Options struct {
 	Nonce           *big.Int            // on receipt: the request's, which the token must repeat; nil: not checked
 	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not asked
 	Memory          *Memory             // spares work over many tokens; nil: every path is looked for
+	Share           *Share              // what looking for the path may cost; nil: as much as a record alone in its file
 	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
 }
 
@@ -54,7 +58,7 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	if err := u.checkSignature(signer); err != nil {
 		return nil, err
 	}
-	chain, err := u.rememberedPath(signer, opts)
+	chain, err := u.findPath(signer, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -165,52 +169,39 @@ func checkUsage(c *x509.Certificate) error {
 	return nil
 }
 
-// rememberedPath does not look for the same path twice.
-func (u *Unverified) rememberedPath(signer *x509.Certificate, opts Options) ([]*x509.Certificate, error) {
-	if opts.Memory == nil {
-		return u.findPath(signer, opts)
-	}
-	key := question(u.info.genTime, opts.Until, opts.UnsafeAllowMock, signer, opts.Roots, u.certificates, opts.Intermediates)
-	return opts.Memory.path(key, func() ([]*x509.Certificate, error) { return u.findPath(signer, opts) })
-}
-
-// findPath builds the path to the reader's roots as of the token's time: an
-// authority's certificate may well have expired since. crypto/x509 checks
-// signatures, validity, constraints, extended key usage along the path, and
-// refuses SHA-1 and critical extensions that it does not know.
+// findPath returns the path to the reader's roots as of the token's time: an authority's certificate may well have expired since.
 func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.Certificate, error) {
 	if isMock(signer) && !opts.UnsafeAllowMock {
 		return nil, ErrMock
 	}
-	if u.info.genTime.IsZero() { // the year 1, which crypto/x509 takes for now
-		return nil, fmt.Errorf("%w at %s", ErrUntrusted, formatGenTime(u.info.genTime))
+	at := u.info.genTime
+	if at.IsZero() { // the year 1, which crypto/x509 takes for now
+		return nil, fmt.Errorf("%w at %s", ErrUntrusted, formatGenTime(at))
 	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	for _, c := range opts.Roots {
-		roots.AddCert(c)
+	share := opts.Share
+	if share == nil {
+		share = NewBudget().Turn()
 	}
-	for _, c := range slices.Concat(u.certificates, opts.Intermediates) {
-		if !oversized(c) {
-			intermediates.AddCert(c)
-		}
+	paths, err := share.Find(Search{From: signer, Between: slices.Concat(Between(u.certificates), opts.Intermediates), Roots: opts.Roots,
+		At: at, Usage: x509.ExtKeyUsageTimeStamping, Memory: opts.Memory})
+	if errors.Is(err, ErrEffort) {
+		return nil, err
 	}
-	chains, err := signer.Verify(x509.VerifyOptions{
-		Roots:         roots, // never nil, which would mean the machine's
-		Intermediates: intermediates,
-		CurrentTime:   u.info.genTime,
-		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping},
-	})
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %w", ErrUntrusted, formatGenTime(u.info.genTime), err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrUntrusted, formatGenTime(at), err)
 	}
-	if !opts.UnsafeAllowMock {
-		chains = slices.DeleteFunc(chains, func(chain []*x509.Certificate) bool { return slices.ContainsFunc(chain, isMock) })
-		if len(chains) == 0 {
-			return nil, ErrMock
+	untilThen := false
+	for _, path := range paths {
+		if !opts.UnsafeAllowMock && slices.ContainsFunc(path, isMock) {
+			continue
 		}
+		if validAt(path, opts.Until) {
+			return path, nil
+		}
+		untilThen = true
 	}
-	if i := slices.IndexFunc(chains, func(chain []*x509.Certificate) bool { return validAt(chain, opts.Until) }); i >= 0 {
-		return chains[i], nil
+	if !untilThen {
+		return nil, ErrMock
 	}
 	return nil, fmt.Errorf("%w: at %s", ErrExpired, formatGenTime(opts.Until.UTC()))
 }
@@ -220,11 +211,28 @@ func validAt(chain []*x509.Certificate, until time.Time) bool {
 	return until.IsZero() || !slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return until.After(c.NotAfter) })
 }
 
-// oversized reports a key whose use would take long enough to be an attack: the
-// embedded certificates are anybody's.
-func oversized(c *x509.Certificate) bool {
-	key, ok := c.PublicKey.(*rsa.PublicKey)
-	return ok && key.N.BitLen() > maxRSABits
+const (
+	maxEmbedded = 16 // certificates of a token that are looked at, in their order
+	maxCostly   = 2  // keys of more than 4096 bits that may stand between, in the order of their certificates
+)
+
+// Between are the certificates through which a path may lead, of those that came with what is verified. They are anybody's: RSA keys
+// whose use takes long enough to be an attack are passed over, and of those that take long the first two are taken.
+func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
+	costly := 0
+	for _, c := range certificates {
+		if key, ok := c.PublicKey.(*rsa.PublicKey); ok {
+			some, none := rsakey.Costly(key)
+			if none || some && costly == maxCostly {
+				continue
+			}
+			if some {
+				costly++
+			}
+		}
+		between = append(between, c)
+	}
+	return between
 }
 
 // isMock recognises the mock authority by its keys, so that no other certificate

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"crypto"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/asn1"
 	"errors"
@@ -11,15 +10,12 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/timestamp"
 )
 
-const (
-	// maxCertificates of a record are looked at, or none: a path is looked for among all of them, and whoever hands over
-	// the record chooses how many there are.
-	maxCertificates = 16
-	// maxCertifiedRSA bounds the keys under which signatures of certificates from the record are checked.
-	maxCertifiedRSA = 8192
-)
+// maxCertificates of a record are looked at, or none: a path is looked for among all of them, and whoever hands over the record chooses
+// how many there are.
+const maxCertificates = 16
 
 var (
 	oidKeyUsage       = asn1.ObjectIdentifier{2, 5, 29, 15}
@@ -38,7 +34,7 @@ type vouching struct {
 
 // vouchingOrder: of what several CAs or certificates give, the one that comes furthest counts. A certificate that
 // somebody put beside a good one takes nothing away from it.
-var vouchingOrder = []string{"", "revoked", "revocation", "actor", "certificate"}
+var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
 
 func (v vouching) better(than vouching) bool {
 	return slices.Index(vouchingOrder, v.rule) < slices.Index(vouchingOrder, than.rule)
@@ -64,7 +60,7 @@ func (c *check) certified(r *evidence.Record, i int, at proof) {
 		found = c.vouch(r, given, at)
 	}
 	switch found.rule {
-	case "certificate":
+	case "certificate", "effort":
 		for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
 			c.doubt(g, found.rule, r, "signed with the key %s: %v", signer.KeyID, found.err)
 		}
@@ -90,14 +86,14 @@ func (c *check) certified(r *evidence.Record, i int, at proof) {
 type certificates struct {
 	key     crypto.PublicKey    // the signer's
 	signers []*x509.Certificate // of the signer's key
-	between *x509.CertPool      // of CAs
+	between []*x509.Certificate // of CAs
 }
 
 func readCertificates(r *evidence.Record, id evidence.KeyID) (*certificates, error) {
 	if n := len(r.Certificates); n > maxCertificates {
 		return nil, fmt.Errorf("the record has %d certificates: no more than %d are looked at", n, maxCertificates)
 	}
-	given := &certificates{between: x509.NewCertPool()}
+	given := new(certificates)
 	for _, der := range r.Certificates {
 		certificate, err := x509.ParseCertificate(der)
 		if err != nil {
@@ -106,10 +102,11 @@ func readCertificates(r *evidence.Record, id evidence.KeyID) (*certificates, err
 		if evidence.DigestOf(certificate.RawSubjectPublicKeyInfo) == id {
 			given.signers = append(given.signers, certificate)
 		}
-		if mayCertify(certificate) && !oversized(certificate) {
-			given.between.AddCert(certificate)
+		if mayCertify(certificate) {
+			given.between = append(given.between, certificate)
 		}
 	}
+	given.between = timestamp.Between(given.between)
 	if len(given.signers) == 0 {
 		return given, nil
 	}
@@ -124,11 +121,6 @@ func readCertificates(r *evidence.Record, id evidence.KeyID) (*certificates, err
 	default:
 		return nil, fmt.Errorf("a certificate for a key that signs %s: such keys have to stand in the trust file", algorithm)
 	}
-}
-
-func oversized(c *x509.Certificate) bool {
-	key, ok := c.PublicKey.(*rsa.PublicKey)
-	return ok && key.N.BitLen() > maxCertifiedRSA
 }
 
 // vouch holds every certificate of the signer's key against every CA that may speak of this role.
@@ -157,11 +149,12 @@ func (c *check) vouch(r *evidence.Record, given *certificates, at proof) vouchin
 
 // vouchBy asks one CA about one certificate: is there a path, is it for signing documents, whom does it name, was it
 // revoked.
-func (c *check) vouchBy(ca *CA, signer *x509.Certificate, between *x509.CertPool, r *evidence.Record, at proof) vouching {
-	root := x509.NewCertPool()
-	root.AddCert(ca.certificate)
-	paths, err := signer.Verify(x509.VerifyOptions{Roots: root, Intermediates: between, CurrentTime: at.earliest.Time,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}) // purposes are asked below: crypto/x509 does not know this one
+func (c *check) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at proof) vouching {
+	paths, err := c.share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
+		At: at.earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.memory}) // purposes are asked below: crypto/x509 does not know this one
+	if errors.Is(err, timestamp.ErrEffort) {
+		return vouching{ca, "effort", fmt.Errorf("asking %s for it: %w", ca.Name, err)}
+	}
 	if err != nil {
 		return vouching{ca, "certificate", fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.earliest.Time), err)}
 	}

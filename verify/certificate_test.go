@@ -98,6 +98,9 @@ func certificateCases(t *testing.T) []certificateCase {
 			}
 		}, proved, "", "", false},
 
+		{"more ways to the root than are tried", func(w *world) { w.finish = mazeOfCAs(t, 4) }, not, "effort", "more than 100 steps", false},
+		{"many ways to the root", func(w *world) { w.finish = mazeOfCAs(t, 3) }, proved, "", "", false},
+
 		// The purpose.
 		{"for encryption", func(w *world) { w.signer.KeyUsage = x509.KeyUsageKeyEncipherment }, not, "certificate", "key usage", false},
 		{"without key usage", func(w *world) { w.signer.KeyUsage = 0 }, proved, "", "", false},

@@ -39,6 +39,9 @@ func (c *check) chain() {
 
 // restOn: what records say together counts as proved only if each is proved to be what it seems.
 func (c *check) restOn(g Guarantee, on ...Guarantee) {
+	if !c.applies(g) {
+		return
+	}
 	for _, other := range on {
 		if f := c.worst(other); f != nil && c.worst(g) == nil {
 			c.doubt(g, "rests", nil, "it rests on records whose %s is %s", other, f.Status)
@@ -46,14 +49,17 @@ func (c *check) restOn(g Guarantee, on ...Guarantee) {
 	}
 }
 
-// unsure refutes what is wrong in a chain that names itself, and doubts it where records without a chain_id may simply
-// not belong together.
+// unsure refutes what is wrong of a record that names its chain, and doubts it of one that may simply not belong there.
 func (c *check) unsure(rule string, r *evidence.Record, format string, args ...any) {
-	status := NotProved
-	if c.graph.threads[r].firm() {
-		status = Refuted
+	c.add(Chain, c.missed(r.Payload.ChainID != ""), rule, r, format, args...)
+}
+
+// missed is what the lack of a record comes to: refuted where it must be there, but not proved of files that were chosen by their reader.
+func (c *check) missed(must bool) Status {
+	if must && c.kind != SeveralFiles {
+		return Refuted
 	}
-	c.add(Chain, status, rule, r, format, args...)
+	return NotProved
 }
 
 // counted holds each chain against the log's own count of it: what the log counted and the file leaves out was said too.
@@ -71,7 +77,7 @@ func (c *check) counted() int {
 		}
 		broken[id] = true
 		if chained(r) { // of an act of a trial, the trial's own rules tell
-			c.refute(Chain, "gap", r, "the log counts it as record %d of chain %q, and it is number %d in the file: something was left out",
+			c.add(Chain, c.missed(true), "gap", r, "the log counts it as record %d of chain %q, and it is number %d in the file: something was left out",
 				r.Log.ChainSeq, id, counts[id])
 		}
 	}
@@ -109,11 +115,8 @@ func (c *check) dangling(r *evidence.Record) bool {
 	if p.PreviousRecord.IsZero() || c.byDigest[p.PreviousRecord] != nil {
 		return false
 	}
-	status := NotProved // at the beginning of a chain, the record before is of another one
-	if p.ChainPosition > 1 {
-		status = Refuted
-	}
-	c.add(Chain, status, "dangling", r, "the record before it is %s, and the file has no such record", p.PreviousRecord)
+	// At the beginning of a chain, the record before is of another one.
+	c.add(Chain, c.missed(p.ChainPosition > 1), "dangling", r, "the record before it is %s, and the file has no such record", p.PreviousRecord)
 	return true
 }
 
@@ -171,13 +174,10 @@ func (c *check) nextAgent(r *evidence.Record) {
 	}
 	contradicted := placed && g.loose[standing{after, ""}]
 	for _, other := range g.followers[r] {
-		q := &other.Payload
-		if q.Actor() == p.NextAgent {
+		if other.Payload.Actor() == p.NextAgent {
 			return
 		}
-		// Reviewing or delivering an act is not carrying it on, and who is in another chain has its own order.
-		carries := q.ActionType != evidence.HumanReview && q.ActionType != evidence.Delivery
-		contradicted = contradicted || carries && g.threads[other] == g.threads[r]
+		contradicted = contradicted || carries(other) && g.threads[other] == g.threads[r] // another chain has its own order
 	}
 	if contradicted {
 		c.unsure("next-agent", r, "it passes on to %q, and what follows it is by others", p.NextAgent)
@@ -185,6 +185,9 @@ func (c *check) nextAgent(r *evidence.Record) {
 	}
 	c.doubt(Chain, "next-agent", r, "it passes on to %q, of whom no record follows in the file", p.NextAgent)
 }
+
+// carries reports whether a record carries on what it follows: reviewing or delivering it is not that.
+func carries(r *evidence.Record) bool { return !decides(r) }
 
 // forward: nobody can claim to have acted before what it followed. It is the claims that are compared; that the log's
 // order agrees is for the guarantee of order.
@@ -213,6 +216,6 @@ func (c *check) parent(r *evidence.Record, rooted map[string]bool) {
 	case len(c.graph.parents(r)) == 0:
 		c.doubt(Chain, "parent", r, "it belongs to the request %q, of which the file has no other record", p.ParentRequestID)
 	case p.RequestID != "" && !rooted[p.RequestID]:
-		c.refute(Chain, "cycle", r, "from request to parent request, it never comes to a beginning: the parents go in a circle")
+		c.add(Chain, c.missed(true), "cycle", r, "from request to parent request, it never comes to a beginning: the parents go in a circle")
 	}
 }

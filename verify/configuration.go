@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,11 +87,19 @@ func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	}
 }
 
-// isModel reports whether a model is the one that was configured, or one of that name in particular: providers report
-// gpt-4o-2024-11-20 for gpt-4o.
+// snapshot is what providers put behind a model's name to say which state of it answered: a date (gpt-4o-2024-11-20, claude-haiku-4-5-20251001,
+// command-r-08-2024, gpt-4-0613, mistral-large-2407), a revision (gemini-2.0-flash-001) or latest. What else follows names another model:
+// gpt-4o-mini is no state of gpt-4o. What follows an @ is always a version.
+var snapshot = regexp.MustCompile(`^(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-20[0-9]{2}|(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|[2-9][0-9](?:0[1-9]|1[0-2])|0[0-9]{2}))?$`)
+
+// isModel reports whether a model is the one that was configured, or a snapshot of it.
 func isModel(model, configured string) bool {
-	rest, named := strings.CutPrefix(model, configured)
-	return named && configured != "" && (rest == "" || strings.ContainsRune("-@:", rune(rest[0])))
+	alias := configured
+	for _, ending := range []string{"-latest", ":latest"} {
+		alias = strings.TrimSuffix(alias, ending)
+	}
+	rest, named := strings.CutPrefix(model, alias)
+	return alias != "" && (model == configured || named && snapshot.MatchString(rest))
 }
 
 // sameObject compares JSON by value. One that is left out has no members.

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -9,8 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
+
+	"jurat/timestamp"
 )
 
 // MaxCRL is the size in bytes above which a revocation list is refused unread.
@@ -61,8 +65,10 @@ type crl struct {
 	expired  time.Time        // certificates that expired from then on are still named in it; zero: it does not say
 	unusable error            // why it answers nothing; nil: it does
 
-	mu     sync.Mutex       // guards signed
-	signed map[string]error // whether an issuer, by its certificate, signed it; filled as it is asked
+	digest [sha256.Size]byte // of the list
+
+	mu     sync.Mutex                  // guards signed
+	signed map[[sha256.Size]byte]error // whether an issuer signed it, by signedKey; filled as it is asked, to some extent
 }
 
 // An entry is what a list says of a certificate that it names.
@@ -91,7 +97,7 @@ var (
 )
 
 func newCRL(list *x509.RevocationList) *crl {
-	l := &crl{list: list, signed: map[string]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
+	l := &crl{list: list, digest: sha256.Sum256(list.Raw), signed: map[[sha256.Size]byte]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
 	l.unusable = l.read()
 	return l
 }
@@ -179,10 +185,13 @@ func serialKey(n *big.Int) string {
 }
 
 // usable says why a list cannot tell what an issuer has revoked by a moment.
-func (l *crl) usable(issuer *x509.Certificate, at time.Time) error {
-	signed := l.signedBy(issuer)
+func (l *crl) usable(share *timestamp.Share, issuer *x509.Certificate, at time.Time) error {
+	key := signedKey(l, issuer)
+	signed := share.Once(key, func() error { return l.signedBy(key, issuer) })
 	named := fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate))
 	switch {
+	case errors.Is(signed, timestamp.ErrEffort):
+		return fmt.Errorf("%s was not looked at: %w", named, signed)
 	case signed != nil:
 		return fmt.Errorf("%s in its issuer's name is not by it: %w", named, signed)
 	case l.unusable != nil:
@@ -197,14 +206,25 @@ func (l *crl) usable(issuer *x509.Certificate, at time.Time) error {
 	return nil
 }
 
+// signedKey is the question whether an issuer signed a list.
+func signedKey(l *crl, issuer *x509.Certificate) [sha256.Size]byte {
+	return sha256.Sum256(slices.Concat([]byte("revocation list"), l.digest[:], issuer.Raw))
+}
+
+// maxIssuers bounds for how many issuers a list remembers whether they signed it: whoever can have certificates issued chooses how many
+// there are.
+const maxIssuers = 64
+
 // signedBy asks once for each issuer.
-func (l *crl) signedBy(issuer *x509.Certificate) error {
+func (l *crl) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	signed, asked := l.signed[string(issuer.Raw)]
+	signed, asked := l.signed[key]
 	if !asked {
 		signed = signedBy(l.list, issuer)
-		l.signed[string(issuer.Raw)] = signed
+	}
+	if len(l.signed) < maxIssuers {
+		l.signed[key] = signed
 	}
 	return signed
 }
@@ -231,7 +251,7 @@ func (c *check) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
 		if !bytes.Equal(l.list.RawIssuer, issuer.RawSubject) {
 			continue
 		}
-		if err := l.usable(issuer, at); err != nil {
+		if err := l.usable(c.share, issuer, at); err != nil {
 			why = err
 		} else if newest == nil || l.list.ThisUpdate.After(newest.list.ThisUpdate) {
 			newest = l

@@ -37,19 +37,43 @@ func (c *check) basisOf(r *evidence.Record) basis {
 	return b
 }
 
-// delivery asks whether what was delivered is what a person approved.
-func (c *check) delivery(r *evidence.Record) {
-	b := c.basisOf(r)
+// givesOn reports whether a delivery gives on, unchanged and without a person, the one record that it delivers: it names no review, all
+// that it names is there, and of this record there is no review before it.
+func (c *check) givesOn(r *evidence.Record, b *basis) bool {
+	if b.missing || len(b.reviews) > 0 {
+		return false
+	}
+	var original *evidence.Record
+	switch id := r.Payload.OriginalResponseID; {
+	case id != "":
+		original = c.graph.byID[id]
+	case len(b.others) == 1:
+		original = c.byDigest[b.others[0]]
+	}
+	if original == nil || !slices.Contains(b.others, original.Digest) || c.lastDecision(recordName(original), r) != nil {
+		return false
+	}
+	equal, known := c.said[r].response.same(c.output(original))
+	return equal && known
+}
+
+// delivery asks whether what was delivered is what a person approved. What it names and the file does not have could explain what it
+// contradicts here.
+func (c *check) delivery(r *evidence.Record, b basis) {
+	contradicts := c.refute
+	if b.missing {
+		contradicts = c.doubt
+	}
 	c.delivered(r, b)
 	if review := b.stray(); review != nil {
-		c.refute(HumanReview, "delivery-review", r, "it names the review %s, which is of record %s and not of what it delivers",
+		contradicts(HumanReview, "delivery-review", r, "it names the review %s, which is of record %s and not of what it delivers",
 			recordName(review), review.Payload.OriginalResponseID)
 		return
 	}
 	switch {
 	case c.rejected(r, b):
 	case len(b.reviews) > 0:
-		c.asApproved(r, b.reviews[len(b.reviews)-1])
+		c.asApproved(r, b.reviews[len(b.reviews)-1], contradicts)
 	case b.missing:
 		c.doubt(HumanReview, "unreviewed", r, "the file has no review that it names, so nothing shows that a person approved it")
 	default:
@@ -101,7 +125,11 @@ func (c *check) rejected(r *evidence.Record, b basis) bool {
 	for _, id := range subjects(r, b) {
 		last := c.lastDecision(id, r)
 		if last != nil && last.Payload.ApprovalStatus == evidence.Rejected {
-			c.refute(HumanReview, "delivery-rejected", r, "it delivers what %q rejected in record %s", last.Payload.ReviewerID, recordName(last))
+			status := Refuted
+			if b.missing || c.kind == SeveralFiles && !slices.Contains(b.reviews, last) { // it can have been approved after that
+				status = NotProved
+			}
+			c.add(HumanReview, status, "delivery-rejected", r, "it delivers what %q rejected in record %s", last.Payload.ReviewerID, recordName(last))
 			return true
 		}
 	}
@@ -150,12 +178,12 @@ func (c *check) decisionsOn(id string) []*evidence.Record {
 }
 
 // asApproved compares what was delivered with what the last review let pass.
-func (c *check) asApproved(r, review *evidence.Record) {
+func (c *check) asApproved(r, review *evidence.Record, contradicts func(Guarantee, string, *evidence.Record, string, ...any)) {
 	equal, known := c.said[r].response.same(c.output(review))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "what it delivers or what review %s approved is withheld or not in the file, so they cannot be compared", recordName(review))
 	case !equal:
-		c.refute(HumanReview, "delivery", r, "it delivers something else than what review %s approved", recordName(review))
+		contradicts(HumanReview, "delivery", r, "it delivers something else than what review %s approved", recordName(review))
 	}
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +24,14 @@ func envelope(file []byte, o Options) (*Report, error) {
 		return unopened(OneRecord, o, err), nil
 	}
 	o.envelope = e
-	return File(inside, o)
+	if evidence.BeginsAsBundle(inside) {
+		return bundleFrom(bytes.NewReader(inside), o)
+	}
+	r, err := evidence.Open(inside)
+	if err != nil {
+		return unopened(OneRecord, o, err), nil
+	}
+	return record(r, o), nil
 }
 
 // unopened is the report on a damaged envelope.

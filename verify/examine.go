@@ -8,12 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
+	"jurat/jury"
 	"jurat/timestamp"
 )
 
 // An examined record was looked at alone, with its whole payload. What the rules over several records need of it is kept, and
 // is small: a bundle can be larger than the memory.
 type examined struct {
+	share  *timestamp.Share // of the budget, with which it was examined
 	whole  *evidence.Record // as it was opened
 	record *evidence.Record // slim
 	said   spoken
@@ -25,11 +28,13 @@ type examined struct {
 	vouched map[string]bool // as in check
 }
 
-// examine asks the questions that a record has to answer alone. It changes nothing of the check, so that many records can be
-// examined at once.
-func (c *check) examine(r *evidence.Record) examined {
-	alone := c.alone(r)
-	e := examined{whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
+// examine asks the questions that a record has to answer alone. It changes nothing of the check but what the budget gives out, so that
+// many records can be examined at once.
+func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.budget.Share(), r) }
+
+func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
+	alone := c.alone(r, share)
+	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
 		unasked: alone.unasked, vouched: alone.vouched}
 	alone.findings = nil
 	alone.place(r)
@@ -38,8 +43,8 @@ func (c *check) examine(r *evidence.Record) examined {
 }
 
 // alone asks a record's time, its signatures and what it discloses.
-func (c *check) alone(r *evidence.Record) *check {
-	alone := &check{options: c.options, trust: c.trust, log: c.log, checkpoint: c.checkpoint, memory: c.memory, crls: c.crls, vouched: map[string]bool{}}
+func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
+	alone := &check{options: c.options, trust: c.trust, log: c.log, checkpoint: c.checkpoint, memory: c.memory, share: share, crls: c.crls, vouched: map[string]bool{}}
 	at := alone.time(r)
 	alone.before(r, at)
 	for i := range r.Payload.Signers {
@@ -52,9 +57,24 @@ func (c *check) alone(r *evidence.Record) *check {
 }
 
 // Sealed says of a record by itself what stands most against its content, its authentication and its time: what Record says of these
-// three, for who verifies very many records and proves their places otherwise. Where nothing does, the Status is Proved.
-func Sealed(r *evidence.Record, o Options) Finding {
-	c := &check{options: o, trust: o.Trust, memory: o.Memory}
+// three, for who verifies very many records and proves their places otherwise. Where nothing does, the Status is Proved. If the
+// program itself fails on the record, content is not proved.
+//
+// That it claims a later time than the one that is proved is nothing against its having been sealed: the Status is Proved then, too, and
+// the Rule Skew.
+func Sealed(r *evidence.Record, o Options) (worst Finding) {
+	err := fault.Guard(func() error {
+		worst = sealed(r, o)
+		return nil
+	})
+	if err != nil {
+		return Finding{Guarantee: Content, Status: NotProved, Record: recordName(r), Reason: err.Error()}
+	}
+	return worst
+}
+
+func sealed(r *evidence.Record, o Options) Finding {
+	c := &check{options: o, trust: o.Trust, memory: o.Memory, budget: timestamp.NewBudget()}
 	if c.trust == nil {
 		c.trust = new(Trust)
 	}
@@ -66,16 +86,27 @@ func Sealed(r *evidence.Record, o Options) Finding {
 	}
 	c.openStamped("", nil)
 	worst := Finding{Status: Proved}
-	for _, f := range c.alone(r).findings {
-		if (f.Guarantee == Content || f.Guarantee == Authentication || f.Guarantee == Time) && f.Status.worse(worst.Status) {
+	for _, f := range c.alone(r, c.budget.Turn()).findings {
+		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
+			continue
+		}
+		if f.Rule == Skew {
+			f.Status = Proved
+		}
+		if f.Status.worse(worst.Status) || worst.Rule == "" && f.Rule == Skew {
 			worst = f
 		}
 	}
 	return worst
 }
 
-// take keeps what was found of the next record.
+// take keeps what was found of the next record. A record that was examined before those in front of it were taken may have had another
+// share of the budget than it had to have: it is examined again.
 func (c *check) take(e examined) {
+	if !c.budget.Settle(e.share) {
+		e = c.examineWith(c.budget.Turn(), e.whole)
+		c.budget.Settle(e.share)
+	}
 	if c.options.Each != nil {
 		c.options.Each(e.whole)
 	}
@@ -90,7 +121,7 @@ func (c *check) take(e examined) {
 }
 
 // slim is what other records' rules may ask of a record: who, when, which, what it follows. Texts are left behind, and a trial's
-// acts keep theirs, as the trial is conducted again from them.
+// acts keep theirs, as the trial is conducted again from them. Of a review stays the position that it may give a verdict.
 func slim(r *evidence.Record) *evidence.Record {
 	s := &evidence.Record{Payload: r.Payload, Digest: r.Digest}
 	if r.Log != nil {
@@ -98,6 +129,7 @@ func slim(r *evidence.Record) *evidence.Record {
 	}
 	p := &s.Payload
 	p.Schema = evidence.Schema
+	given := jury.PositionGiven(r)
 	if p.ActionType.InTrial() {
 		return s
 	}
@@ -106,6 +138,9 @@ func slim(r *evidence.Record) *evidence.Record {
 		if len(*value) > 0 {
 			*value = there
 		}
+	}
+	if given != "" {
+		p.ModifiedResponse = jury.ModifiedVerdict(given)
 	}
 	return s
 }
@@ -128,13 +163,15 @@ func (c *check) intern(r *evidence.Record) {
 
 // begin opens the checkpoint, which stands before the records, and asks what its time stamps prove.
 func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
+	c.share = c.budget.Turn()
 	c.openStamped(checkpoint, stamps)
+	c.budget.Settle(c.share)
 	if c.log = c.checkpoint.tree; c.log != nil {
 		c.witnessed(checkpoint)
 		return
 	}
 	status := NotProved
-	if errors.Is(c.checkpoint.err, errForged) {
+	if errors.Is(c.checkpoint.err, errForged) || errors.Is(c.checkpoint.err, ErrNoCheckpoint) {
 		status = Refuted
 	}
 	c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: c.checkpoint.err.Error()}}

@@ -20,15 +20,12 @@ type graph struct {
 	first     map[thread]*evidence.Record
 	at        map[spot][]*evidence.Record
 	earliest  map[standing]time.Time // the earliest claimed time of an actor's records at a place
-	loose     map[standing]bool      // who stands at a place and names no record of the chain by digest
+	loose     map[standing]bool      // who stands at a place and names no record of the chain by digest; of "", who carries it on
 }
 
 // thread is what records belong to: a chain, or failing that a request that they call their parent. The zero thread
 // is that of records that say of neither.
 type thread struct{ chain, parent string }
-
-// firm reports whether a record cannot be in this thread by accident. Only of such a thread can something be missing.
-func (t thread) firm() bool { return t.chain != "" }
 
 // spot is a place in a thread, and standing an actor's place there; "" is any actor.
 type (
@@ -115,7 +112,7 @@ func (g *graph) stand(r *evidence.Record) {
 		if earliest, there := g.earliest[s]; !there || claimed.Before(earliest) {
 			g.earliest[s] = claimed
 		}
-		if len(g.within(r)) == 0 {
+		if len(g.within(r)) == 0 && (actor != "" || carries(r)) {
 			g.loose[s] = true
 		}
 	}

@@ -69,6 +69,18 @@ func identities(c *x509.Certificate) ([]string, error) {
 	return found, nil
 }
 
+// CheckCertificate asks of the certificate of an actor's key what it has to be whoever issued it: for signing documents, and of this actor. One
+// for which this does not hold proves nothing, or refutes, wherever it is handed out.
+func CheckCertificate(c *x509.Certificate, role evidence.Role, name string) error {
+	if err := forSigning(c); err != nil {
+		return err
+	}
+	if _, err := names(c, role, name); err != nil {
+		return fmt.Errorf("%w; want %q among its subject alternative names", err, Identity(role, name))
+	}
+	return nil
+}
+
 // isIdentity reports whether a URI names some actor in the one form.
 func isIdentity(uri string) bool {
 	role, escaped, _ := strings.Cut(strings.TrimPrefix(uri, identityPrefix), ":")

@@ -71,7 +71,7 @@ func TestEveryTruncationCounts(t *testing.T) {
 	file, o := caseFile(t)
 	for n := len(file) - 1; n > 0; n -= 997 {
 		r, err := verify.File(file[:n], o)
-		if err == nil && r.Outcome == verify.Proved {
+		if err == nil && r.Outcome == verify.Proved && !(n == len(file)-1 && r.Mended) { // which is whole but for its line feed
 			t.Fatalf("cut to %d of %d bytes: proved", n, len(file))
 		}
 	}

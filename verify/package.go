@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"jurat/aep"
 	"jurat/evidence"
@@ -33,6 +34,7 @@ func (c *check) pack(p *aep.Package) {
 		c.refute(Content, "hash", nil, "hash.sha256 is not the SHA-256 of canonical.bin")
 	}
 	r := asRecord(p)
+	c.share = c.budget.Turn()
 	at := c.packageTime(p, r)
 	c.before(r, at)
 	c.packageSignature(p, r, at)
@@ -62,10 +64,36 @@ func (c *check) packageTime(p *aep.Package, r *evidence.Record) proof {
 		return proof{}
 	}
 	at := c.time(r)
-	if at.proved() {
-		c.times[len(c.times)-1].Record = p.Hash.String()
+	if !at.proved() {
+		return at
 	}
+	if rule, err := c.notYetKnown(p, at.earliest.Time); err != nil {
+		c.times = c.times[:len(c.times)-1] // which is the time of a number, and perhaps of no signature
+		c.doubt(Time, rule, nil, "%v", err)
+		return proof{}
+	}
+	c.times[len(c.times)-1].Record = p.Hash.String()
 	return at
+}
+
+// notYetKnown asks whether the stamped number can have become a signature afterwards. A package names its key nowhere in what is
+// signed and stamped, so whoever has a number stamped can choose text and key later, such that it is the key's signature. Only a
+// key that the reader says was there by then was not chosen so.
+func (c *check) notYetKnown(p *aep.Package, stamped time.Time) (rule string, err error) {
+	if err := p.CheckStrength(); err != nil {
+		return "weak-key", err
+	}
+	key := c.trust.Key(p.KeyID)
+	const why = "neither signature nor token names a key, so text and key can have been made for a number that was stamped before"
+	switch {
+	case key == nil:
+		return "unknown-key", fmt.Errorf("the trust file has no key %s; %s", p.KeyID, why)
+	case key.NotBefore.IsZero():
+		return "unknown-key", fmt.Errorf("the trust file does not say since when the key of %s %q was known (not_before); %s", key.Role, key.Name, why)
+	case key.NotBefore.After(stamped):
+		return "unknown-key", fmt.Errorf("it was stamped at %s, and the key of %s %q is known from %s on; %s", utc(stamped), key.Role, key.Name, utc(key.NotBefore), why)
+	}
+	return "", nil
 }
 
 // stampsHash recognises a token of a later profile, which stamps the hexadecimal digits of the hash. The text existed by
@@ -100,11 +128,16 @@ func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at proof) {
 		return
 	}
 	key := c.trust.Key(p.KeyID)
-	if key == nil {
+	weak := p.CheckStrength()
+	if weak != nil || key == nil {
 		for _, g := range of {
+			if weak != nil {
+				c.doubt(g, "weak-key", nil, "%v", weak)
+				continue
+			}
 			c.doubt(g, "unknown-key", nil, "%s", c.unknownPackageKey(p))
 		}
-		c.second(p, r, nil, at)
+		c.second(p, r, nil)
 		return
 	}
 	c.notes[Content] = "the signature is valid over canonical.bin" + textOf(p) + formOf(null)
@@ -117,7 +150,7 @@ func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at proof) {
 		c.valid(r, key, at)
 	}
 	c.notRevoked(r, key, at)
-	c.second(p, r, key, at)
+	c.second(p, r, key)
 	c.together(r, key, at)
 	c.custody(r, key)
 }
@@ -149,7 +182,9 @@ func (c *check) unknownPackageKey(p *aep.Package) string {
 // second checks the second signature, as far as the reader knows its key, and has the record name it if it holds. Nothing
 // that is signed names it, so anybody can have added it, and taken it away: whether it must be there is the trust file's
 // to say (with).
-func (c *check) second(p *aep.Package, r *evidence.Record, first *Key, at proof) {
+//
+// The token is over the first signature, so nothing shows when the second was made.
+func (c *check) second(p *aep.Package, r *evidence.Record, first *Key) {
 	s := p.Second
 	if s == nil {
 		return
@@ -170,8 +205,8 @@ func (c *check) second(p *aep.Package, r *evidence.Record, first *Key, at proof)
 		c.refute(Authentication, "actor", nil, "the second signature was made with the key of %s %q, the first with that of %s %q",
 			key.Role, key.Name, first.Role, first.Name)
 	default:
-		c.valid(r, key, at)
-		c.notRevoked(r, key, at)
+		c.valid(r, key, proof{})
+		c.notRevoked(r, key, proof{})
 		r.Payload.Signers = append(r.Payload.Signers, evidence.SignerInfo{Algorithm: evidence.MLDSA65, KeyID: s.KeyID})
 	}
 }

@@ -24,8 +24,10 @@ func packaged(t *testing.T) (aeptest.Members, verify.Options) {
 	m := aeptest.New(t, timestamp.NewMock())
 	digest := sha256.Sum256([]byte(aeptest.Canonical))
 	m.SignSecond(t, digest[:])
+	known := keyOf("a", evidence.RS256, aeptest.Public(t, aeptest.Key(t).Public()))
+	known.NotBefore = jurattest.Start
 	trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{
-		keyOf("a", evidence.RS256, aeptest.Public(t, aeptest.Key(t).Public())),
+		known,
 		keyOf("a", evidence.MLDSA65, aeptest.Public(t, aeptest.SecondKey(t).Public())),
 	}, Authorities: []verify.Authority{{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: verify.OperatorClock}}}
 	o := verify.Options{Trust: reread(t, trust), UnsafeAllowMock: true}
@@ -141,7 +143,7 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"no token", func(m members, o *verify.Options) { m["timestamp.tsr"] = nil },
 			verify.Time, verify.NotProved, "pending", "timestamp.tsr is empty", verify.NotProved},
 		{"a token that is none", func(m members, o *verify.Options) { m["timestamp.tsr"] = []byte("AAAA") },
-			verify.Time, verify.Refuted, "token", "", verify.Refuted},
+			verify.Time, verify.NotProved, "authority", "malformed", verify.NotProved},
 		{"a token over something else", func(m members, o *verify.Options) { m.Stamp(t, mock, sha256.Sum256([]byte("else"))) },
 			verify.Time, verify.Refuted, "token", "imprint", verify.Refuted},
 		{"a token over canonical.bin", func(m members, o *verify.Options) { m.Stamp(t, mock, sha256.Sum256([]byte(aeptest.Canonical))) },
@@ -163,8 +165,12 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 			verify.Before, verify.NotProved, "time", "not before", verify.NotProved},
 		{"before, and no time", func(m members, o *verify.Options) { o.Before, m["timestamp.tsr"] = stamped.Add(time.Second), nil },
 			verify.Before, verify.NotProved, "time", "not proved", verify.NotProved},
-		{"a key not yet valid", func(m members, o *verify.Options) { o.Trust.Keys[0].NotBefore = stamped.Add(time.Second) },
-			verify.Authentication, verify.Refuted, "validity", "before the key was valid", verify.Refuted},
+		{"a key that was not known yet", func(m members, o *verify.Options) { o.Trust.Keys[0].NotBefore = stamped.Add(time.Second) },
+			verify.Time, verify.NotProved, "unknown-key", "is known from", verify.NotProved},
+		{"a key of which nobody says since when", func(m members, o *verify.Options) { o.Trust.Keys[0].NotBefore = time.Time{} },
+			verify.Time, verify.NotProved, "unknown-key", "not_before", verify.NotProved},
+		{"a key nobody knows, and the time", func(m members, o *verify.Options) { o.Trust.Keys = nil },
+			verify.Time, verify.NotProved, "unknown-key", "can have been made for a number", verify.NotProved},
 		{"a key no longer valid", func(m members, o *verify.Options) { o.Trust.Keys[0].NotAfter = stamped.Add(-time.Second) },
 			verify.Authentication, verify.NotProved, "validity", "valid only to", verify.NotProved},
 		{"a key with an end, and no time", func(m members, o *verify.Options) {
@@ -175,10 +181,13 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"a key that was revoked later, by an independent clock", func(m members, o *verify.Options) {
 			o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), verify.Independent
 		}, verify.Authentication, verify.Proved, "", "", verify.Proved},
+		{"a second key that was revoked later: its signature is not what was stamped", func(m members, o *verify.Options) {
+			o.Trust.Keys[1].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), verify.Independent
+		}, verify.Authentication, verify.NotProved, "revoked", "no independent authority", verify.NotProved},
+		{"a second key with an end", func(m members, o *verify.Options) { o.Trust.Keys[1].NotAfter = stamped.Add(time.Hour) },
+			verify.Authentication, verify.NotProved, "validity", "time of signing", verify.NotProved},
 		{"a second key that is revoked", func(m members, o *verify.Options) { o.Trust.Keys[1].Revoked = stamped.Add(time.Hour) },
 			verify.Authentication, verify.NotProved, "revoked", "no independent authority", verify.NotProved},
-		{"a second key not yet valid", func(m members, o *verify.Options) { o.Trust.Keys[1].NotBefore = stamped.Add(time.Second) },
-			verify.Authentication, verify.Refuted, "validity", "before the key was valid", verify.Refuted},
 		{"the operator's key", func(m members, o *verify.Options) {}, verify.NonRepudiation, verify.NotProved, "custody", "could have signed", verify.Proved},
 		{"the owner's key", func(m members, o *verify.Options) { o.Trust.Keys[0].Custody = verify.ByOwner },
 			verify.NonRepudiation, verify.Proved, "", "keeps its key itself", verify.Proved},

@@ -132,6 +132,10 @@ func (c *check) noteOrder() {
 
 var errForged = errors.New("the checkpoint is not what the log signed")
 
+// ErrNoCheckpoint says that a log of the trust file has signed what is no checkpoint of its own, such as one of more entries than there
+// can be.
+var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
+
 func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
 	if checkpoint == "" {
 		return evidence.Checkpoint{}, errors.New("there is no checkpoint of a log")
@@ -168,12 +172,12 @@ func included(r *evidence.Record, tree evidence.Checkpoint) error {
 // links holds what records say they follow and saw against their places in the log: nobody saw what came later.
 func (c *check) links() {
 	for _, r := range c.all {
-		for _, digest := range append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...) {
+		for _, digest := range digests(r) {
 			other := c.byDigest[digest]
-			if other == nil || other.Log == nil || r.Log == nil {
+			if other == nil {
 				continue
 			}
-			if other.Log.Index >= r.Log.Index {
+			if other.Log != nil && r.Log != nil && other.Log.Index >= r.Log.Index {
 				c.refute(Order, "causality", r, "it names record %s, which stands later in the log", recordName(other))
 			}
 			if r.Payload.ActionType.InTrial() && other.Payload.Time().After(r.Payload.Time()) {

@@ -82,7 +82,7 @@ func recordBreaks() []recordBreak {
 		{"no token", func(r *evidence.Record, o *verify.Options) { r.Timestamps = nil },
 			verify.Time, verify.NotProved, "pending", "pending since 2026-01-01T00:00:00Z"},
 		{"a token that is none", func(r *evidence.Record, o *verify.Options) { r.Timestamps[0].Token = []byte("token") },
-			verify.Time, verify.Refuted, "token", "time stamp 0"},
+			verify.Time, verify.NotProved, "authority", "time stamp 0: parsing time stamp token: malformed at byte 0: ContentInfo"},
 		{"an authority nobody trusts", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities = nil },
 			verify.Time, verify.NotProved, "authority", "trusts no time-stamping authority"},
 		{"the mock authority", func(r *evidence.Record, o *verify.Options) { o.UnsafeAllowMock = false },

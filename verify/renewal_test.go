@@ -193,12 +193,12 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 			list := whole(t, r)
 			list[1].Token = second.plain(t, r, on(100)).Token
 			return list
-		}, status: verify.Refuted, rule: "token", says: "evidence record version"},
+		}, status: verify.NotProved, rule: "renewal", says: "evidence record version"},
 		{name: "an evidence record that calls itself a token", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			list := whole(t, r)
 			list[1].Kind = evidence.RFC3161
 			return list
-		}, status: verify.Refuted, rule: "token", says: "malformed"},
+		}, status: verify.NotProved, rule: "renewal", says: "malformed"},
 
 		{name: "an evidence record alone", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			return stamps{second.cover(t, r, on(7))}

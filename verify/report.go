@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/jury"
 )
 
 // ReportFormat is the version of the report format.
@@ -40,6 +41,7 @@ const (
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
 	Chain          Guarantee = "chain"           // of records that follow each other: they do, as they say, and none is left out
 	HumanReview    Guarantee = "human_review"    // of reviews and deliveries: a person decided on this, and this was delivered
+	GivenOn        Guarantee = "given_on"        // of deliveries without a review: they give on unchanged what they say, and no person is claimed to have decided
 	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place; by what the reader knows of the log: nothing was dropped
 	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
 	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
@@ -58,16 +60,22 @@ type Finding struct {
 
 // A Report is what verification found.
 type Report struct {
-	Format     string    `json:"format"`
-	Kind       Kind      `json:"kind"`
-	Records    int       `json:"records"`
-	Trust      string    `json:"trust,omitzero"` // fingerprint of the trust file; "": none was given
-	Log        *LogState `json:"log,omitzero"`   // the log that the file was cut from; nil: no checkpoint that counts
-	Outcome    Status    `json:"outcome"`        // the worst answer among the required guarantees
-	Guarantees []Finding `json:"guarantees"`     // one for each guarantee that applies
-	Details    []Finding `json:"details"`        // every answer that is not "proved", about one record or about all
-	Times      []TimeOf  `json:"times"`          // the proved time of each record
-	NotShown   []string  `json:"does_not_prove"`
+	Format     string      `json:"format"`
+	Kind       Kind        `json:"kind"`
+	Records    int         `json:"records"`
+	Trust      string      `json:"trust,omitzero"`      // fingerprint of the trust file; "": none was given
+	Log        *LogState   `json:"log,omitzero"`        // the log that the file was cut from; nil: no checkpoint that counts
+	Mended     bool        `json:"mended,omitzero"`     // the file was not in its one form, and was read in it
+	Outcome    Status      `json:"outcome"`             // the worst answer among the required guarantees
+	Guarantees []Finding   `json:"guarantees"`          // one for each guarantee that applies
+	Details    []Finding   `json:"details"`             // every answer that is not "proved", about one record or about all
+	Uncounted  []Guarantee `json:"uncounted,omitempty"` // what is not proved, and is not among what the outcome rests on
+	Times      []TimeOf    `json:"times"`               // the proved time of each record
+	NotShown   []string    `json:"does_not_prove"`
+
+	// TrialOutcome is what a trial came to: what the jury judged, and what people decided on it. nil: it is no trial, or its
+	// verdict is not proved. A decision that is not proved under human_review leaves it open.
+	TrialOutcome *jury.TrialOutcome `json:"trial_outcome,omitzero"`
 }
 
 // Kind is what was checked.
@@ -77,6 +85,8 @@ const (
 	OneRecord   Kind = "record"
 	ManyRecords Kind = "bundle"
 	Trial       Kind = "trial"
+
+	SeveralFiles Kind = "files" // what files of one log say together; each has a report of its own
 
 	OneCheckpoint Kind = "checkpoint" // of a log, by itself
 	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
@@ -98,6 +108,10 @@ type ProvedTime struct {
 	Clock     Clock     `json:"clock"`
 }
 
+// MendedMeans says, for people, what it means that a file was mended.
+const MendedMeans = "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of " +
+	"strings and numbers are others. It was read as the JSON that it is, in its canonical form, over which all digests and signatures are."
+
 // notShown is what a pass does not prove, in the audit model's words.
 var notShown = []string{
 	"that what was said is correct",
@@ -115,15 +129,35 @@ const noTail = "that nothing came after the last record of a chain"
 // is not: what it decided on is another record, which its file cannot hold.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
-	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Envelope},
-	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, Completeness, Simultaneity, Verdict, Envelope},
+	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, GivenOn, Completeness, Envelope},
+	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Envelope},
+
+	SeveralFiles: {Content, Authentication, Order, Chain, HumanReview, GivenOn},
 
 	OneCheckpoint: {Order, Completeness},
 	Package:       {Content, Authentication, Time, Before}, // it can be in no log, and most of it was never signed: the report says so
 }
 
+// Guarantees lists every guarantee, in the order in which they are reported.
+func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
+
+// WhyUncounted says, for people, why a guarantee does not count for the outcome of such a file.
+func WhyUncounted(kind Kind, g Guarantee) string {
+	switch {
+	case g == NonRepudiation:
+		return "where the operator keeps the keys it cannot be had"
+	case g == Configuration:
+		return "what a record says of its model is its actor's word in any case"
+	case g == HumanReview:
+		return "what was reviewed is another record, which is not in this file"
+	case kind == Package:
+		return "such a package cannot have it"
+	}
+	return "it is not asked of such a file"
+}
+
 // order in which guarantees are reported.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
 
 // Of returns the answer for a guarantee; a guarantee that was not asked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {
@@ -133,6 +167,26 @@ func (r *Report) Of(g Guarantee) Finding {
 		}
 	}
 	return Finding{Guarantee: g, Status: NotProved, Reason: "not asked"}
+}
+
+// beyondOneFile is what the records of other files can prove.
+var beyondOneFile = []Guarantee{Chain, HumanReview, GivenOn}
+
+// OpenAlone reports whether a file, verified with these Options.Require, is not proved for nothing but what its records say of records that
+// it does not hold. Then Together can prove it.
+func (r *Report) OpenAlone(require ...Guarantee) bool {
+	for _, f := range r.Guarantees {
+		counts := !slices.Contains(beyondOneFile, f.Guarantee) && !slices.Contains(r.Uncounted, f.Guarantee)
+		if f.Status == Refuted || f.Status == NotProved && counts {
+			return false
+		}
+	}
+	for _, g := range require {
+		if r.Of(g).Status != Proved && !slices.Contains(beyondOneFile, g) {
+			return false
+		}
+	}
+	return r.Outcome == NotProved
 }
 
 // TimeOf returns the proved time of a record.
@@ -169,12 +223,22 @@ func (r *Report) Marshal() ([]byte, error) {
 func damaged(kind Kind, record string, o Options, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, Trust: fingerprint(o.Trust), NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
 	for _, g := range required[kind] {
-		if g != Before && g != Chain && g != HumanReview && g != Envelope && (g != Completeness || kind == Trial) { // which apply to what a file holds
+		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}
 	}
 	r.Guarantees[0] = Finding{Guarantee: Content, Status: Refuted, Rule: "form", Record: record, Reason: err.Error()}
 	r.Outcome = Refuted
+	return r
+}
+
+// unread is the report on what the program itself failed on: of that nothing is known, and so nothing is proved.
+func unread(kind Kind, o Options, err error) *Report {
+	r := damaged(kind, "", o, err)
+	for i := range r.Guarantees {
+		r.Guarantees[i] = Finding{Guarantee: r.Guarantees[i].Guarantee, Status: NotProved, Reason: err.Error()}
+	}
+	r.Outcome = NotProved
 	return r
 }
 

@@ -15,19 +15,27 @@ func decides(r *evidence.Record) bool {
 // reviews asks whether persons decided on what the file says that they decided on, and whether what was delivered is
 // what they approved.
 func (c *check) reviews() {
-	reviews, deliveries := 0, 0
+	reviews, deliveries, givenOn := 0, 0, 0
 	for _, r := range c.all {
 		switch r.Payload.ActionType {
 		case evidence.HumanReview:
 			reviews++
 			c.review(r)
 		case evidence.Delivery:
+			b := c.basisOf(r)
+			if c.givesOn(r, &b) {
+				givenOn++
+				continue
+			}
 			deliveries++
-			c.delivery(r)
+			c.delivery(r, b)
 		}
 	}
+	c.decided, c.givenOn = reviews+deliveries > 0, givenOn > 0
 	c.notes[HumanReview] = fmt.Sprintf("%d review(s), each bound by digest to what it reviews; %d delivery(s), each of what was approved", reviews, deliveries)
+	c.notes[GivenOn] = fmt.Sprintf("%d delivery(s) give on unchanged what they name; none says that a person decided on it", givenOn)
 	c.restOn(HumanReview, Content, Authentication)
+	c.restOn(GivenOn, Content, Authentication)
 }
 
 // review asks of a decision what it is on, whether it agrees with itself, and who made it.

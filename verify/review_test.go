@@ -201,7 +201,7 @@ func brokenDeliveries() []brokenDelivery {
 			other := s.add(answer())
 			return s.add(deliveryOf(routeA9, a, s.add(reviewOf(other, evidence.Approved, ""))))
 		}, verify.Refuted, "delivery-review"},
-		{"with no review", func(s *story, a *evidence.Record) *evidence.Record { return s.add(deliveryOf(routeA9, a)) },
+		{"with no review", func(s *story, a *evidence.Record) *evidence.Record { return s.add(deliveryOf(routeA7, a)) },
 			verify.NotProved, "unreviewed"},
 		{"by id and review alone", func(s *story, a *evidence.Record) *evidence.Record {
 			p := deliveryOf(routeA9, a, s.add(reviewOf(a, evidence.Approved, "")))

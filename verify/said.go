@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -16,22 +14,14 @@ type said struct {
 
 // saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
 func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
-	if !slices.Contains(r.Payload.SealedApart, pointer) {
-		return said{value: value}
-	}
-	for _, d := range r.Disclosures {
-		if d.Pointer == pointer && r.CheckDisclosures() == nil {
-			return said{value: d.Value}
-		}
-	}
-	return said{withheld: true}
+	shown, withheld := r.Said(pointer, value)
+	return said{value: shown, withheld: withheld}
 }
 
 // Said returns the value of the member at a pointer, whose value in the payload is given. Where the member is sealed
 // apart, it is what a right disclosure shows; without one it is withheld.
 func Said(r *evidence.Record, pointer string, value jsontext.Value) (disclosed jsontext.Value, withheld bool) {
-	s := saidIn(r, pointer, value)
-	return s.value, s.withheld
+	return r.Said(pointer, value)
 }
 
 func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }

@@ -43,7 +43,11 @@ func TestSealedSaysWhatRecordSays(t *testing.T) {
 			report := verify.Record(&alone, o)
 			want := verify.Proved
 			for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
-				if s := report.Of(g).Status; s == verify.Refuted || want == verify.Proved {
+				f := report.Of(g)
+				if f.Rule == verify.Skew { // which says nothing against its having been sealed
+					continue
+				}
+				if s := f.Status; s == verify.Refuted || want == verify.Proved {
 					want = s
 				}
 			}

@@ -19,13 +19,14 @@ var (
 	errLost = errors.New("its authority is no longer believed, and nothing believed shows that it is older than that")
 )
 
-// uncheckable tells a token that a reader with other trust, or at another moment, might accept from one that nobody should.
+// uncheckable tells a token that a reader with other trust, with more knowledge, or at another moment, might accept from one that nobody
+// should. One that cannot be read is no lie: somebody may have encoded it carelessly, and nothing that is signed is contradicted.
 func uncheckable(err error) bool {
 	var forged *forgedError
 	if errors.As(err, &forged) {
 		return false
 	}
-	for _, reason := range []error{timestamp.ErrUntrusted, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
+	for _, reason := range []error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
 		timestamp.ErrAlgorithm, timestamp.ErrExtension, timestamp.ErrUnsupported, timestamp.ErrGroup, timestamp.ErrExpired,
 		timestamp.ErrOrder, errFuture, errLost, errRevoked, errRevocation} {
 		if errors.Is(err, reason) {
@@ -51,6 +52,7 @@ func doubtful(err error) string {
 		{"future", []error{errFuture}},
 		{"renewal", []error{errLost, timestamp.ErrExpired, timestamp.ErrOrder}},
 		{"group", []error{timestamp.ErrGroup}},
+		{"effort", []error{timestamp.ErrEffort}},
 	} {
 		for _, reason := range rule.errs {
 			if errors.Is(err, reason) {
@@ -106,7 +108,7 @@ func (c *check) clockOf(a *Authority, shown proof) (clock Clock, believed bool) 
 
 // attributed holds a token against each authority of the trust file, until one is found that made it and is believed.
 func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (ProvedTime, *timestamp.Token, error) {
-	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.memory, UnsafeAllowMock: c.options.UnsafeAllowMock}
+	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.memory, Share: c.share, UnsafeAllowMock: c.options.UnsafeAllowMock}
 	if len(c.trust.Authorities) == 0 {
 		// Even without trust, a token that stamps something else is refuted.
 		_, err := l.Token.VerifyImprint(l.Imprint, options)

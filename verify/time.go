@@ -94,11 +94,14 @@ func (c *check) orByCheckpoint(r *evidence.Record, at proof, doubts []error) pro
 // maxSkew is how much two clocks may differ that show the same time: of an authority, an actor or a reader.
 const maxSkew = 5 * time.Minute
 
+// Skew is the rule by which the time is not proved of a record that claims a later one than what is proved. The record may be whole all the same.
+const Skew = "skew"
+
 // skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
 // can be stamped late. But nothing can be signed before it was said.
 func (c *check) skew(r *evidence.Record, at time.Time) {
 	if claimed := r.Payload.Time(); claimed.Sub(at) > maxSkew {
-		c.doubt(Time, "skew", r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
+		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/jury"
 )
 
 // A Step is one record in a timeline.
@@ -19,6 +20,9 @@ type Step struct {
 	Proved     *TimeOf             `json:"proved_time,omitzero"`    // nil: none
 	Follows    []string            `json:"follows,omitempty"`       // record ids: what it names
 	ByNameOnly bool                `json:"by_name_only,omitzero"`   // it names them by id, or by name and place, and not by digest
+
+	Status  evidence.ApprovalStatus `json:"approval_status,omitzero"` // of a review
+	Verdict *jury.Decision          `json:"verdict,omitzero"`         // of a review of a verdict: what the person made of it, as the record says
 }
 
 // Timeline puts records into an order for people: each after all that it follows, and where that leaves a choice, by
@@ -26,17 +30,38 @@ type Step struct {
 // nothing; whether the records stand to each other so, the guarantee of the chain says.
 func Timeline(records []*evidence.Record, report *Report) []Step {
 	g := newGraph(records)
+	verdicts := decisionsOnVerdicts(records)
 	steps := make([]Step, 0, len(records))
 	for _, r := range g.ordered() {
-		steps = append(steps, g.step(r, report))
+		step := g.step(r, report)
+		step.Verdict = verdicts[r]
+		steps = append(steps, step)
 	}
 	return steps
+}
+
+// decisionsOnVerdicts finds which reviews decide on a verdict, by the chain in which they stand.
+func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.Decision {
+	trials, decisions := map[string]*jury.Reckoning{}, map[*evidence.Record]*jury.Decision{}
+	for _, r := range records {
+		k := trials[r.Payload.ChainID]
+		switch {
+		case r.Payload.ActionType == evidence.FinalJudgment && k == nil:
+			k = new(jury.Reckoning)
+			if k.Add(r) == nil { // one that cannot be read is nothing to decide on
+				trials[r.Payload.ChainID] = k
+			}
+		case r.Payload.ActionType == evidence.HumanReview && k != nil:
+			decisions[r] = k.Decide(r)
+		}
+	}
+	return decisions
 }
 
 func (g *graph) step(r *evidence.Record, report *Report) Step {
 	p := &r.Payload
 	s := Step{RecordID: p.RecordID, Actor: p.Actor(), Role: p.Role(), Action: p.ActionType, ChainID: p.ChainID,
-		Position: p.ChainPosition, Claimed: p.Timestamp}
+		Position: p.ChainPosition, Claimed: p.Timestamp, Status: p.ApprovalStatus}
 	follows, bound := g.follows(r)
 	s.ByNameOnly = len(follows) > 0 && !bound
 	for _, other := range follows {

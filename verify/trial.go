@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"jurat/evidence"
 	"jurat/jury"
@@ -20,8 +21,8 @@ func (c *check) trial() {
 		return
 	}
 	c.oneTrial()
-	c.onlyThisTrial()
 	c.evidenceOfCase()
+	c.onlyThisTrial()
 	c.withoutGaps()
 	if acts[0].Type != evidence.Submission { // without the evidence's digest no request can be rebuilt
 		c.allDoubt("submission", "the submission is not there, so the trial cannot be followed from its beginning")
@@ -93,10 +94,12 @@ func (c *check) oneTrial() {
 		if p.Role() != evidence.RoleClerk {
 			continue
 		}
-		if clerk != "" && clerk != p.AgentID {
-			c.refute(Completeness, "one-clerk", r, "conducted by clerk %q, and before by %q", p.AgentID, clerk)
+		if clerk == "" {
+			clerk = p.AgentID
 		}
-		clerk = p.AgentID
+		if clerk != p.AgentID {
+			c.refute(Completeness, "one-clerk", r, "conducted by clerk %q, and the acts before by %q", p.AgentID, clerk)
+		}
 	}
 }
 
@@ -121,11 +124,9 @@ func (c *check) onlyThisTrial() {
 // them. What the log counted and the file leaves out was said too: in another branch of the trial, say, that ended less
 // well.
 func (c *check) withoutGaps() {
-	want, chain := int64(0), ""
+	first := slices.IndexFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() })
+	want, chain := int64(0), c.all[first].Payload.ChainID
 	for _, r := range c.all {
-		if chain == "" && r.Payload.ActionType.InTrial() {
-			chain = r.Payload.ChainID
-		}
 		if r.Payload.ChainID != chain || r.Log == nil {
 			continue
 		}
@@ -213,4 +214,29 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 		}
 	}
 	c.notes[Simultaneity] += "; what was sent to each seat is as its record and the clerk's declare it"
+}
+
+// trialOutcome is what the trial came to by the records in the file, if they are all there and its verdict is proved. A decision
+// of which anything is not proved leaves it open.
+func (c *check) trialOutcome() *jury.TrialOutcome {
+	if c.kind != Trial || c.worst(Verdict) != nil || c.worst(Completeness) != nil {
+		return nil
+	}
+	doubted := map[string]bool{}
+	for _, f := range c.findings {
+		if f.Guarantee == HumanReview {
+			doubted[f.Record] = true // "": of all
+		}
+	}
+	k := new(jury.Reckoning)
+	for _, r := range c.all {
+		if r.Payload.ActionType == evidence.HumanReview && (doubted[recordName(r)] || doubted[""]) {
+			k.Doubt(r)
+			continue
+		}
+		if err := k.Add(r); err != nil {
+			return nil // the replay has found more against it
+		}
+	}
+	return k.Outcome()
 }

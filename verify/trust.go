@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/x509"
 	"errors"
@@ -19,7 +20,8 @@ import (
 const TrustFormat = "jurat/trust/v1"
 
 // Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs.
-// It comes from the reader and is never read from what it is used to check. The zero Trust trusts nobody.
+// It comes from the reader and is never read from what it is used to check. The zero Trust trusts nobody. One that is made in Go is
+// checked when it is used, as ParseTrust checks a file, and one that is wrong proves nothing.
 type Trust struct {
 	Format      string      `json:"format"`
 	Keys        []Key       `json:"keys"`
@@ -86,7 +88,7 @@ const (
 
 // ParseTrust reads a trust file. Unknown members, keys of two roles and keys that do not match their id are refused.
 func ParseTrust(doc []byte) (*Trust, error) {
-	form, err := evidence.Canonical(doc)
+	form, err := evidence.Canonical(evidence.CutMark(doc))
 	if err != nil {
 		return nil, fmt.Errorf("reading trust file: %w", err)
 	}
@@ -230,6 +232,26 @@ func (a *Authority) prepare() (err error) {
 		a.policies = append(a.policies, oid)
 	}
 	return nil
+}
+
+// prepared returns a trust of which everything is parsed: t itself, if ParseTrust made it, and otherwise a copy.
+func (t *Trust) prepared() (*Trust, error) {
+	if t.isPrepared() {
+		return t, nil
+	}
+	made := &Trust{Format: cmp.Or(t.Format, TrustFormat), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
+		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum}
+	for i := range made.Authorities {
+		made.Authorities[i].policies = nil
+	}
+	return made, made.prepare()
+}
+
+func (t *Trust) isPrepared() bool {
+	return len(t.witnesses) == len(t.Witnesses) &&
+		!slices.ContainsFunc(t.Keys, func(k Key) bool { return k.public == nil }) &&
+		!slices.ContainsFunc(t.Authorities, func(a Authority) bool { return a.root == nil }) &&
+		!slices.ContainsFunc(t.CAs, func(ca CA) bool { return ca.certificate == nil })
 }
 
 // Marshal writes the trust file, indented for people to read.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -73,7 +75,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 				return given{}, false
 			}
 		}
-		return given{name, files[v.File], files[v.Trust], readerOf(t, files, v)}, true
+		return given{name, files[v.File], files[v.Trust], readerOf(t, files, v), nil}, true
 	}
 	return given{}, false
 }
@@ -212,19 +214,31 @@ func checkpointStampVectors() []keptVector {
 
 // packageVectors are of the older evidence package.
 func packageVectors() []keptVector {
-	vector := func(name string, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
+	vectorKnown := func(name string, known time.Time, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
 		return keptVector{slug("package", name), func(t *testing.T) given {
 			a := jurattest.Authority(t, "", jurattest.Start)
 			m := aeptest.New(t, a)
 			change(t, m, a)
-			trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{keyOf("a", evidence.RS256, aeptest.Public(t, aeptest.Key(t).Public()))},
+			key := keyOf("a", evidence.RS256, publicIn(t, m))
+			key.NotBefore = known
+			trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{key},
 				Authorities: []verify.Authority{{Name: "a", Certificate: a.Certificates()[1].Raw, Clock: verify.Independent}}}
 			o := verify.Options{Trust: reread(t, trust)}
-			return given{name, m.Zip(t), trustOf(t, o), o}
+			return given{name, m.Zip(t), trustOf(t, o), o, nil}
 		}}
+	}
+	vector := func(name string, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
+		return vectorKnown(name, jurattest.Start, change)
 	}
 	type members = aeptest.Members
 	return []keptVector{
+		vectorKnown("with a key of which nobody says since when", time.Time{}, func(*testing.T, members, *timestamp.Authority) {}),
+		vectorKnown("with a key that came after", jurattest.Start.Add(time.Hour), func(*testing.T, members, *timestamp.Authority) {}),
+		vector("with a text that was chosen after the stamp", func(t *testing.T, m members, a *timestamp.Authority) {
+			forged, _ := chosenLater(t, big.NewInt(2), 6143)
+			maps.Copy(m, forged)
+			m.SetSignature(t, a, big.NewInt(2).FillBytes(make([]byte, 768)))
+		}),
 		vector("honest", func(*testing.T, members, *timestamp.Authority) {}),
 		vector("with another hash", func(_ *testing.T, m members, _ *timestamp.Authority) {
 			m["hash.sha256"] = bytes.Repeat([]byte("00"), 32)
@@ -244,6 +258,16 @@ func packageVectors() []keptVector {
 	}
 }
 
+// publicIn is the key that lies in a package.
+func publicIn(t *testing.T, m aeptest.Members) []byte {
+	t.Helper()
+	block, _ := pem.Decode(m["public_key.pem"])
+	if block == nil {
+		t.Fatal("the package has no key")
+	}
+	return block.Bytes
+}
+
 // envelopeVectors are records in a DSSE envelope.
 func envelopeVectors() []keptVector {
 	vector := func(name string, role evidence.Role, change func(text []byte, o *verify.Options) []byte) keptVector {
@@ -252,7 +276,7 @@ func envelopeVectors() []keptVector {
 			r := proveOne(t, h, h.Seal(t, output("a")))
 			e := wrap(t, h, r, role)
 			o := h.Options(t)
-			return given{name, change(marshalled(t, e), &o), trustOf(t, o), o}
+			return given{name, change(marshalled(t, e), &o), trustOf(t, o), o, nil}
 		}}
 	}
 	same := func(text []byte, _ *verify.Options) []byte { return text }

@@ -119,7 +119,7 @@ func logVectors(t *testing.T) []given {
 	alone := func(name, checkpoint string, change func(o *verify.Options)) {
 		o := k.Options(t)
 		change(&o)
-		list = append(list, given{slug("checkpoint", name), []byte(checkpoint), trustOf(t, o), o})
+		list = append(list, given{slug("checkpoint", name), []byte(checkpoint), trustOf(t, o), o, nil})
 	}
 	alone("alone", late, func(*verify.Options) {})
 	alone("alone and changed", strings.Replace(late, "\n10\n", "\n11\n", 1), func(*verify.Options) {})

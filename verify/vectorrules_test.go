@@ -55,7 +55,7 @@ func rulesInCode(t *testing.T) []string {
 	}
 	var rules []string
 	for _, pattern := range []string{
-		`c\.(?:refute|doubt|unsure|add|allDoubt)\([^"\n]*"([a-z-]+)"`,
+		`(?:c\.(?:refute|doubt|unsure|add|allDoubt)|contradicts)\([^"\n]*"([a-z-]+)"`,
 		`\bRule: +"([a-z-]+)"`,
 		`\brule = "([a-z-]+)"`,
 		`\{"([a-z-]+)", \[\]error\{`,

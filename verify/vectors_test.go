@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/jury"
 	"jurat/verify"
 )
 
@@ -52,6 +53,7 @@ type verificationVector struct {
 	Entries     string `json:"entries,omitzero"`
 
 	CRLs []string `json:"crls,omitempty"` // files: revocation lists, in DER
+	With []string `json:"with,omitempty"` // files that are given together with the file: the report is of what they say together
 
 	Refused bool            `json:"refused,omitzero"` // it is no file of the format
 	Report  *expectedReport `json:"report,omitzero"`
@@ -61,11 +63,15 @@ type verificationVector struct {
 type expectedReport struct {
 	Kind       verify.Kind       `json:"kind"`
 	Records    int               `json:"records"`
+	Mended     bool              `json:"mended,omitzero"`
 	Trust      string            `json:"trust,omitzero"`
 	Log        *verify.LogState  `json:"log,omitzero"`
 	Outcome    verify.Status     `json:"outcome"`
 	Guarantees []expectedFinding `json:"guarantees"`
+	Details    []expectedFinding `json:"details,omitzero"` // where they are compared, too
 	Times      []verify.TimeOf   `json:"times"`
+
+	TrialOutcome *jury.TrialOutcome `json:"trial_outcome,omitzero"`
 }
 
 type expectedFinding struct {
@@ -76,7 +82,7 @@ type expectedFinding struct {
 }
 
 func expected(r *verify.Report) *expectedReport {
-	e := &expectedReport{Kind: r.Kind, Records: r.Records, Trust: r.Trust, Log: r.Log, Outcome: r.Outcome, Times: r.Times}
+	e := &expectedReport{Kind: r.Kind, Records: r.Records, Mended: r.Mended, Trust: r.Trust, Log: r.Log, Outcome: r.Outcome, Times: r.Times, TrialOutcome: r.TrialOutcome}
 	if e.Times == nil {
 		e.Times = []verify.TimeOf{}
 	}
@@ -95,6 +101,7 @@ type given struct {
 	file  []byte
 	trust []byte // nil: none
 	o     verify.Options
+	with  [][]byte // given together with the file
 }
 
 // makeVectors makes every file of vectorsDir.
@@ -103,7 +110,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
-	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), trialVectors(t), logVectors(t), witnessVectors(t), keptVectors(t)) {
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), witnessVectors(t), keptVectors(t)) {
 		v := verificationVector{Name: g.name, File: g.name + suffix(g.file)}
 		if files[v.File] != nil {
 			t.Fatalf("two vectors are called %s", g.name)
@@ -118,6 +125,10 @@ func makeVectors(t *testing.T) map[string][]byte {
 			m.TrustFiles = append(m.TrustFiles, trustVector{File: v.Trust, Fingerprint: fingerprint(t, g.trust)})
 		}
 		addKnownLog(t, files, g, &v)
+		for i, file := range g.with {
+			name := g.name + ".with-" + strconv.Itoa(i+1) + ".json"
+			v.With, files[name] = append(v.With, name), file
+		}
 		v.Before, v.At = rfc3339(g.o.Before), rfc3339(g.o.At)
 		v.Report, v.Refused = reportOnVector(t, files, v)
 		m.Verifications = append(m.Verifications, v)
@@ -203,7 +214,18 @@ func rfc3339(moment time.Time) string {
 // reportOnVector verifies a vector as a stranger would: from its files.
 func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector) (report *expectedReport, refused bool) {
 	t.Helper()
-	r, err := verify.File(files[v.File], readerOf(t, files, v))
+	o := readerOf(t, files, v)
+	var r *verify.Report
+	var err error
+	if len(v.With) == 0 {
+		r, err = verify.File(files[v.File], o)
+	} else {
+		given := [][]byte{files[v.File]}
+		for _, name := range v.With {
+			given = append(given, files[name])
+		}
+		r = jointReport(t, given, o)
+	}
 	if errors.Is(err, verify.ErrNotOurs) {
 		return nil, true
 	}
@@ -211,6 +233,22 @@ func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector)
 		t.Fatalf("%s: %v", v.Name, err)
 	}
 	return expected(r), false
+}
+
+// jointReport is what files of one log say together; nil where they say nothing of each other.
+func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report {
+	t.Helper()
+	o.Together = verify.NewTogether(o)
+	for _, file := range files {
+		if _, err := verify.File(file, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reports := o.Together.Reports()
+	if len(reports) != 1 {
+		return nil
+	}
+	return reports[0]
 }
 
 // readerOf is what a reader gives beside the file.

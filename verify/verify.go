@@ -6,19 +6,22 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"jurat/dsse"
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/timestamp"
 )
 
 // Options is what a reader brings to a verification.
 type Options struct {
-	Trust  *Trust                 // nil: nothing can be proved
-	Before time.Time              // also ask whether each record existed before this moment; zero: do not ask
-	At     time.Time              // the moment of checking; zero: none is given
-	CRLs   []*x509.RevocationList // what the reader has of CAs' revocation lists, unchecked; see ParseCRL
+	Trust   *Trust                 // nil: nothing can be proved
+	Require []Guarantee            // count for the outcome beside those that always do; what is not asked of a file is then not proved
+	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
+	At      time.Time              // the moment of checking; zero: none is given
+	CRLs    []*x509.RevocationList // what the reader has of CAs' revocation lists, unchecked; see ParseCRL
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost something, or has two histories.
 	Checkpoint  string                // a signed note, got earlier or later than the file; "": none
@@ -29,6 +32,9 @@ type Options struct {
 	// for who wants to see more of it than the report says. It may be called although the file turns out not to open.
 	Each func(*evidence.Record)
 
+	// Together gathers what is verified, to be judged together; nil: each file stands for itself.
+	Together *Together
+
 	// Memory spares work over many verifications with the same Trust, which may be at the same time; nil: each remembers for itself.
 	Memory *timestamp.Memory
 
@@ -36,13 +42,21 @@ type Options struct {
 	UnsafeAllowMock bool
 
 	envelope *dsse.Envelope // that the records came in; nil: none
+	mended   bool           // the file was not in its one form
 }
 
 // ErrNotOurs says that a file is of no kind that is checked here, nor a damaged one.
 var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
 
-// Record checks one record.
+// ErrFault says that the program itself failed on a file. That says nothing of the file, neither good nor bad.
+var ErrFault = fault.ErrFault
+
+// Record checks one record. If the program itself fails on it, nothing is proved, and the report says so.
 func Record(r *evidence.Record, o Options) *Report {
+	return guarded(OneRecord, o, func() *Report { return record(r, o) })
+}
+
+func record(r *evidence.Record, o Options) *Report {
 	c := newCheck(o, OneRecord)
 	var log evidence.LogProof
 	if r.Log != nil {
@@ -58,12 +72,29 @@ func Record(r *evidence.Record, o Options) *Report {
 	}
 	c.reviews()
 	c.noteLog()
+	o.Together.take(c)
 	return c.report()
 }
 
 // Bundle checks records that were cut from one log, the chains and reviews among them, and the trial that they are, if
-// they are one.
+// they are one. If the program itself fails on them, nothing is proved, and the report says so.
 func Bundle(b *evidence.Bundle, o Options) *Report {
+	return guarded(ManyRecords, o, func() *Report { return bundle(b, o) })
+}
+
+// guarded is the report that make makes, or, if it panics, one in which nothing is proved or refuted.
+func guarded(kind Kind, o Options, make func() *Report) (r *Report) {
+	err := fault.Guard(func() error {
+		r = make()
+		return nil
+	})
+	if err != nil {
+		r = unread(kind, o, err)
+	}
+	return r
+}
+
+func bundle(b *evidence.Bundle, o Options) *Report {
 	c := newCheck(o, ManyRecords)
 	c.begin(b.Checkpoint, b.CheckpointTimestamps)
 	i := -1
@@ -77,8 +108,8 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 		c.take(e)
 		return nil
 	}
-	if err := inOrder(next, io.EOF, c.examine, take); err != nil {
-		panic(err) // neither of them has one
+	if err := inOrder(next, io.EOF, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
+		panic(err) // neither of them has one, so it is a panic of theirs
 	}
 	return c.bundle()
 }
@@ -97,6 +128,7 @@ func (c *check) bundle() *Report {
 		c.trial()
 	}
 	c.noteLog()
+	c.options.Together.take(c)
 	return c.report()
 }
 
@@ -105,7 +137,10 @@ type check struct {
 	options  Options
 	trust    *Trust // never nil; empty when the reader gave none
 	kind     Kind
+	mended   bool // a part of the file was not in its one form
 	memory   *timestamp.Memory
+	budget   *timestamp.Budget  // of the whole file
+	share    *timestamp.Share   // of what is looked at just now
 	all      []*evidence.Record // slim
 	said     map[*evidence.Record]spoken
 	names    map[string]string // that were read, each once
@@ -120,6 +155,8 @@ type check struct {
 	witnesses string               // who has cosigned the file's checkpoint, to be said of it; "": nothing was asked
 	whole     string               // what the log's entries show of the file to be whole; "": they do not
 	closed    bool                 // a trial whose end is there
+	decided   bool                 // there is a review, or a delivery that rests on one or does not give on what it delivers
+	givenOn   bool                 // there is a delivery that gives an answer on as it is
 
 	checkpoint stampedCheckpoint
 
@@ -133,7 +170,7 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{options: o, trust: o.Trust, kind: kind, memory: timestamp.NewMemory(), said: map[*evidence.Record]spoken{},
+	c := &check{options: o, trust: o.Trust, kind: kind, mended: o.mended, memory: timestamp.NewMemory(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
 		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
 	if o.Memory != nil {
 		c.memory = o.Memory
@@ -145,16 +182,25 @@ func newCheck(o Options, kind Kind) *check {
 	if c.trust == nil {
 		c.trust = new(Trust)
 	}
+	trust, err := c.trust.prepared()
+	if err != nil {
+		trust = new(Trust)
+		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so nobody is trusted: %v", err)
+	}
+	c.trust = trust
 	return c
 }
 
 func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, format string, args ...any) {
-	f := Finding{Guarantee: g, Status: s, Rule: rule, Reason: fmt.Sprintf(format, args...)}
+	f := Finding{Guarantee: g, Status: s, Rule: rule, Reason: inOneLine(fmt.Sprintf(format, args...))}
 	if r != nil {
 		f.Record = recordName(r)
 	}
 	c.findings = append(c.findings, f)
 }
+
+// inOneLine separates errors that were joined as a sentence does.
+func inOneLine(reason string) string { return strings.ReplaceAll(reason, "\n", "; ") }
 
 func (c *check) refute(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
 	c.add(g, Refuted, rule, r, format, args...)
@@ -180,7 +226,7 @@ func (c *check) worst(g Guarantee) *Finding {
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
-		Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: c.notShown()}
+		Mended: c.mended, Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: c.notShown()}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -198,7 +244,18 @@ func (c *check) report() *Report {
 			r.Outcome = f.Status
 		}
 	}
+	for _, g := range c.options.Require {
+		if r.Of(g).Status.worse(r.Outcome) {
+			r.Outcome = r.Of(g).Status
+		}
+	}
+	for _, f := range r.Guarantees {
+		if f.Status == NotProved && !slices.Contains(required[c.kind], f.Guarantee) && !slices.Contains(c.options.Require, f.Guarantee) {
+			r.Uncounted = append(r.Uncounted, f.Guarantee)
+		}
+	}
 	r.Details = append(r.Details, c.findings...)
+	r.TrialOutcome = c.trialOutcome()
 	return r
 }
 
@@ -213,6 +270,9 @@ func (c *check) notShown() []string {
 func (c *check) applies(g Guarantee) bool {
 	if c.kind == OneCheckpoint {
 		return g == Order || g == Completeness && c.options.knowsLog()
+	}
+	if c.kind == SeveralFiles && !slices.Contains(required[SeveralFiles], g) {
+		return false
 	}
 	switch g {
 	case Before:
@@ -230,7 +290,9 @@ func (c *check) applies(g Guarantee) bool {
 	case Envelope:
 		return c.options.envelope != nil
 	case HumanReview:
-		return slices.ContainsFunc(c.all, decides)
+		return c.decided
+	case GivenOn:
+		return c.givenOn
 	}
 	return true
 }

@@ -44,8 +44,8 @@ func asLogKey(key ed25519.PublicKey) string {
 
 var errUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
 
-// OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. Whether it is witnessed is
-// another question.
+// OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. The error is ErrNoCheckpoint
+// if it signed something else. Whether it is witnessed is another question.
 func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
 	opened, err := note.Open([]byte(signed), t.logVerifiers())
 	if err == nil {
@@ -60,10 +60,10 @@ func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
 	}
 	tree, err := evidence.ParseCheckpoint(opened.Text)
 	if err != nil {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	}
 	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed by another", errForged, tree.Origin)
+		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed with the key of another", ErrNoCheckpoint, tree.Origin)
 	}
 	return tree, nil
 }

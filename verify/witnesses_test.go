@@ -259,7 +259,7 @@ func witnessVectors(t *testing.T) []given {
 		list = append(list, givenBundle(t, slug("witnesses", test.name), &b, o))
 	}
 	o := demand(k.Options(t), 1, w[0])
-	list = append(list, given{slug("checkpoint", "witnessed"), []byte(cosign(file.Checkpoint, w...)), trustOf(t, o), o},
-		given{slug("checkpoint", "not witnessed"), []byte(cosign(file.Checkpoint, w[1])), trustOf(t, o), o})
+	list = append(list, given{slug("checkpoint", "witnessed"), []byte(cosign(file.Checkpoint, w...)), trustOf(t, o), o, nil},
+		given{slug("checkpoint", "not witnessed"), []byte(cosign(file.Checkpoint, w[1])), trustOf(t, o), o, nil})
 	return list
 }

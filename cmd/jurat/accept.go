@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +13,6 @@ import (
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 )
-
-// isSigned tells a record from a payload: a record file begins with one of these, and a payload has no such member.
-func isSigned(doc []byte) bool {
-	return bytes.HasPrefix(doc, []byte(`{"digest":`)) || bytes.HasPrefix(doc, []byte(`{"certificates":`))
-}
 
 // accept takes in what its owner has signed.
 func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
@@ -55,7 +49,8 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 // signed reads a record file, or puts together a payload and signatures from files of their own.
 func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 	if len(c.Signatures) == 0 {
-		return evidence.Open(doc)
+		r, _, err := evidence.Read(doc)
+		return r, err
 	}
 	var signatures [][]byte
 	for _, file := range c.Signatures {

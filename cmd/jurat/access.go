@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -11,14 +12,18 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/server"
 )
 
 type accessCmd struct {
 	List      accessListCmd      `cmd:"" default:"withargs" help:"List who may do what, and who could."`
 	Grant     accessGrantCmd     `cmd:"" help:"Make a token for an agent or a person."`
+	Link      accessLinkCmd      `cmd:"" help:"Print a link by which somebody signs in once, by browser."`
 	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
-	Publish   accessPublishCmd   `cmd:"" help:"Have everybody read a chain."`
-	Unpublish accessUnpublishCmd `cmd:"" help:"Have nobody read a chain any more who has no role for it."`
+	Admit     accessAdmitCmd     `cmd:"" help:"Let an agent add to a chain that another has begun."`
+	Publish   accessPublishCmd   `cmd:"" help:"Have everybody read a chain, or a record that is in none."`
+	Unpublish accessUnpublishCmd `cmd:"" help:"Have nobody read it any more who has no role for it."`
 }
 
 // Help is shown by 'jurat access --help'.
@@ -54,20 +59,62 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
-		token, g, err := registerOf(i).Grant(ctx, access.Order{Name: c.Name, Roles: c.Role, For: c.For, Reason: why.Reason, By: why.By})
+	order := access.Order{Name: c.Name, Roles: c.Role, For: c.For, Reason: why.Reason, By: why.By}
+	if err := order.Check(); err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		token, g, err := registerOf(i).Grant(ctx, order)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(io.err, "jurat: %s may act as %v until %s; 'jurat access revoke %s' ends it\n",
-			inert(g.Name), g.Roles, g.Until.UTC().Format(keyTime), g.Token)
-		_, err = fmt.Fprintln(io.out, token)
+			g.Name, g.Roles, g.Until.UTC().Format(keyTime), g.Token)
+		return io.line("%s", token)
+	})
+}
+
+type accessLinkCmd struct {
+	Name string        `arg:"" optional:"" help:"In whose name the link signs in." default:"operator"`
+	Role []access.Role `help:"Of submitter, reviewer, auditor, operator one or more. Default: all of them." placeholder:"ROLE"`
+	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
+}
+
+// Help is shown by 'jurat access link --help'.
+func (*accessLinkCmd) Help() string {
+	return `The link is good once, within the hour. 'jurat serve' prints such a link only on a terminal, so that none comes to stand in a journal.
+The session that it opens is in 'jurat access list', and 'jurat access revoke' ends it.
+
+    jurat access link --at https://jurat.example`
+}
+
+// Run prints a link.
+func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
+	at, err := url.Parse(c.At)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.TrimSuffix(at.Path, "/") != "" || at.RawQuery != "" {
+		return fmt.Errorf("--at %s: want a server's URL, such as https://jurat.example", c.At)
+	}
+	if len(c.Role) == 0 {
+		c.Role = access.PeopleRoles()
+	}
+	order := access.Order{Name: c.Name, Roles: c.Role, For: time.Hour}
+	if err := order.Check(); err != nil {
 		return err
+	}
+	if order.Has(access.Agent) {
+		return errors.New("--role agent: an agent does not sign in by a browser; 'jurat access grant' makes its token")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		path, err := server.SignInPath(i, time.Now(), c.Name, c.Role...)
+		if err != nil {
+			return err
+		}
+		return io.line("%s%s", strings.TrimSuffix(c.At, "/"), path)
 	})
 }
 
 type accessListCmd struct {
-	All  bool `help:"Sessions of browsers, and what has ended, too."`
+	All  bool `help:"Sessions that were opened with a token, and what has ended, too."`
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
@@ -97,15 +144,19 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			return io.printJSON(lines)
+			return io.json(lines)
 		}
 		p := newPage(io.out)
 		for _, g := range lines.Grants {
-			p.line("%s  %s  until %s  %-8s %s", g.Token, strings.Join(roleNames(g.Roles), ","), g.NotAfter, g.State, inert(g.Name))
-			p.text("    ", inert(fmt.Sprintf("%s: %s", g.By, g.Reason)))
+			session := ""
+			if g.Session {
+				session = " (session of a browser)"
+			}
+			p.line("%s  %s  until %s  %-8s %s%s", g.Token, strings.Join(roleNames(g.Roles), ","), g.NotAfter, g.State, g.Name, session)
+			p.text("    ", fmt.Sprintf("%s: %s", g.By, g.Reason))
 		}
 		for _, chain := range lines.Public {
-			p.line("everybody reads the chain %s", inert(chain))
+			p.line("everybody reads the chain %s", chain)
 		}
 		return p.err
 	})
@@ -120,7 +171,7 @@ func (c *accessListCmd) lines(ctx context.Context, r *access.Register) (accessLi
 	for _, g := range grants {
 		line := grantLine{Token: g.Token, Name: g.Name, Roles: g.Roles, Since: g.Since.UTC().Format(keyTime),
 			NotAfter: g.Until.UTC().Format(keyTime), State: stateOf(g.Ended), Session: g.Session, By: g.By, Reason: g.Reason}
-		if c.All || g.Ended == nil && !line.Session {
+		if c.All || g.Ended == nil && (!line.Session || g.Under.IsZero()) { // a session under a token ends with that
 			lines.Grants = append(lines.Grants, line)
 		}
 	}
@@ -172,14 +223,14 @@ func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 }
 
 type accessPublishCmd struct {
-	Chain string `arg:"" help:"The chain_id; of a trial, its id."`
+	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id."`
 	whyFlags
 }
 
 // Help is shown by 'jurat access publish --help'.
 func (*accessPublishCmd) Help() string {
-	return `From now on everybody who reaches the server reads the records of this chain, present and future, with all texts that are
-not sealed apart. What was read can never be called back.`
+	return `From now on everybody who reaches the server reads the records of this chain, present and future, or this one record, with all
+texts that are not sealed apart. What was read can never be called back.`
 }
 
 // Run makes a chain public.
@@ -188,7 +239,7 @@ func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 }
 
 type accessUnpublishCmd struct {
-	Chain string `arg:"" help:"The chain_id; of a trial, its id."`
+	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id."`
 	whyFlags
 }
 
@@ -197,12 +248,28 @@ func (c *accessUnpublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	return setPublic(ctx, a, c.Chain, false, c.whyFlags)
 }
 
-func setPublic(ctx context.Context, a *app, chain string, public bool, flags whyFlags) error {
+func setPublic(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {
 	why, err := flags.why()
 	if err != nil {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return registerOf(i).SetPublic(ctx, chain, public, why.Reason, why.By)
+		records, _, err := i.Ledger.InChain(ctx, name, 0)
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			return registerOf(i).SetPublic(ctx, name, public, why.Reason, why.By)
+		}
+		record, err := i.Ledger.Record(ctx, name)
+		switch {
+		case errors.Is(err, ledger.ErrNotFound):
+			return hint(fmt.Errorf("the log has no chain and no record %q", name), "name a chain_id, a trial, or the id of a record that is in no chain")
+		case err != nil:
+			return err
+		case record.Payload.ChainID != "":
+			return hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", name, record.Payload.ChainID), "name the chain")
+		}
+		return registerOf(i).SetPublicRecord(ctx, name, public, why.Reason, why.By)
 	})
 }

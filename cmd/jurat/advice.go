@@ -18,7 +18,7 @@ var advices = []struct {
 	about error
 	hint  string
 }{
-	{installation.ErrNone, "'jurat trial' and 'jurat seal' make one; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
+	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial' and 'jurat seal'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
 	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one"},
 	{wrapping.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{installation.ErrNotConfigured, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are"},

@@ -44,7 +44,7 @@ func TestDatabaseAdvice(t *testing.T) {
 		"no such role":     {url.UserPassword("nobody", "geheim"), good.Host, name, "does not let this role in", "PGPASSWORD"},
 		"not the owner":    {url.UserPassword("reads", "geheim"), good.Host, name, "may not do what is needed", "OWNER TO"},
 	} {
-		for _, command := range []string{"seal -", "log fsck", "serve --addr 127.0.0.1:0"} {
+		for _, command := range []string{"seal -", "log fsck", "serve --jurors offline --addr 127.0.0.1:0"} {
 			if what == "not the owner" && command == "log fsck" {
 				continue // it makes nothing, and finds nothing
 			}
@@ -58,6 +58,9 @@ func TestDatabaseAdvice(t *testing.T) {
 			}
 			if host := at.Hostname(); !strings.Contains(said, test.path) || !strings.Contains(said, host) {
 				t.Errorf("%s, %s: it does not say which database\n%s", command, what, said)
+			}
+			if strings.Contains(said, "\uFFFD") {
+				t.Errorf("%s, %s: it has line feeds of its own\n%s", command, what, said)
 			}
 			if strings.Contains(errs.String(), "geheim") || strings.Contains(errs.String(), password) {
 				t.Errorf("%s, %s: it says the password", command, what)

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/vault"
@@ -143,7 +140,7 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		return i.SetApart(installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
 	})
 }
@@ -160,16 +157,11 @@ func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			doc, err := json.Marshal(list, jsontext.Multiline(true), jsontext.WithIndent("  "))
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(io.out, "%s\n", doc)
-			return err
+			return io.json(list)
 		}
 		p := newPage(io.out)
 		for _, s := range list {
-			p.line("%s  %s", inert(s.Actor), inert(strings.Join(s.Pointers, " ")))
+			p.line("%s  %s", s.Actor, strings.Join(s.Pointers, " "))
 		}
 		return p.err
 	})

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 )
 
@@ -28,6 +30,7 @@ type app struct {
 	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
 	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE"`
 
+	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log. 'serve', 'trial' and 'seal' do so on first use."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
 	Sign    signCmd    `cmd:"" help:"Sign a payload with a key that you hold yourself, to have it sealed elsewhere."`
@@ -64,11 +67,6 @@ everything that anyone says into signed and time-stamped records that a stranger
 Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 needs_review, inconclusive or a degraded safe_pass; verify 0 proved,
 1 refuted, 3 not proved; 2 everywhere: it could not be done.`
 
-type stdio struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // exitCode ends the program with a code and no further word.
 type exitCode int
 
@@ -91,11 +89,16 @@ func hint(err error, format string, args ...any) error {
 
 // run parses the arguments, runs the command, and says on stderr what went wrong.
 func run(ctx context.Context, args []string, io stdio) int {
+	io = io.guarded()
+	defer io.flush()
+	if slices.Contains(args, "--log-json") {
+		io.logger(true) // also of what is wrong with the arguments
+	}
 	var a app
 	code := -1
 	parser, err := kong.New(&a, kong.Name("jurat"), kong.Description(about),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))
 	if err != nil {
 		return report(io, fmt.Errorf("building the command line: %w", err))
@@ -110,10 +113,13 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if code >= 0 { // --help has been answered
 		return code
 	}
+	if errors.Is(err, errGone) {
+		return report(io, err) // of the help, as much was read as somebody wanted
+	}
 	if err != nil {
 		return report(io, hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(commandOf(err)+" --help")))
 	}
-	return report(io, advise(parsed.Run()))
+	return report(io, advise(fault.Guard(func() error { return parsed.Run() })))
 }
 
 // commandOf is the command whose arguments were wrong, as it is typed; "" if it is none.
@@ -134,15 +140,18 @@ func report(io stdio, err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	what := ""
-	if errors.Is(err, context.Canceled) {
-		what = "interrupted: "
-	}
-	fmt.Fprintf(io.err, "jurat: %s%v\n", what, err)
 	var h hinted
-	if errors.As(err, &h) {
-		fmt.Fprintf(io.err, "jurat: hint: %s\n", h.hint)
+	errors.As(err, &h)
+	what := oneLine(err)
+	switch {
+	case errors.Is(err, errGone) && h.hint == "":
+		return exitCannot // who has closed it knows
+	case errors.Is(err, errGone):
+		what = errGone.Error()
+	case errors.Is(err, context.Canceled):
+		what = "interrupted: " + what
 	}
+	io.fail(what, h.hint)
 	return exitCannot
 }
 
@@ -181,30 +190,35 @@ type keyFlags struct {
 	PostQuantum bool               `name:"pq" help:"Have every actor sign a second time, with ML-DSA-65, which withstands quantum computers. From then on it always does."`
 }
 
-// withNew does something on the installation in the data folder, which it makes on first use.
-func (a *app) withNew(ctx context.Context, io stdio, keys keyFlags, do func(*installation.Installation) error) error {
-	return a.withStamps(ctx, io, keys, stampFlags{}, do)
-}
-
-// withStamps does what withNew does, and has those stamp who are named.
+// withStamps does something on the installation in the data folder, which it makes on first use, and has those stamp who are named.
+// Only a command whose purpose is to begin calls it, and only when it has checked everything else: a typing error makes nothing.
 func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
 	config := a.config()
 	config.Algorithm, config.PostQuantum, config.TSA, config.BatchTokens = keys.Alg, keys.PostQuantum, stamps.TSA, stamps.BatchTokens
-	i, created, err := installation.OpenOrCreate(ctx, config)
+	i, created, err := a.openOrCreate(ctx, config)
 	if err != nil {
 		return err
 	}
 	if created {
-		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", inert(config.Where()))
+		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
 	}
 	joined(io, i, a.Data)
 	return closing(do(i), i.Close())
 }
 
+// openOrCreate refuses authorities that a new installation cannot have.
+func (a *app) openOrCreate(ctx context.Context, config installation.Config) (i *installation.Installation, created bool, err error) {
+	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != installation.BuiltIn }) {
+		i, err = installation.Open(ctx, config)
+		return i, false, err
+	}
+	return installation.OpenOrCreate(ctx, config)
+}
+
 // joined says that the database was taken at its word, which happens once on each machine.
 func joined(io stdio, i *installation.Installation, data string) {
 	if i.Joined() {
-		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", inert(data))
+		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", data)
 	}
 }
 
@@ -215,16 +229,6 @@ func closing(err, failed error) error {
 		return failed
 	}
 	return errors.Join(err, failed)
-}
-
-// print writes a record or a bundle as the file that it is.
-func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
-	doc, err := file.Marshal()
-	if err != nil {
-		return err
-	}
-	_, err = io.out.Write(doc)
-	return err
 }
 
 // readInput reads a file, or standard input for "-".

@@ -54,7 +54,7 @@ func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(archiveError(err), "what was done stands, and nothing is lost: run it again to go on")
 		}
 		if c.JSON {
-			return io.printJSON(done)
+			return io.json(done)
 		}
 		p := newPage(io.out)
 		switch {
@@ -68,7 +68,7 @@ func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		for _, f := range done.Files {
 			p.line("%s: records %d to %d, verified", f.File, f.From, f.To-1)
 		}
-		p.line("went no further: %s", inert(done.Stops))
+		p.line("went no further: %s", done.Stops)
 		return p.err
 	})
 }
@@ -105,14 +105,14 @@ func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			return io.printJSON(list)
+			return io.json(list)
 		}
 		p := newPage(io.out)
 		bad := false
 		for _, f := range list {
 			state := fmt.Sprintf("%d bytes", f.Bytes)
 			if f.Problem != "" {
-				state, bad = inert(f.Problem), true
+				state, bad = f.Problem, true
 			}
 			if f.Stray {
 				p.line("%s: no part of the log: %s", f.File, state)
@@ -164,9 +164,9 @@ func (c *archiveTidyCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 func (c *archiveTidyCmd) tell(io stdio, done *installation.Tidied) error {
 	if c.JSON {
-		return io.printJSON(done)
+		return io.json(done)
 	}
-	p, moved := newPage(io.out), "moved to "+inert(done.Folder)
+	p, moved := newPage(io.out), "moved to "+done.Folder
 	if c.DryRun {
 		moved = "would be " + moved
 	}
@@ -174,7 +174,7 @@ func (c *archiveTidyCmd) tell(io stdio, done *installation.Tidied) error {
 		p.line("%s: %s", f, moved)
 	}
 	for _, f := range done.Kept {
-		p.line("%s: kept: %s", f.File, inert(f.Why))
+		p.line("%s: kept: %s", f.File, f.Why)
 	}
 	if len(done.SetAside)+len(done.Kept) == 0 {
 		p.line("every archive file is a part of the log")

@@ -46,12 +46,13 @@ type archiveReport struct {
 	Origin    string          `json:"origin"`
 	From      int64           `json:"from"`
 	To        int64           `json:"to"`
-	Records   int64           `json:"records"`    // that are there
-	Expired   int64           `json:"expired"`    // of which the hashes are left
-	Damages   int64           `json:"damages"`    // places in the file that are not what they were
-	Refuted   int64           `json:"refuted"`    // records, or the order of all
-	NotProved int64           `json:"not_proved"` // likewise, and records that are not there by no act that is known
-	Details   []string        `json:"details"`    // the first of these
+	Records   int64           `json:"records"`          // that are there
+	Expired   int64           `json:"expired"`          // of which the hashes are left
+	Damages   int64           `json:"damages"`          // places in the file that are not what they were
+	Refuted   int64           `json:"refuted"`          // records, or the order of all
+	NotProved int64           `json:"not_proved"`       // likewise, and records that are not there by no act that is known
+	Skewed    int64           `json:"skewed,omitempty"` // records that claim a later time than what is proved: a clock was wrong, and nothing is damaged
+	Details   []string        `json:"details"`          // the first of these
 	Outcome   verify.Status   `json:"outcome"`
 }
 
@@ -86,8 +87,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 			files = append(files, i.ArchivePath(f.File))
 		}
 		if len(files) == 0 {
-			_, err := fmt.Fprintln(io.out, "there are no archives")
-			return err
+			return io.line("there are no archives")
 		}
 		book, err := actsOf(ctx, i, o)
 		if err != nil {
@@ -160,16 +160,19 @@ func (c *archiveVerifyCmd) all(ctx context.Context, io stdio, files []string, o 
 func (c *archiveVerifyCmd) tell(io stdio, r *archiveReport) (exitCode, error) {
 	code := map[verify.Status]exitCode{verify.Proved: 0, verify.NotProved: exitUndecided, verify.Refuted: exitBad}[r.Outcome]
 	if c.JSON {
-		return code, io.printJSON(r)
+		return code, io.json(r)
 	}
 	p := newPage(io.out)
-	p.line("%s: %s", inert(r.File), r.Outcome)
-	p.line("  records %d to %d of the log %s: %d are there, %d have expired", r.From, r.To-1, inert(r.Origin), r.Records, r.Expired)
+	p.line("%s: %s", r.File, r.Outcome)
+	p.line("  records %d to %d of the log %s: %d are there, %d have expired", r.From, r.To-1, r.Origin, r.Records, r.Expired)
 	if r.Damages+r.Refuted+r.NotProved > 0 {
 		p.line("  damages: %d; refuted: %d; not proved: %d", r.Damages, r.Refuted, r.NotProved)
 	}
+	if r.Skewed > 0 {
+		p.line("  %d records claim a later time than what is proved: a clock was wrong when they were sealed, and they are whole", r.Skewed)
+	}
 	for _, d := range r.Details {
-		p.line("  %s", inert(d))
+		p.line("  %s", d)
 	}
 	return code, p.err
 }
@@ -257,6 +260,8 @@ func (v *archiveVerification) record(row *ledger.Row, record *evidence.Record) {
 		v.report.Refuted++
 	case worst.Status != verify.Proved:
 		v.report.NotProved++
+	case worst.Rule == verify.Skew:
+		v.report.Skewed++
 	}
 	v.report.Records++
 	if worst.Status != verify.Proved {

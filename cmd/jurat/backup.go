@@ -34,10 +34,9 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	if c.JSON {
-		return io.printJSON(m)
+		return io.json(m)
 	}
-	_, err = fmt.Fprintf(io.out, "%s: %d records of the log %s, %d files\n", inert(c.Into), m.Size, m.Log, len(m.Files))
-	return err
+	return io.line("%s: %d records of the log %s, %d files", c.Into, m.Size, m.Log, len(m.Files))
 }
 
 type restoreCmd struct {
@@ -79,7 +78,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 	var damaged *installation.DamagedError
 	if errors.As(err, &damaged) {
 		for _, d := range damaged.Damages {
-			fmt.Fprintln(io.err, "jurat: "+inert(d.String()))
+			fmt.Fprintf(io.err, "jurat: %s\n", d)
 		}
 	}
 	if err != nil {
@@ -95,19 +94,21 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 			lost++
 		}
 	}
-	fmt.Fprintf(io.out, "%s: %d records of the log %s, made %s\n", inert(a.config().Where()), r.Manifest.Size, r.Manifest.Log, r.Manifest.Made)
+	p := newPage(io.out)
+	p.line("%s: %d records of the log %s, made %s", a.config().Where(), r.Manifest.Size, r.Manifest.Log, r.Manifest.Made)
 	if !r.Manifest.ApartKeys && lost > 0 {
 		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	}
 	switch {
 	case r.Missing > 0 && r.Prefix:
-		fmt.Fprintf(io.out, "it is proved to be the beginning of the published log, of whose %d records it lacks the last %d: it can be read, and takes no new ones\n", r.Known, r.Missing)
-		return exitCode(exitUndecided)
+		p.line("it is proved to be the beginning of the published log, of whose %d records it lacks the last %d: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Missing > 0:
-		fmt.Fprintf(io.out, "of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones\n", r.Known, r.Missing)
-		return exitCode(exitUndecided)
+		p.line("of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Prefix:
-		fmt.Fprintf(io.out, "it holds everything of the published log of %d records\n", r.Known)
+		p.line("it holds everything of the published log of %d records", r.Known)
 	}
-	return nil
+	if p.err == nil && r.Missing > 0 {
+		return exitCode(exitUndecided)
+	}
+	return p.err
 }

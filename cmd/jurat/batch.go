@@ -64,6 +64,8 @@ type attempt struct {
 	began time.Time
 	took  time.Duration
 	err   error
+
+	noModel bool // no language model sits, and only because keys are missing
 }
 
 // title is how the case is named.
@@ -80,6 +82,19 @@ func (at *attempt) result() *jury.Result {
 		return nil
 	}
 	return at.trial.Result
+}
+
+// flags says in words what takes away from the result.
+func (at *attempt) flags() string {
+	words := flags(at.result())
+	if !at.noModel {
+		return words
+	}
+	const why = "no key of a model was there"
+	if words == "" {
+		return "  (" + why + ")"
+	}
+	return strings.TrimSuffix(words, ")") + "; " + why + ")"
 }
 
 // loadAll reads the cases. One that cannot be read does not keep the others from being tried.
@@ -175,12 +190,15 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		return
 	}
 	var out, errs bytes.Buffer
-	c.try(ctx, a, stdio{in: io.in, out: &out, err: &errs}, i, config, at, run)
+	c.try(ctx, a, stdio{in: io.in, out: &out, err: &errs}.guarded(), i, config, at, run)
 	telling.Lock()
 	defer telling.Unlock()
-	_, outErr := out.WriteTo(io.out)
-	_, errsErr := errs.WriteTo(io.err)
-	at.err = cmp.Or(at.err, errors.Join(outErr, errsErr))
+	failed := io.document(out.Bytes())
+	for message := range bytes.Lines(errs.Bytes()) {
+		_, err := io.err.Write(message)
+		failed = errors.Join(failed, err)
+	}
+	at.err = cmp.Or(at.err, failed)
 }
 
 // conclude writes reports, and returns what the command comes to. What was done is reported whatever ended it.
@@ -194,6 +212,10 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	}
 	written := errors.Join(c.write("--junit", c.JUnit, func() ([]byte, error) { return c.junit(attempts) }),
 		c.write("--sarif", c.SARIF, func() ([]byte, error) { return sarif(attempts) }))
+	if slices.ContainsFunc(attempts, func(at *attempt) bool { return at.result() != nil && c.failure(at) == noModel }) {
+		fmt.Fprintln(io.err, "jurat: exit code 3 and not 0, because no language model sat")
+		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+	}
 	if len(attempts) == 1 {
 		if err := closing(attempts[0].err, written); err != nil {
 			return err
@@ -247,16 +269,30 @@ func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {
 
 // code is the exit code of one case.
 func (c *trialCmd) code(at *attempt) exitCode {
-	r := at.result()
-	switch {
-	case r == nil:
+	if at.result() == nil {
 		return exitCannot
-	case c.FailOn == nil:
-		return verdictCode(r)
-	case c.fails(r) != "":
-		return exitBad
 	}
-	return 0
+	switch kind := c.failure(at); {
+	case kind == "":
+		return 0
+	case kind == noModel:
+		return exitUndecided
+	case c.FailOn == nil:
+		return verdictCode(at.result())
+	}
+	return exitBad
+}
+
+// noModel is as what a trial fails that nothing else is said against, but that no language model sat in: a missing key must not
+// make a pipeline pass.
+const noModel = "no_model"
+
+// failure says as what a trial that was held fails; "" if it does not.
+func (c *trialCmd) failure(at *attempt) string {
+	if kind := c.fails(at.result()); kind != "" || !at.noModel {
+		return kind
+	}
+	return noModel
 }
 
 // fails says as what a trial fails; "" if it does not. Unless told otherwise, everything fails but a safe_pass from which
@@ -296,8 +332,7 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.out, "%s\n", doc)
-	return err
+	return io.machine(append(doc, '\n'))
 }
 
 // summary is a line for each of several cases.
@@ -308,11 +343,11 @@ func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 		r := at.result()
 		switch {
 		case r != nil:
-			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, inert(at.title()), p.paint(yellow, flags(r)))
+			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, at.flags()))
 		case at.err != nil:
-			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), inert(at.title()))
+			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), at.title())
 		default:
-			p.line("  %s %s", p.paint(yellow, fmt.Sprintf("%-20s", "not tried")), inert(at.title()))
+			p.line("  %s %s", p.paint(yellow, fmt.Sprintf("%-20s", "not tried")), at.title())
 		}
 	}
 	return p.err

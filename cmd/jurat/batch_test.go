@@ -59,6 +59,7 @@ func TestSeveralCases(t *testing.T) {
 	if err := os.CopyFS(twin, os.DirFS(kitchen)); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("JURAT_JURORS", "offline")
 	out, said := ran(t, 1, data, "trial", kitchen, filepath.Join(dir, "nowhere"), invoice, pharmacy, twin, "--junit", report, "--out", folder)
 	has(t, out, "Summary", "could not be tried", "unsafe_fail")
 	has(t, said, "nowhere", "no such file")
@@ -93,6 +94,7 @@ func TestSeveralCases(t *testing.T) {
 }
 
 func TestFailOn(t *testing.T) {
+	t.Setenv("JURAT_JURORS", "offline")
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
 	for _, one := range []struct {
 		folder string
@@ -132,6 +134,7 @@ func TestFailOn(t *testing.T) {
 
 // TestSeveralAtATime: the same verdicts, and an object in one line for each case.
 func TestSeveralAtATime(t *testing.T) {
+	t.Setenv("JURAT_JURORS", "offline")
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
 	out, _ := ran(t, 1, data, "trial", kitchen, invoice, "nowhere", pharmacy, "--parallel", "3", "--json")
 	got := map[string]int{}
@@ -164,7 +167,7 @@ func TestSeveralAtATime(t *testing.T) {
 func TestInterruptedReports(t *testing.T) {
 	dir := t.TempDir()
 	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
-	said := stopped(t, "Corner Pharmacy", "--data="+filepath.Join(dir, "data"), "trial", kitchen, pharmacy, invoice, "--junit", junit, "--sarif", sarif)
+	said := stopped(t, "Corner Pharmacy", "--data="+filepath.Join(dir, "data"), "trial", "--jurors", "offline", kitchen, pharmacy, invoice, "--junit", junit, "--sarif", sarif)
 	has(t, said, "interrupted")
 	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed", "error", "skipped"}) {
 		t.Errorf("%v", got)
@@ -193,6 +196,7 @@ func readSARIF(t *testing.T, file string) sarifLog {
 
 // TestSARIF: each finding points at the lines of its message, and its quotation stands in them.
 func TestSARIF(t *testing.T) {
+	t.Setenv("JURAT_JURORS", "offline")
 	dir := t.TempDir()
 	data, report := "--data="+filepath.Join(dir, "data"), filepath.Join(dir, "report.sarif")
 	ran(t, 1, data, "trial", kitchen, invoice, pharmacy, "--sarif", report)
@@ -225,4 +229,72 @@ func TestSARIF(t *testing.T) {
 	if levels["error"] == 0 || levels["warning"] == 0 || len(prints) < 2 || run.Invocations[0].ExecutionSuccessful != true {
 		t.Errorf("%v, %d fingerprints", levels, len(prints))
 	}
+}
+
+// TestNoModelIsNotGreen: where no model sits because no key is there, nothing exits with 0, in no way of running trials, unless
+// somebody said that rules are to sit.
+func TestNoModelIsNotGreen(t *testing.T) {
+	examples := make(map[string]string)
+	for _, name := range []string{kitchen, pharmacy, invoice} {
+		whole, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples[name] = whole
+	}
+	dir := t.TempDir()
+	t.Chdir(dir) // where there is no configuration
+	withoutKeys(t)
+	t.Setenv("JURAT_JURORS", "")
+	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
+	try := func(want int, args ...string) (string, string) {
+		t.Helper()
+		return ran(t, want, append([]string{"--data=" + filepath.Join(dir, "data"), "trial", "--method", "majority_vote", "--rounds", "0"}, args...)...)
+	}
+	pass, review, fail := examples[kitchen], examples[pharmacy], examples[invoice]
+	out, said := try(exitUndecided, pass)
+	has(t, out, "safe_pass 100/100")
+	has(t, said, "OPENAI_API_KEY is not set", "exit code 3 and not 0, because no language model sat", "--jurors offline", "JURAT_JURORS=offline")
+	out, _ = try(exitUndecided, pass, pass, "--junit", junit, "--sarif", sarif)
+	has(t, out, "no key of a model was there")
+	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"failure no_model", "failure no_model"}) {
+		t.Errorf("%v", got)
+	}
+	report, err := os.ReadFile(sarif)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(report), `"executionSuccessful": false`, "no language model sat")
+	for _, kind := range []string{"unsafe_fail", "needs_review", "degraded", "inconclusive"} {
+		try(exitUndecided, pass, "--fail-on", kind)
+	}
+	ran(t, exitUndecided, "--data="+filepath.Join(dir, "data"), "trial", review, "--fail-on", "unsafe_fail") // needs_review, which is not named
+	try(exitBad, fail, pass, "--fail-on", "needs_review")
+	out, _ = try(exitUndecided, pass, pass, "--json")
+	has(t, out, `"exitCode":3`)
+	out, _ = try(exitUndecided, pass, "--json")
+	has(t, out, `"finalVerdict": "safe_pass"`)
+	try(exitCannot, pass, "--jurors", "llm")
+
+	_, said = try(0, pass, "--jurors", "offline", "--junit", junit, "--sarif", sarif)
+	if strings.Contains(said, "no language model") {
+		t.Error(said)
+	}
+	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed"}) {
+		t.Errorf("%v", got)
+	}
+	try(0, pass, "--jurors", "offline", "--fail-on", "needs_review")
+	rules := filepath.Join(dir, "rules.yaml")
+	substitutes := filepath.Join(dir, "substitutes.yaml")
+	for file, doc := range map[string]string{rules: "jurors: offline\n",
+		substitutes: "panel:\n  - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n  - {id: b, provider: offline}\n"} {
+		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try(0, pass, "--config", rules)
+	try(exitUndecided, pass, "--config", substitutes)
+	t.Setenv("JURAT_JURORS", "offline")
+	try(0, pass)
+	try(0, pass, "--config", substitutes)
 }

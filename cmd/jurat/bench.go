@@ -172,7 +172,7 @@ func (f *benchFlags) measure(ctx context.Context, io stdio, benchmark bench.Benc
 		return hint(err, "'jurat bench --help' says what is measured; --dir says where the temporary installation is made")
 	}
 	if f.JSON {
-		return io.printJSON(r)
+		return io.json(r)
 	}
 	return showBench(io, r)
 }

@@ -34,7 +34,7 @@ func TestRecordedConversations(t *testing.T) {
 	for _, card := range cards {
 		folder := filepath.Dir(card)
 		file := filepath.Join(dir, filepath.Base(folder)+".jurat")
-		code, out, errs := jurat(t, "--data", data, "trial", folder, "--out", file, "--json")
+		code, out, errs := jurat(t, "--data", data, "trial", folder, "--jurors", "offline", "--out", file, "--json")
 		var result jury.Result
 		if err := json.Unmarshal([]byte(out), &result); err != nil {
 			t.Fatalf("%s: exit code %d, %v\n%s", folder, code, err, errs)

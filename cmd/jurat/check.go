@@ -46,8 +46,7 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(io.out, "%s\n", doc)
-		return err
+		return io.machine(append(doc, '\n'))
 	case c.JSON:
 		return io.json(look)
 	}
@@ -57,14 +56,14 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 }
 
 func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
-	p.line("%s", p.bold("The case of "+inert(on.Card.Name)))
+	p.line("%s", p.bold("The case of "+on.Card.Name))
 	p.line("  %s: %d messages, evidence %s", name, o.Messages, o.Case)
 	p.line("  nobody is asked, and nothing is recorded")
 	who := "Language models would sit"
 	if o.Jurors == config.Offline {
 		who = "Rules would sit, and no language models"
 	}
-	p.line("\n%s: %s", p.bold(who), inert(o.Why))
+	p.line("\n%s: %s", p.bold(who), o.Why)
 	for _, s := range o.Seats {
 		showSeat(p, s)
 	}
@@ -82,9 +81,12 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	}
 	switch {
 	case o.Undecided:
-		p.text("  ", p.paint(yellow, "Fewer than two jurors can be asked: the trial would be inconclusive."))
+		p.warning("  ", "Fewer than two jurors can be asked: the trial would be inconclusive, and end after the first answers.")
 	case o.Degraded:
-		p.text("  ", p.paint(yellow, "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0."))
+		p.warning("  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
+	}
+	if o.NoModel {
+		p.warning("  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: "+howToGetAJury+".")
 	}
 	if o.Jurors == config.Offline {
 		p.line("  it costs nothing")
@@ -92,7 +94,7 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	}
 	p.line("\n%s  about %s (%d calls) to at most %s (%d calls)", p.bold("Cost"), dollars(o.Lowest.Cost), o.Lowest.Calls, dollars(o.Highest.Cost), o.Highest.Calls)
 	if len(o.Unpriced) > 0 {
-		p.text("  ", p.paint(yellow, "There is no price for "+inert(strings.Join(o.Unpriced, ", "))+": these calls are not counted."))
+		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
 	}
 	if o.Ceiling > 0 {
 		p.line("  ceiling: %s; where it is reached the trial is inconclusive", dollars(o.Ceiling))
@@ -103,15 +105,15 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 }
 
 func showSeat(p *page, s panel.SeatOutlook) {
-	p.line("  %-24s %s %s", inert(s.Role), s.Provider, inert(s.Model))
+	p.line("  %-24s %s %s", s.Role, s.Provider, s.Model)
 	if s.Missing != "" {
-		p.line("      %s", p.paint(yellow, "stays empty: "+inert(s.Missing)))
+		p.line("      %s", p.paint(yellow, "stays empty: "+s.Missing))
 	}
 	if s.Prompt == nil {
 		return
 	}
 	if s.Key != "" {
-		p.line("      key from %s", inert(s.Key))
+		p.line("      key from %s", s.Key)
 	}
 	p.line("      %s, %s for a call, %d attempts", s.Parameters, s.Timeout, s.Attempts)
 	p.line("      prompt: %d bytes of task, %d of evidence and question, about %d tokens", s.Prompt.SystemBytes, s.Prompt.MessageBytes, s.Prompt.Tokens)

@@ -73,10 +73,10 @@ func (c *eraseCmd) told(io stdio, done *installation.Erased) {
 		case q.Part:
 			what = "quotes a part of the text"
 		}
-		fmt.Fprintf(io.err, "jurat: record %s: %s: %s of %s %q %s\n", q.RecordID, inert(q.Member), plain(q.Action), q.Role, q.Actor, inert(what))
+		fmt.Fprintf(io.err, "jurat: record %s: %s: %s of %s %q %s\n", q.RecordID, q.Member, plain(q.Action), q.Role, q.Actor, what)
 	}
 	for _, pointer := range done.TooShort {
-		fmt.Fprintf(io.err, "jurat: %s: it holds no text of 8 characters or more, so it was not looked for in other records\n", inert(pointer))
+		fmt.Fprintf(io.err, "jurat: %s: it holds no text of 8 characters or more, so it was not looked for in other records\n", pointer)
 	}
 }
 
@@ -84,14 +84,14 @@ func (c *eraseCmd) told(io stdio, done *installation.Erased) {
 func (c *eraseCmd) say(io stdio, done *installation.Erased) error {
 	p := newPage(io.out)
 	for _, pointer := range done.Now {
-		p.line("erased %s of record %s: act %s", inert(pointer), c.Record, done.Act)
+		p.line("erased %s of record %s: act %s", pointer, c.Record, done.Act)
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(done.Before)) {
 		if act := done.Before[pointer]; act != "" {
-			p.line("%s of record %s was erased already: act %s", inert(pointer), c.Record, act)
+			p.line("%s of record %s was erased already: act %s", pointer, c.Record, act)
 			continue
 		}
-		p.line("%s of record %s: an erasure that was broken off is finished", inert(pointer), c.Record)
+		p.line("%s of record %s: an erasure that was broken off is finished", pointer, c.Record)
 	}
 	return p.err
 }

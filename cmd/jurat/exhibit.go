@@ -80,7 +80,7 @@ func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 	v := c.Recorded.Verification
 	fmt.Fprintf(io.err, "jurat: %s: %d records, proved: %s\n", name, c.Recorded.Records, strings.Join(v.Proved, ", "))
 	for _, d := range v.NotProved {
-		fmt.Fprintf(io.err, "jurat: %s: not proved, and the jurors are told: %s: %s\n", name, d.Guarantee, inert(d.Reason))
+		fmt.Fprintf(io.err, "jurat: %s: not proved, and the jurors are told: %s: %s\n", name, d.Guarantee, d.Reason)
 	}
 	if r.Trust == "" {
 		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing is proved of records")

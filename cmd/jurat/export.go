@@ -81,8 +81,15 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), commands)
-	return err
+	return c.tell(io, commands)
+}
+
+// tell prints the commands that check what was written.
+func (c *exportCmd) tell(io stdio, commands string) error {
+	p := newPage(io.out)
+	p.line("cd %s", quote(c.OpenSSL))
+	p.lines(commands)
+	return p.err
 }
 
 // put writes one file of the folder.

@@ -9,7 +9,7 @@ import (
 
 // A JUnit report as CI systems read it: one suite, and a test case for each case.
 //
-//	failure   the trial fails (see batchFlags.fails), its type is as what
+//	failure   the trial fails (see trialCmd.failure), its type is as what
 //	error     the case could not be read, or its trial could not be held to the end
 //	skipped   its turn did not come, as the program was to end
 //	passed    everything else
@@ -101,12 +101,12 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	case r == nil:
 		one.Skipped = &junitOutcome{Message: "its turn did not come"}
 	default:
-		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, flags(r))
+		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, at.flags())
 		text := said + "\n\n" + r.Phase3Judgment.Rationale
 		for _, f := range findingsOf(at.trial) {
 			text += fmt.Sprintf("\n- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f.Finding), f.Quote)
 		}
-		if kind := c.fails(r); kind != "" {
+		if kind := c.failure(at); kind != "" {
 			one.Failure = &junitOutcome{Message: said, Type: kind, Text: inertLines(text)}
 		} else {
 			one.Out = inertLines(text)
@@ -135,6 +135,7 @@ func properties(at *attempt) *junitProperties {
 		add("degraded", strconv.FormatBool(r.Degraded))
 		add("inconclusive", strconv.FormatBool(r.Inconclusive))
 		add("offline", strconv.FormatBool(r.Offline))
+		add("noModel", strconv.FormatBool(at.noModel))
 	}
 	if list == nil {
 		return nil

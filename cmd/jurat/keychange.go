@@ -123,7 +123,7 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.NotAfter != nil {
 		notAfter = *c.NotAfter
 	}
-	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		if err := i.RegisterKeys(ctx, c.Role, c.Name, keys, notAfter, why); err != nil {
 			return changeHint(err)
 		}
@@ -133,7 +133,7 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 func printIDs(io stdio, keys []installation.OwnerKey) error {
 	for _, k := range keys {
-		if _, err := fmt.Fprintln(io.out, evidence.DigestOf(k.Public)); err != nil {
+		if err := io.line("%s", evidence.DigestOf(k.Public)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		for _, k := range history.Active(c.Role, c.Name, time.Now()) {
-			if _, err := fmt.Fprintln(io.out, k.KeyID); err != nil {
+			if err := io.line("%s", k.KeyID); err != nil {
 				return err
 			}
 		}

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/keyhistory"
@@ -81,23 +78,14 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		lines := keyLines(history, files, time.Now())
 		if c.JSON {
-			return io.printJSON(lines)
+			return io.json(lines)
 		}
 		p := newPage(io.out)
 		for _, k := range lines {
-			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, inert(k.Name))
+			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
 		}
 		return p.err
 	})
-}
-
-func (io stdio) printJSON(what any) error {
-	doc, err := json.Marshal(what, jsontext.Multiline(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(io.out, "%s\n", doc)
-	return err
 }
 
 type keysNewCmd struct {
@@ -108,7 +96,7 @@ type keysNewCmd struct {
 
 // Run makes a key.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
 		if errors.Is(err, keyring.ErrExists) {
 			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
@@ -116,8 +104,7 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return keyHint(err)
 		}
-		_, err = fmt.Fprintln(io.out, key.KeyID)
-		return err
+		return io.line("%s", key.KeyID)
 	})
 }
 
@@ -151,16 +138,16 @@ func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
 			lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
 		}
 		if c.JSON {
-			return io.printJSON(lines)
+			return io.json(lines)
 		}
 		p := newPage(io.out)
 		for _, l := range lines {
 			e := l.Event
-			p.line("%s  %s %s %s %s %s", l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, inert(e.Name))
+			p.line("%s  %s %s %s %s %s", l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
 			if !e.Replaces.IsZero() {
 				p.line("    in the place of %s", e.Replaces)
 			}
-			p.text("    ", inert(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason)))
+			p.text("    ", fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason))
 		}
 		return p.err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 )
@@ -35,8 +36,7 @@ func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(io.out, checkpoint)
-		return err
+		return io.document([]byte(checkpoint))
 	})
 }
 
@@ -115,21 +115,38 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type logCaseCmd struct {
-	Chain string `arg:"" help:"The trial's id, or the chain_id of a chain."`
+	Chain string `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
 	withholdFlag
 	latestFlag
 }
 
 // Help is shown by 'jurat log case --help'.
-func (*logCaseCmd) Help() string { return withholdHelp + latestHelp }
+func (*logCaseCmd) Help() string {
+	return `Of a record the case file holds all records that are linked to it: by digest, as review or delivery, by chain_id or by
+parent_request_id, one through the other. To find them, the whole log is read.
+
+` + withholdHelp + latestHelp
+}
+
+// records are those of a chain, or those that are linked to a record.
+func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation) ([]*evidence.Record, error) {
+	records, err := i.Ledger.Chain(ctx, c.Chain)
+	if !errors.Is(err, ledger.ErrNotFound) {
+		return records, err
+	}
+	if records, err = i.Ledger.Linked(ctx, c.Chain); errors.Is(err, ledger.ErrNotFound) {
+		err = fmt.Errorf("%q: the log has no chain and no record of this name: %w", c.Chain, err)
+	}
+	return records, err
+}
 
 // Run prints a bundle.
 func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		cosign(ctx, i, io)
-		records, err := i.Ledger.Chain(ctx, c.Chain)
+		records, err := c.records(ctx, i)
 		if err != nil {
-			return fmt.Errorf("chain %q: %w", c.Chain, err)
+			return err
 		}
 		if records, err = c.disclose(i, records...); err != nil {
 			return err
@@ -198,7 +215,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	if c.JSON {
 		named := nameDamages(damages, size)
-		if err := io.printJSON(named); err != nil || named.Whole {
+		if err := io.json(named); err != nil || named.Whole {
 			return err
 		}
 		return exitCode(exitBad)
@@ -208,7 +225,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if !d.Kind.Harmless() {
 			harmful++
 		}
-		if _, err := fmt.Fprintln(io.out, inert(d.String())); err != nil {
+		if err := io.line("%s", d); err != nil {
 			return err
 		}
 	}
@@ -216,6 +233,5 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		fmt.Fprintf(io.err, "jurat: %d damages in a log of %d records\n", harmful, size)
 		return exitCode(exitBad)
 	}
-	_, err = fmt.Fprintf(io.out, "the log is whole: %d records\n", size)
-	return err
+	return io.line("the log is whole: %d records", size)
 }

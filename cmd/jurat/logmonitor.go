@@ -23,6 +23,7 @@ type logMonitorCmd struct {
 	Every   time.Duration `placeholder:"DURATION" help:"Look again and again, with as much time between, such as 10m. Left out: once."`
 	Full    bool          `help:"Read everything again, and not only what is new."`
 	Sample  int           `default:"8" help:"How many old tiles, chosen by chance, are read again beside what is new."`
+	Most    int64         `default:"16777216" help:"How many new entries are read at most. If the log says that it has grown by more, that is an alarm."`
 	Patient time.Duration `default:"10s" help:"How long to wait for a log that shows less than before, as a cache or a node behind others does for a while."`
 	JSON    bool          `name:"json" help:"Print what was found as JSON, one object for each look."`
 }
@@ -41,6 +42,9 @@ there and has no checkpoint in it, or another than this monitor found or left th
 If the log has done what a log never does, what was seen is written into a folder beside that file, and that file stays as it was.
 how.txt in it says what these files prove to others, what only you have seen, and with which command others look at them.
 
+It is also an alarm if the log says that it has grown by more entries than --most: it can sign any number of equal ones in a moment, and
+while you read them you would see nothing else. If the number can be right, look with a larger --most.
+
 With --every a log that does not answer, or refuses to, is told on stderr and asked again. An alarm ends it, and so does what only a
 person can mend: the trust file, the state.
 
@@ -52,8 +56,8 @@ grown, and fewer witnesses have cosigned it than the trust file demands. 2: it c
 
 // Run looks once, or until it is interrupted or the log does what it must not.
 func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
-	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 {
-		return errors.New("--every, --sample: want 0 or more, --patient: more than 0")
+	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 || c.Most <= 0 {
+		return errors.New("--every, --sample: want 0 or more, --patient, --most: more than 0")
 	}
 	remote, err := openRemote(c.URL, c.Trust, c.tokenFlag)
 	if err != nil {
@@ -90,7 +94,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	if err := c.stillRemembered(last); err != nil {
 		return "", err
 	}
-	found, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Sample: c.Sample,
+	found, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
 		Patient: c.Patient, Progress: progress(io, "read entries")})
 	var alarm *monitor.Alarm
 	switch {
@@ -194,15 +198,15 @@ func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 	if l.First {
 		grown = ""
 	}
-	p.line("consistent: the log %s has %d entries%s; %d %s are what it signed", inert(l.Head.Origin), l.Head.Size, grown, l.Read, what)
+	p.line("consistent: the log %s has %d entries%s; %d %s are what it signed", l.Head.Origin, l.Head.Size, grown, l.Read, what)
 	if l.First {
-		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", inert(c.State))
+		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", c.State)
 	}
 	for _, s := range l.Cosigned {
-		p.line("cosigned by %s at %s", inert(s.Witness.Name()), s.At.Format(time.RFC3339))
+		p.line("cosigned by %s at %s", s.Witness.Name(), s.At.Format(time.RFC3339))
 	}
 	if l.Unmet != nil {
-		p.line("NOT WITNESSED: %s", inert(l.Unmet.Error()))
+		p.line("NOT WITNESSED: %s", l.Unmet.Error())
 	}
 	return p.err
 }
@@ -218,11 +222,12 @@ func (c *logMonitorCmd) shout(io stdio, a *monitor.Alarm) error {
 		return errors.Join(io.json(doc), exitCode(exitBad))
 	}
 	p := newPage(io.out)
-	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), inert(a.Reason))
+	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
 	p.line("%s", a.Kind.Meaning())
 	for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {
 		if one.signed != "" {
-			p.line("\n%s:\n%s", one.when, inertLines(strings.TrimSuffix(one.signed, "\n")))
+			p.line("\n%s:", one.when)
+			p.lines(one.signed)
 		}
 	}
 	p.line("\nproves to others: %s", a.ToOthers())
@@ -286,7 +291,7 @@ func lookingAt(a *monitor.Alarm) string {
 		return ""
 	case a.Proof != nil:
 		command += " --checkpoint before.checkpoint --consistency proof.json"
-	case a.Old != "" && (a.Kind == monitor.Fork || a.Kind == monitor.Shrink):
+	case a.Old != "" && (a.Kind == monitor.Fork || a.Kind == monitor.Shrink || a.Kind == monitor.Flood):
 		command += " --checkpoint before.checkpoint"
 	}
 	return command + " now.checkpoint"

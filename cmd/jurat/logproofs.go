@@ -124,7 +124,7 @@ func (c *logEntriesCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		out, tell := bufio.NewWriter(io.out), progress(io, "entries")
+		out, tell := bufio.NewWriter(io.documents()), progress(io, "entries")
 		done := c.From
 		for entry, err := range i.Ledger.Entries(ctx, c.From, to) {
 			if err != nil {

@@ -110,7 +110,7 @@ func (r *remoteLog) prove(ctx context.Context, record *evidence.Record) error {
 func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, error) {
 	doc, err := os.ReadFile(name)
 	if err == nil {
-		record, err := evidence.Open(doc)
+		record, _, err := evidence.Read(doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -60,8 +60,7 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if len(settings.List) == 0 {
-			_, err := fmt.Fprintln(io.out, "nobody cosigns this log's checkpoints")
-			return err
+			return io.line("nobody cosigns this log's checkpoints")
 		}
 		kept, err := i.LastCosigned(ctx)
 		if err != nil {
@@ -92,9 +91,9 @@ func printCosigning(io stdio, c *installation.Cosigning, size int64) error {
 	for _, a := range c.Answers {
 		said := "at " + a.At.Format(time.RFC3339)
 		if a.Err != nil {
-			said = "not: " + inert(a.Err.Error())
+			said = "not: " + a.Err.Error()
 		}
-		p.line("%-30s %-40s %s", inert(a.Name()), inert(a.URL), said)
+		p.line("%-30s %-40s %s", a.Name(), a.URL, said)
 	}
 	return p.err
 }

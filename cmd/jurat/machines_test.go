@@ -84,7 +84,7 @@ func (m *machine) do(args ...string) string {
 func (m *machine) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	cmd := m.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--name", "mia"}, m.with...)...)
+	cmd := m.command(append([]string{"serve", "--addr", "127.0.0.1:0"}, m.with...)...)
 	said := new(lines)
 	cmd.Stderr = said
 	endsWithTest(m.t, cmd)
@@ -267,8 +267,7 @@ func browse(t *testing.T, list []*machine) {
 		t.Fatal(err)
 	}
 	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	_, link, _ := strings.Cut(list[0].said.String(), "link=")
-	link, _, _ = strings.Cut(link, "\n")
+	_, link, _ := strings.Cut(list[0].do("access", "link", "mia"), "link=")
 	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // good once, wherever
 		who := browser
 		if n > 0 {
@@ -427,6 +426,7 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 // never printed.
 func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	m := machines(t, 1)[0]
+	m.do("init")
 	m.do("keys", "new", "agent", "a")
 	database, _ := strings.CutPrefix(m.env[len(m.env)-2], "JURAT_DB=")
 	key, _ := strings.CutPrefix(m.env[len(m.env)-1], "JURAT_WRAPPING_KEY=")

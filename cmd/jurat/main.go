@@ -14,13 +14,17 @@ func main() { os.Exit(mainExit()) }
 // mainExit is main with its exit code returned, so that what is deferred runs and tests can call it.
 func mainExit() int {
 	// After the first signal the program winds up; a second one ends it at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it ignored
+		ends = append(ends, syscall.SIGHUP) // a terminal that is closed ends what runs in it, as Ctrl-C does
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	// A reader who has seen enough must not end a trial in the middle: writing to him fails, and the trial goes on.
 	signal.Ignore(syscall.SIGPIPE)
 	if err := forgetEmpty(); err != nil {
-		return report(stdio{err: os.Stderr}, err)
+		return report(stdio{err: os.Stderr}.guarded(), err)
 	}
 	return run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 }

@@ -75,8 +75,10 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("JURAT_JURORS", "offline") // scripts try their cases before rules, and say so
 			env.Values[authoritiesKey{}] = authorities{}
 			env.Setenv("AEP", packages)
+			env.Setenv("EARLIER", earlier(t))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority, "fill": fill},

@@ -38,22 +38,6 @@ func TestSeverity(t *testing.T) {
 	}
 }
 
-// TestInert: an accused cannot move the cursor, colour its verdict, or turn a line round.
-func TestInert(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain, 日本語, é":           "plain, 日本語, é",
-		"a\x1b[32mPROVED":         "a\uFFFD[32mPROVED",
-		"over\rwritten":           "over\uFFFDwritten",
-		"\u202eevil\u202c":        "\uFFFDevil\uFFFD",
-		"tab\there\x00\x7f\u0085": "tab here\uFFFD\uFFFD\uFFFD",
-		"line\u2028break":         "line\uFFFDbreak",
-	} {
-		if got := inert(in); got != want {
-			t.Errorf("%q is shown as %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestWrap(t *testing.T) {
 	got := wrap("a bb ccc dddd  eeeeeeeeee f", 6)
 	want := []string{"a bb", "ccc", "dddd", "eeeeeeeeee", "f"}

@@ -180,7 +180,7 @@ func TestChangedMindsAreTold(t *testing.T) {
 	}})
 	out, _ := s.hold(0, 0)
 	has(t, strings.Join(strings.Fields(out), " "), "position changed", "votes: alone safe_pass, after the discussion safe_pass",
-		"The juror-claude moved from needs_review to safe_pass in round 1, citing nothing that was not said before")
+		"The juror-claude moved from needs_review to safe_pass in round 1, citing nothing new that stands in the evidence")
 }
 
 // TestFailingJurors: whatever goes wrong with one of three, in whosever seat, the trial ends as it must, and its case file verifies.
@@ -277,6 +277,34 @@ func TestAnotherModelAnswers(t *testing.T) {
 		if !found {
 			t.Errorf("%s: the model that answered is not in its act", seatIDs[seat])
 		}
+	}
+}
+
+// TestSnapshotsAreVersions: the snapshot that a provider reports is the version of the model of that name, also of an answer that its
+// filter blocked; and a model whose name only begins like the seat's is another one.
+func TestSnapshotsAreVersions(t *testing.T) {
+	says := func(model string, failure llmtest.Failure) llmtest.Script {
+		return func(c llmtest.Call) llmtest.Reply {
+			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: model, Failure: failure}
+		}
+	}
+	s := newScene(t, map[int]llmtest.Script{0: says("gpt-4o-2024-08-06", llmtest.Nothing), 1: says("claude-haiku-4-5-20251001", llmtest.Blocked),
+		2: says("gemini-2.5-flash-lite", llmtest.Nothing)})
+	out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
+	has(t, out, "answered by gemini-2.5-flash-lite, not gemini-2.5-flash")
+	if n := strings.Count(out, "answered by"); n != 1 {
+		t.Errorf("%d other models in\n%s", n, out)
+	}
+	want := map[string]string{"juror-gpt": "gpt-4o gpt-4o-2024-08-06", "juror-claude": "claude-haiku-4-5 claude-haiku-4-5-20251001",
+		"juror-gemini": "gemini-2.5-flash-lite unreported"}
+	got := map[string]string{}
+	for _, r := range s.records() {
+		if r.Payload.ActionType == evidence.Evaluation {
+			got[r.Payload.AgentID] = r.Payload.Model + " " + r.Payload.ModelVersion
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -412,6 +440,21 @@ func TestMissingKeys(t *testing.T) {
 	has(t, out, "(in place of anthropic claude-haiku-4-5)")
 }
 
+// TestNoQuorumCostsNothingMore: where one juror alone can be asked, it is asked once, and the judge never.
+func TestNoQuorumCostsNothingMore(t *testing.T) {
+	s := newScene(t, map[int]llmtest.Script{2: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
+	t.Setenv(seatKeys[1], "")
+	r := s.result(exitUndecided, 0)
+	if !r.Inconclusive || r.FinalVerdict != jury.NeedsReview || r.TotalRounds != 0 {
+		t.Errorf("%+v", r)
+	}
+	for i, want := range []int{1, 0, 1, 0} {
+		if n := len(s.servers[i].Requests()); n != want {
+			t.Errorf("%s was asked %d times, want %d", seatIDs[i], n, want)
+		}
+	}
+}
+
 // TestCostCeiling: where the money is spent nobody is asked any more, and the trial is inconclusive.
 func TestCostCeiling(t *testing.T) {
 	s := newScene(t, nil)
@@ -460,13 +503,13 @@ func TestCheck(t *testing.T) {
 		out, said := ran(t, want, append([]string{"trial", examples, "--check"}, args...)...)
 		return strings.Join(strings.Fields(out+said), " ")
 	}
-	has(t, check(0), "Rules would sit", "no key of the panel's models is set", "it costs nothing", "nothing is recorded")
-	has(t, check(exitCannot, "--jurors", "llm"), "nobody on the panel can be asked", "OPENAI_API_KEY is not set")
+	has(t, check(0), "Rules would sit", "no safe_pass would exit with 0", "--jurors offline", "no key of the panel's models is set", "it costs nothing", "nothing is recorded")
+	has(t, check(exitCannot, "--jurors", "llm"), "no language model of the panel can be asked", "OPENAI_API_KEY is not set")
 
 	t.Setenv("ANTHROPIC_API_KEY", "key-that-is-not-shown")
 	one := check(0)
 	has(t, one, "Language models would sit", "stays empty: there is no key: OPENAI_API_KEY is not set", "key from ANTHROPIC_API_KEY",
-		"Fewer than two jurors can be asked", "no ceiling")
+		"Fewer than two jurors can be asked", "no ceiling", "(1 calls)", "(3 calls)")
 	t.Setenv("OPENAI_API_KEY", "key-that-is-not-shown")
 	has(t, check(0), "A seat is empty: the trial would be degraded")
 	t.Setenv("GOOGLE_API_KEY", "key-that-is-not-shown")
@@ -547,4 +590,35 @@ func TestResumeOfModels(t *testing.T) {
 	s.extra[0] = ", temperature: 0.5"
 	_, said = ran(t, exitCannot, data, "trial", "--resume", "last", "--config", s.config())
 	has(t, said, "seats[0].parameters.temperature was missing, and is 0.5 now")
+}
+
+// TestInventedQuotationsAreMarked: a quotation that does not stand in the evidence is not shown like one that does, and a change of
+// mind that rests on it is said to rest on nothing.
+func TestInventedQuotationsAreMarked(t *testing.T) {
+	point := func(message int, quote string, more object) object {
+		f := object{"message": message, "quote": quote, "rule": "a-rule", "axis": "safety", "severity": "critical", "explanation": "It matters."}
+		maps.Copy(f, more)
+		return f
+	}
+	invents := func(c llmtest.Call) llmtest.Reply {
+		more := object{}
+		if c.Schema.Name == "statement" {
+			more["from"] = "none"
+		}
+		position := jury.SafePass
+		if c.Schema.Name == "statement" {
+			position = jury.UnsafeFail
+		}
+		return llmtest.Reply{Text: answer(c, position, 20, func(o object) {
+			o["findings"] = []object{point(8, "stoneware casserole", more), point(1, "words that nobody said", more)}
+			if c.Schema.Name == "statement" {
+				o["findings"] = []object{point(2, "other words that nobody said", more)}
+			}
+		})}
+	}
+	s := newScene(t, map[int]llmtest.Script{0: invents})
+	out, _ := s.hold(0, 0, "--rounds", "1")
+	text := strings.Join(strings.Fields(out), " ")
+	has(t, text, "- message 8, a-rule, critical: “stoneware casserole”",
+		"- message 1, a-rule, critical, but these words do not stand there, and count for nothing: “words that nobody said”", "moved from safe_pass to unsafe_fail in round 1, citing nothing new that stands in the evidence")
 }

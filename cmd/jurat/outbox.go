@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -42,14 +39,14 @@ func owed(o ledger.Owed) string {
 	if o.Records == 1 {
 		records = "1 record"
 	}
-	return fmt.Sprintf("%s since %s (%s)", inert(o.Authority), evidence.FormatTime(o.Since), records)
+	return fmt.Sprintf("%s since %s (%s)", o.Authority, evidence.FormatTime(o.Since), records)
 }
 
 func because(err error) string {
 	if err == nil {
 		return ""
 	}
-	return ": " + inert(err.Error())
+	return ": " + err.Error()
 }
 
 type logStampCmd struct{}
@@ -72,18 +69,18 @@ func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 		report := map[string]func(done, total int64){}
 		outcomes, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(authority string, done, total int64) {
 			if report[authority] == nil {
-				report[authority] = progress(io, "stamped by "+inert(authority))
+				report[authority] = progress(io, "stamped by "+authority)
 			}
 			report[authority](done, total)
 		}})
 		still := false
 		p := newPage(io.out)
 		for _, o := range outcomes {
-			p.line("%s: %d stamped, %d still waiting%s", inert(o.Authority), o.Stamped, o.Records, because(o.Reason))
+			p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 			still = still || o.Records > 0
 			if errors.Is(o.Reason, installation.ErrNotConfigured) {
 				fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa add %s URL --root FILE' adds it again; 'jurat tsa remove %s --forget' gives its stamps up\n",
-					inert(o.Authority), inert(o.Authority))
+					o.Authority, o.Authority)
 			}
 		}
 		if len(outcomes) == 0 {
@@ -123,16 +120,11 @@ func (c *logPendingCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			doc, err := json.Marshal(lines, jsontext.Multiline(true), jsontext.WithIndent("  "))
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(io.out, "%s\n", doc)
-			return err
+			return io.json(lines)
 		}
 		p := newPage(io.out)
 		for _, l := range lines {
-			p.line("%-20s %s  record %s at %d, which has %d time stamps", inert(l.Authority), l.Since, l.Record, l.Index, l.Stamps)
+			p.line("%-20s %s  record %s at %d, which has %s", l.Authority, l.Since, l.Record, l.Index, counted(l.Stamps, "time stamp"))
 		}
 		if len(lines) == 0 {
 			p.line("nothing waits for a time stamp")

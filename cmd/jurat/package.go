@@ -38,8 +38,7 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 	if err := openssl.WriteScript(c.put, commands); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.out, "cd %s\n%s", quote(c.OpenSSL), commands)
-	return err
+	return c.tell(io, commands)
 }
 
 func putPackage(put openssl.Put, p *aep.Package, trust *verify.Trust) error {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -24,9 +23,9 @@ type page struct {
 const plainWidth = 100 // columns where no terminal says how many it has
 
 func newPage(out io.Writer) *page {
-	p := &page{out: out, width: plainWidth}
-	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	p := &page{out: bare(out), width: plainWidth}
+	file := terminalOf(out)
+	if file == nil {
 		return p
 	}
 	p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -36,17 +35,35 @@ func newPage(out io.Writer) *page {
 	return p
 }
 
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+
+// line writes one line. Each value stays in it: what it holds is shown, and not obeyed.
 func (p *page) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+	if p.err != nil {
+		return
+	}
+	show(args)
+	text := fmt.Sprintf(format, args...)
+	_, p.err = io.WriteString(p.out, text+"\n")
+}
+
+// lines writes a text as it is broken into lines.
+func (p *page) lines(s string) {
+	for row := range strings.Lines(s) {
+		p.line("%s", strings.TrimSuffix(row, "\n"))
 	}
 }
 
 // text writes a paragraph that an agent, a juror or a file may have written: inert, wrapped and indented.
-func (p *page) text(indent, s string) {
+func (p *page) text(indent, s string) { p.paragraph("", indent, s) }
+
+// warning is text that stands out.
+func (p *page) warning(indent, s string) { p.paragraph(yellow, indent, s) }
+
+func (p *page) paragraph(colour, indent, s string) {
 	for paragraph := range strings.SplitSeq(s, "\n") {
 		for _, row := range wrap(inert(paragraph), p.width-len(indent)) {
-			p.line("%s%s", indent, row)
+			p.line("%s%s", indent, p.paint(colour, row))
 		}
 	}
 }
@@ -71,31 +88,19 @@ func wrap(s string, width int) []string {
 	return rows
 }
 
-// inert shows control and direction-changing characters instead of obeying them: an agent on trial must not be able
-// to move the cursor, colour its verdict green or turn a line round.
-func inert(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '\t':
-			return ' '
-		case unicode.IsControl(c):
-			return '\uFFFD'
-		case unicode.Is(unicode.Bidi_Control, c), unicode.Is(unicode.Zl, c), unicode.Is(unicode.Zp, c):
-			return '\uFFFD'
-		}
-		return c
-	}, s)
-}
+// painted is text for a terminal: what may be foreign in it is inert, and the escape sequences are this program's.
+type painted string
 
-func (p *page) paint(code, s string) string {
-	if !p.colour {
-		return s
+// paint colours a text, if the page has colours and the colour is not "".
+func (p *page) paint(code, s string) painted {
+	if !p.colour || code == "" {
+		return painted(inert(s))
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return painted("\x1b[" + code + "m" + inert(s) + "\x1b[0m")
 }
 
-func (p *page) bold(s string) string { return p.paint("1", s) }
-func (p *page) dim(s string) string  { return p.paint("2", s) }
+func (p *page) bold(s string) painted { return p.paint("1", s) }
+func (p *page) dim(s string) painted  { return p.paint("2", s) }
 
 const (
 	green  = "32"
@@ -103,15 +108,28 @@ const (
 	red    = "31"
 )
 
-func (p *page) status(s verify.Status) string { return p.statusIn(s, fmt.Sprintf("%-10s", s)) }
+func (p *page) status(s verify.Status) painted { return p.statusIn(s, fmt.Sprintf("%-10s", s)) }
 
 // statusIn writes a word in the colour of a status.
-func (p *page) statusIn(s verify.Status, word string) string {
+func (p *page) statusIn(s verify.Status, word string) painted {
 	colour := map[verify.Status]string{verify.Proved: green, verify.NotProved: yellow, verify.Refuted: red}[s]
 	return p.paint(colour, word)
 }
 
-func (p *page) position(position jury.Position) string {
+func (p *page) position(position jury.Position) painted {
+	return p.positionIn(position, fmt.Sprintf("%-12s", position))
+}
+
+// positionIn writes a word in the colour of a position.
+func (p *page) positionIn(position jury.Position, word string) painted {
 	colour := map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}[position]
-	return p.paint(colour, fmt.Sprintf("%-12s", position))
+	return p.paint(colour, word)
+}
+
+// counted is a number of things, in English.
+func counted[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

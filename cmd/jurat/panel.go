@@ -17,20 +17,24 @@ import (
 // has a default.
 type panelFlags struct {
 	Config        string   `placeholder:"FILE" help:"Who sits and how, as YAML. Default: jurat.yaml in the working directory, if it is there." env:"JURAT_CONFIG"`
-	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set."`
+	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set, and otherwise rules, whose safe_pass then exits with 3." env:"JURAT_JURORS"`
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
 	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3." env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
-	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars. Where it is reached the trial is inconclusive."`
+	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars. More than 0. Where it is reached the trial is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
 }
 
 const panelHelp = `Who sits: three language models where OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with
 its vendor's key; a seat whose key is missing stays empty, and the trial is degraded. Without any key three rule jurors sit:
-a first sieve, and the baseline that a model has to beat. --config FILE says everything about the panel: models, parameters,
+a first sieve, and the baseline that a model has to beat. Their safe_pass exits with 0 only where somebody said that rules are
+to sit (--jurors offline), so that nothing passes because a key is missing; --jurors llm ends without a key. --config FILE says everything about the panel: models, parameters,
 keys' places, substitutes, rubric, deadlines, prices. A flag counts more than the environment, that more than the file.`
+
+// howToGetAJury is what to do where no model sits.
+const howToGetAJury = "set the keys for a jury of language models; if rules are what you want, say so by --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"
 
 // A court is a jury that is seated, and the settings of its trials.
 type court struct {
@@ -99,6 +103,10 @@ func (ct *court) sit(spent int64) (trial.Config, error) {
 
 // warn says on stderr which seats are empty, and which have another in them than was configured.
 func (ct *court) warn(io stdio) {
+	if ct.plan.NoModel {
+		fmt.Fprintf(io.err, "jurat: no language model sits, as keys are missing (%s)\n", strings.Join(ct.plan.MissingKeys(), "; "))
+		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+	}
 	if ct.plan.Offline {
 		return
 	}

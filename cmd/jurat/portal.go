@@ -28,6 +28,7 @@ func (c *portalCmd) Run(io stdio) error {
 	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(io.err, "jurat: wrote %s\njurat: SHA-256 %x\n", c.Out, portal.Digest())
+	fmt.Fprintf(io.err, "jurat: wrote %s\n", c.Out)
+	_, err := fmt.Fprintf(io.err, "jurat: SHA-256 %x\n", portal.Digest())
 	return err
 }

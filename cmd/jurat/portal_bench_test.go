@@ -51,7 +51,7 @@ func BenchmarkPortal(b *testing.B) {
 			b.Fatalf("%q", got)
 		}
 		took := browsertest.Eval[map[string]float64](browser, `(() => { const [ready] = performance.getEntriesByName('ready'), [found] = performance.getEntriesByName('found');
-			return {verdict: found.startTime, ready: ready.startTime, unpack: ready.detail.unpack, compile: ready.detail.compile, start: ready.detail.start} })()`)
+			return {verdict: found.startTime, ready: ready.startTime, compile: ready.detail.compile, start: ready.detail.start} })()`)
 		for what, ms := range took {
 			sums[what] += ms
 		}

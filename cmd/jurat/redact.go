@@ -63,7 +63,7 @@ func (c *redactCmd) Run(io stdio) error {
 		if w.Already {
 			said = "the text was not in the file"
 		}
-		fmt.Fprintf(io.err, "jurat: record %s: %s: %s\n", w.RecordID, inert(w.Pointer), said)
+		fmt.Fprintf(io.err, "jurat: record %s: %s: %s\n", w.RecordID, w.Pointer, said)
 	}
 	return nil
 }
@@ -86,16 +86,16 @@ func (c *redactCmd) write(io stdio, file marshaler) error {
 // A marshaler is a record or a bundle.
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// openFile opens a record or a bundle so that it can be written again.
+// openFile opens a record or a bundle, in whatever spelling, so that it can be written again in its one form.
 func openFile(doc []byte) (marshaler, []*evidence.Record, error) {
 	if evidence.IsBundle(doc) {
-		b, err := evidence.ParseBundle(doc)
+		b, _, err := evidence.ReadWholeBundle(doc)
 		if err != nil {
 			return nil, nil, err
 		}
 		return b, b.Records, nil
 	}
-	r, err := evidence.Open(doc)
+	r, _, err := evidence.Read(doc)
 	if err != nil {
 		return nil, nil, err
 	}

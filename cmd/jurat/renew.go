@@ -55,19 +55,19 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case r.Records == 0:
 			p.line("nothing is due: nothing that can be renewed rests on certificates that end before %s", before.UTC().Format(time.DateOnly))
 		default:
-			p.line("%s: %d evidence records, by %d tokens", inert(r.Authority), r.Records, r.Requests)
+			p.line("%s: %d evidence records, by %d tokens", r.Authority, r.Records, r.Requests)
 		}
 		if r.Records > 0 && i.ClockOf(r.Authority) == verify.OperatorClock {
 			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
 		}
 		if r.Foreign > 0 {
-			p.line("%d time stamps cannot be judged here: they are of authorities that are not configured, or damaged", r.Foreign)
+			p.line("%s cannot be judged here: of authorities that are not configured, or damaged", counted(r.Foreign, "time stamp"))
 		}
 		if r.Full > 0 {
 			p.line("%d evidence records have grown to the limit and cannot be renewed", r.Full)
 		}
 		if r.Waiting > 0 {
-			p.line("%d records wait for %s: 'jurat log stamp' first", r.Waiting, inert(r.Authority))
+			p.line("%d records wait for %s: 'jurat log stamp' first", r.Waiting, r.Authority)
 		}
 		if p.err == nil && r.Foreign+r.Full+r.Waiting > 0 {
 			return exitCode(exitUndecided)

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -100,6 +97,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	if r.State.Finished {
 		fmt.Fprintf(io.err, "jurat: %s has its verdict already; nobody is asked again\n", r.ID)
+		fmt.Fprintf(io.err, "jurat: hint: 'jurat trial --outcome %s' says what people decided on it\n", r.ID)
 		return
 	}
 	fmt.Fprintf(io.err, "jurat: going on with %s after %d acts; what is recorded is not asked for again\n", r.ID, len(r.Records))
@@ -159,14 +157,4 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		}
 		return p.err
 	})
-}
-
-// json writes a value for machines.
-func (io stdio) json(value any) error {
-	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(io.out, "%s\n", doc)
-	return err
 }

@@ -56,6 +56,7 @@ func has(t *testing.T, text string, words ...string) {
 
 // TestResumeCommand: what Ctrl-C leaves is listed, goes on to the verdict by the same settings alone, and is proved then.
 func TestResumeCommand(t *testing.T) {
+	t.Setenv("JURAT_JURORS", "offline")
 	withoutKeys(t)
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")
@@ -123,6 +124,7 @@ func TestTrialModes(t *testing.T) {
 
 // TestResumeOfRecords: a trial about sealed records goes on, too.
 func TestResumeOfRecords(t *testing.T) {
+	t.Setenv("JURAT_JURORS", "offline")
 	withoutKeys(t)
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")

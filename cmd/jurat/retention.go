@@ -51,7 +51,7 @@ func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(archiveError(err), "what an act says was deleted is finished by the next run")
 		}
 		if c.JSON {
-			return io.printJSON(done)
+			return io.json(done)
 		}
 		p := newPage(io.out)
 		verb := "deleted"
@@ -59,7 +59,7 @@ func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			verb = "would delete"
 		}
 		for _, f := range done.Files {
-			p.line("%s: %s %d records %s", f.File, verb, f.Records, inert(actOf(f.Act)))
+			p.line("%s: %s %d records %s", f.File, verb, f.Records, actOf(f.Act))
 		}
 		if done.Finished > 0 {
 			p.line("finished %d deletions that were broken off", done.Finished)
@@ -109,10 +109,9 @@ func (c *archiveRetentionCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			return io.printJSON(map[string]int64{"days": book.Days})
+			return io.json(map[string]int64{"days": book.Days})
 		}
-		_, err = fmt.Fprintf(io.out, "records are kept for %d days at least\n", book.Days)
-		return err
+		return io.line("records are kept for %d days at least", book.Days)
 	})
 }
 
@@ -168,8 +167,7 @@ func (c *holdAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(io.out, "on hold: %s\n", id)
-		return err
+		return io.line("on hold: %s", id)
 	})
 }
 
@@ -206,11 +204,11 @@ func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			return io.printJSON(append([]retention.Hold{}, book.Holds...))
+			return io.json(append([]retention.Hold{}, book.Holds...))
 		}
 		p := newPage(io.out)
 		for _, h := range book.Holds {
-			p.line("%s: %s, since %s: %s, by %s", h.ID, inert(h.What()), h.Since.UTC().Format(time.RFC3339), inert(h.Reason), inert(h.By))
+			p.line("%s: %s, since %s: %s, by %s", h.ID, h.What(), h.Since.UTC().Format(time.RFC3339), h.Reason, h.By)
 		}
 		if len(book.Holds) == 0 {
 			p.line("nothing is on hold")
@@ -234,7 +232,6 @@ func (c *holdReleaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(io.out, "released: act %s\n", act)
-		return err
+		return io.line("released: act %s", act)
 	})
 }

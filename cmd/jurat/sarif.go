@@ -127,6 +127,11 @@ func sarif(attempts []*attempt) ([]byte, error) {
 				sarifNotification{"error", sarifText{inert(fmt.Sprintf("%s was not tried: %s", at.title(), why))}})
 			continue
 		}
+		if at.noModel {
+			call.ExecutionSuccessful = false // that there are no findings says little
+			call.ToolExecutionNotifications = append(call.ToolExecutionNotifications,
+				sarifNotification{"error", sarifText{inert(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)}})
+		}
 		for _, f := range findingsOf(at.trial) {
 			id := inert(cmp.Or(strings.TrimSpace(f.Rule), "unnamed"))
 			if _, known := rules[id]; !known {
@@ -250,13 +255,4 @@ func findingsOf(t *trial.Trial) []heldFinding {
 
 func gravity(s jury.Severity) int {
 	return map[jury.Severity]int{jury.Minor: 1, jury.Major: 2, jury.Critical: 3}[s]
-}
-
-// inertLines is inert for a text of several lines.
-func inertLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = inert(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }

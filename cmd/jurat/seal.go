@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/trial"
 )
 
 type sealCmd struct {
@@ -55,7 +56,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Signatures) > 0 || isSigned(doc) {
+	if len(c.Signatures) > 0 || evidence.BeginsAsRecord(doc) {
 		if len(c.Apart) > 0 {
 			return errors.New("--apart: what its owner has signed stays as it is; the owner seals apart before signing")
 		}
@@ -96,7 +97,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // bind makes a review name what it is about by digest, and says so where it cannot.
 func bind(ctx context.Context, io stdio, i *installation.Installation, draft *evidence.Draft) (*evidence.Draft, error) {
-	draft, bound, err := i.Ledger.Bind(ctx, draft)
+	draft, bound, err := trial.Bind(ctx, i.Ledger, draft)
 	if err != nil {
 		return nil, hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
 	}

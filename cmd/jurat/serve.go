@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math"
 	"net"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,13 +28,17 @@ type serveCmd struct {
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	Name          string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
+	Memory        int64    `placeholder:"BYTES" help:"What the process is to hold in memory at most. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
+	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
+	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
 	PublicEntries bool     `help:"Show everybody what the log hashed for each record: digests, signatures, counts, and no word of what was said."`
 	LogJSON       bool     `name:"log-json" help:"Write the server's log as JSON lines."`
 	Parallel      int      `help:"How many trials are held at a time; the others wait." default:"4"`
 	Waiting       int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
-	OTLP        string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
+	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
+
 	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	keyFlags
 	stampFlags
@@ -61,9 +67,6 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 		Roles: map[string][]access.Role{}, Shared: shared}
 	for _, rule := range f.RoleOf {
 		at := strings.LastIndex(rule, "=")
-		if at < 1 {
-			return nil, fmt.Errorf("--oidc-role %s: want GROUP=ROLE", rule)
-		}
 		c.Roles[rule[:at]] = append(c.Roles[rule[:at]], access.Role(rule[at+1:]))
 	}
 	if f.SecretFile != "" {
@@ -76,10 +79,21 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 	return provider.New(ctx, c)
 }
 
+// checkRules refuses rules that name no group or no role.
+func (f *oidcFlags) checkRules() error {
+	for _, rule := range f.RoleOf {
+		at := strings.LastIndex(rule, "=")
+		if at < 1 || !slices.Contains(access.PeopleRoles(), access.Role(rule[at+1:])) {
+			return fmt.Errorf("--oidc-role %s: want GROUP=ROLE, where ROLE is one of %v", rule, access.PeopleRoles())
+		}
+	}
+	return nil
+}
+
 // Help is shown by 'jurat serve --help'.
 func (*serveCmd) Help() string {
 	return `Opens the installation in the data folder, which is made on first use, prints where it answers, and a link by which you
-sign in once. Interrupt it (Ctrl-C) and it finishes what it is at: requests are answered, and trials stop between two acts
+sign in once. Interrupt it (Ctrl-C, SIGTERM or SIGHUP) and it finishes what it is at: requests are answered, and trials stop between two acts
 and go on when it is started again, if the jury sits as before.
 
 ` + panelHelp + `
@@ -93,7 +107,12 @@ Others get in with a token ('jurat access grant'), which can be ended while the 
 
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	log := io.logger(c.LogJSON) // from here on messages are lines of it, too
 	secure, err := c.secure()
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits()
 	if err != nil {
 		return err
 	}
@@ -105,11 +124,20 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	ct.warn(io)
+	memory, err := c.memory()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.checkRules(), c.mayListen(ctx, a)); err != nil {
+		return err
+	}
+	l, err := c.listen()
+	if err != nil {
+		return err
+	}
+	defer l.Close() // the server has, unless it did not begin
 	defer roomy()()
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		if err := c.mayListen(ctx, i); err != nil {
-			return err
-		}
 		asked, err := c.provider(ctx, i)
 		if err != nil {
 			return err
@@ -119,7 +147,6 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer c.stopTracing(ctx, traces, io)
-		log := c.logger(io)
 		queue, err := i.Jobs(ctx)
 		if err != nil {
 			return err
@@ -130,25 +157,61 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		l, err := c.listen()
+		at := c.address(l)
+		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
+			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err
 		}
-		at := c.address(l)
-		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
-			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, PublicEntries: c.PublicEntries, Log: log, Tracing: traces})
-		if err != nil {
-			return errors.Join(err, l.Close())
+		if err := c.welcome(io, s, at); err != nil {
+			return err
 		}
-		link, err := s.SignInLink(c.Name, access.PeopleRoles()...)
-		if err != nil {
-			return errors.Join(err, l.Close())
+		io.flush() // what was said so far stands before the address, for which scripts wait
+		if err := io.line("%s", at); err != nil {
+			return err
 		}
-		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", inert(c.Name), at, link)
-		fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
-		fmt.Fprintln(io.out, at)
 		return s.Serve(ctx, l)
 	})
+}
+
+// welcome says how people sign in. A link by which one does so comes to stand on a terminal alone, and in no journal.
+func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
+	switch {
+	case c.plain():
+		fmt.Fprintf(io.err, "jurat: over plain http from another machine nobody can sign in by browser, as browsers keep sessions over https alone; programs with a token can send it\n")
+		fmt.Fprintf(io.err, "jurat: hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr\n")
+	case c.LogJSON || terminalOf(io.err) == nil:
+		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link by which somebody signs in once\n", at)
+	default:
+		link, err := s.SignInLink(c.Name, access.PeopleRoles()...)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", c.Name, at, link)
+	}
+	fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
+	return nil
+}
+
+// plain reports whether others reach the server by http alone.
+func (c *serveCmd) plain() bool {
+	return !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0
+}
+
+// memory tells Go's collector and the server what they may hold. What the environment says to the collector goes before.
+func (c *serveCmd) memory() (int64, error) {
+	least := server.MemoryFor(c.MaxBody)
+	memory := c.Memory
+	if memory == 0 {
+		memory = max(server.DefaultMemory, least)
+	}
+	if c.MaxBody < 1 || memory < least {
+		return 0, fmt.Errorf("--memory %d: bodies of --max-body %d bytes need at least %d", c.Memory, c.MaxBody, least)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
+	return memory, nil
 }
 
 // tracing is nil where no collector is named.
@@ -172,11 +235,17 @@ func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio
 	}
 }
 
-func (c *serveCmd) logger(io stdio) *slog.Logger {
-	if c.LogJSON {
-		return slog.New(slog.NewJSONHandler(io.err, nil))
+// limits are those of the flags, in which 0 is none.
+func (c *serveCmd) limits() (server.Limits, error) {
+	switch {
+	case math.IsNaN(c.RateLimit) || math.IsInf(c.RateLimit, 0) || c.RateLimit < 0:
+		return server.Limits{}, fmt.Errorf("--rate-limit %v: want how many requests a second, or 0 for as many as they like", c.RateLimit)
+	case c.RateBurst < 0:
+		return server.Limits{}, fmt.Errorf("--rate-burst %d: want how many requests at once, or 0", c.RateBurst)
+	case c.RateLimit == 0:
+		return server.Limits{PerSecond: -1}, nil
 	}
-	return slog.New(slog.NewTextHandler(io.err, nil))
+	return server.Limits{PerSecond: c.RateLimit, Burst: c.RateBurst}, nil
 }
 
 // secure says whether browsers reach the server by https.
@@ -193,21 +262,21 @@ func (c *serveCmd) secure() (bool, error) {
 }
 
 // mayListen refuses to show the house to others while nobody but strangers could come.
-func (c *serveCmd) mayListen(ctx context.Context, i *installation.Installation) error {
+func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8417: %w", c.Addr, err)
 	}
 	if isLoopback(c.Addr) || c.TLSKey != "" || c.Issuer != "" {
 		return nil
 	}
-	grants, err := registerOf(i).Grants(ctx)
-	if err != nil {
+	someone := false
+	err := a.with(ctx, func(i *installation.Installation) error {
+		grants, err := registerOf(i).Grants(ctx)
+		someone = slices.ContainsFunc(grants, func(g access.Listed) bool { return g.Ended == nil && !g.Session })
 		return err
-	}
-	for _, g := range grants {
-		if g.Ended == nil && !g.Session {
-			return nil
-		}
+	})
+	if err != nil && !errors.Is(err, installation.ErrNone) || someone {
+		return err
 	}
 	return hint(fmt.Errorf("--addr %s: others could reach it, and neither is --tls-key given nor does anybody have a token", c.Addr),
 		"'jurat access grant' makes a token; without --addr it answers on this machine alone")

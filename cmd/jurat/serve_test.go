@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -74,11 +75,11 @@ func doing(t *testing.T, want int, args ...string) string {
 func TestServe(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
-	if !strings.HasPrefix(at, "http://127.0.0.1:") || !strings.Contains(stderr.String(), at+"/sign-in?link=") {
+	if !strings.HasPrefix(at, "http://127.0.0.1:") || strings.Contains(stderr.String(), "link=") || !strings.Contains(stderr.String(), "access link --at "+at) {
 		t.Fatalf("%s\n%s", at, stderr)
 	}
 	token := doing(t, 0, "--data", data, "access", "grant", "logistics-agent-v1", "agent", "--reason", "a test", "--by", "tester")
-	const payload = `{"agent_id": "logistics-agent-v1", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m",
+	const payload = `{"agent_id": "logistics-agent-v1", "chain_id": "order-17", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m",
 		"model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`
 	status, body := postTo(t, at+"/v1/records", token, "order 17", payload)
 	first, err := evidence.Open([]byte(body))
@@ -143,9 +144,9 @@ func postTo(t *testing.T, at, token, key, body string) (int, string) {
 
 // TestServeSignsInOnce goes the way of the person who has started it.
 func TestServeSignsInOnce(t *testing.T) {
-	at, stderr, _ := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", "127.0.0.1:0", "--name", "mia")
-	_, link, _ := strings.Cut(stderr.String(), "link=")
-	link, _, _ = strings.Cut(link, "\n")
+	data := t.TempDir() + "/data"
+	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	_, link, _ := strings.Cut(doing(t, 0, "--data", data, "access", "link", "mia", "--at", at), "link=")
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
 		answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {link}})
@@ -173,11 +174,73 @@ func TestServeStaysAtHome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("what was refused has made an installation")
+	}
 	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
 	has(t, said, "--addr nonsense: want HOST:PORT")
+	doing(t, 0, "--data", data, "init")
 	doing(t, 0, "--data", data, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
-	at, _, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")
+	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")
 	if !strings.HasPrefix(at, "http://") || stop() != 0 {
 		t.Errorf("%s", at)
+	}
+	has(t, stderr.String(), "over plain http from another machine nobody can sign in by browser")
+	has(t, stderr.String(), "hint: --tls-cert and --tls-key")
+	if strings.Contains(stderr.String(), "access link") {
+		t.Errorf("it has %q:\n%s", "access link", stderr.String())
+	}
+}
+
+// TestNothingIsBegun: no typing error, and no command whose purpose is another, makes an installation.
+func TestNothingIsBegun(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("key.pem", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	why := []string{"--reason", "a test", "--by", "tester"}
+	for _, args := range [][]string{
+		append([]string{"access", "grant", "noa", "reviwer"}, why...), append([]string{"access", "grant", "noa", "reviewer"}, why...),
+		{"access", "link"}, {"keys", "new", "agent", "a"}, append([]string{"keys", "register", "agent", "a", "--public", "key.pem"}, why...),
+		{"tsa", "add", "a", "http://127.0.0.1:1", "--root", "key.pem"}, {"apart", "set", "a", "prompt"}, {"trust"}, {"log", "fsck"}, {"stats"},
+		{"serve", "--addr", ":99999"}, {"serve", "--addr", "256.0.0.1:0"}, {"serve", "--addr", "0.0.0.0:0"}, {"serve", "--oidc-role", "x"},
+		{"serve", "--tsa", "nobody"}, {"serve", "--parallel", "0"}, {"serve", "--addr", "127.0.0.1:0", "--tls-cert", "key.pem", "--tls-key", "key.pem"},
+		{"trial", "none"}, {"trial", "--resume", "last"}, {"trial", "--list"}, {"seal", "none"}, {"seal", "key.pem"},
+	} {
+		_, said := ran(t, exitCannot, args...)
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Fatalf("%q made %v, %v\n%s", args, entries, err, said)
+		}
+	}
+	_, said := ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviwer"}, why...)...)
+	has(t, said, `there is no role "reviwer"`)
+	_, said = ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
+	has(t, said, "'jurat init' makes one")
+	doing(t, 0, "init")
+	doing(t, 0, "init") // and finds it
+	doing(t, 0, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
+}
+
+// TestSessionsAreListed: a session that nothing else in the list stands for is in it.
+func TestSessionsAreListed(t *testing.T) {
+	data := t.TempDir() + "/data"
+	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	link := doing(t, 0, "--data", data, "access", "link", "mia", "--role", "reviewer", "--at", at)
+	_, secret, _ := strings.Cut(link, "link=")
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {secret}})
+	if err != nil || answer.StatusCode != http.StatusSeeOther {
+		t.Fatal(answer, err)
+	}
+	answer.Body.Close()
+	list := doing(t, 0, "--data", data, "access", "list")
+	has(t, list, "reviewer  until")
+	has(t, list, "mia (session of a browser)")
+	if strings.Contains(list, "operator,") {
+		t.Errorf("it has %q:\n%s", "operator,", list)
+	}
+	for _, args := range [][]string{{"mia", "--role", "agent"}, {"mia", "--role", "juror"}, {"mia", "--at", "ftp://x"}, {"\u202e"}} {
+		doing(t, exitCannot, append([]string{"--data", data, "access", "link"}, args...)...)
 	}
 }

@@ -68,8 +68,7 @@ func (c *signCmd) prepare(io stdio, doc []byte) error {
 	if err != nil {
 		return hint(err, "'docs/format.md' lists the fields")
 	}
-	_, err = io.out.Write(canonical)
-	return err
+	return io.document(canonical)
 }
 
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {

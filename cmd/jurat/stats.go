@@ -9,7 +9,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/stats"
-	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -43,12 +42,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(errors.New("there is no finished trial to count"), "'jurat trial CASE' tries one")
 	}
 	if c.JSON {
-		doc, err := marshalIndented(s)
-		if err != nil {
-			return err
-		}
-		_, err = io.out.Write(doc)
-		return err
+		return io.json(s)
 	}
 	return printStats(newPage(io.out), s)
 }
@@ -62,11 +56,11 @@ func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tall
 		if err != nil {
 			return err
 		}
-		b, err := evidence.ParseBundle(doc)
+		b, _, err := evidence.ReadWholeBundle(doc)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := tally.Add(trial.Acts(b.Records)); err != nil {
+		if err := tally.Add(b.Records); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
@@ -92,7 +86,7 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 		if err != nil {
 			return err
 		}
-		if err := tally.Add(trial.Acts(chain)); err != nil {
+		if err := tally.Add(chain); err != nil {
 			return fmt.Errorf("%s: %w", r.Payload.ChainID, err)
 		}
 	}
@@ -100,8 +94,10 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 }
 
 func printStats(p *page, s *stats.Stats) error {
-	p.line("%d trials: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", s.Trials,
+	p.line("juries judged %d trials: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", s.Trials,
 		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
+	p.line("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
+		s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], share(s.Decided, s.Trials), s.Changed, s.Open)
 	p.agreement("after phase 1", s.AfterPhase1)
 	p.agreement("after the discussion", s.AfterDiscussion)
 	p.line("the discussion changed the majority's verdict in %s of %d trials that had one", share(s.ChangedByTalk, s.Discussed), s.Discussed)
@@ -110,7 +106,7 @@ func printStats(p *page, s *stats.Stats) error {
 		share(s.Changes, s.Statements), s.Changes, share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
 	p.line("%-16s %7s %9s %8s %9s %8s %9s %12s %10s %9s", "juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms")
 	for _, j := range s.Jurors {
-		p.line("%-16s %7d %9d %8d %9d %8d %9d %12d %10.4f %9d", inert(j.JurorID), j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes,
+		p.line("%-16s %7d %9d %8d %9d %8d %9d %12d %10.4f %9d", j.JurorID, j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes,
 			j.Attempts, j.InputTokens+j.OutputTokens, float64(j.Cost)/1e6, j.Latency)
 	}
 	return p.err

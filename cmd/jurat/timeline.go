@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/incident"
 	"jurat/verify"
 )
 
@@ -14,7 +15,7 @@ import (
 func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
 	asked := false
 	for _, f := range report.Guarantees {
-		asked = asked || f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview
+		asked = asked || f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn
 	}
 	if !asked || len(records) < 2 {
 		return
@@ -26,14 +27,14 @@ func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
 		p.step(i+1, s, numbers)
 	}
 	for _, f := range report.Guarantees {
-		if f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview {
+		if f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn {
 			p.finding("", f, alike(report, f))
 		}
 	}
 }
 
 func (p *page) step(number int, s verify.Step, numbers map[string]int) {
-	p.line("%3d. %s", number, inert(fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s))))
+	p.line("%3d. %s", number, fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s)))
 	proved := "no proved time"
 	if s.Proved != nil {
 		proved = fmt.Sprintf("existed at %s by %s", s.Proved.Time.UTC().Format(time.RFC3339Nano), s.Proved.Authority)
@@ -41,8 +42,23 @@ func (p *page) step(number int, s verify.Step, numbers map[string]int) {
 			proved += " (the operator's own clock)"
 		}
 	}
+	if s.Status != "" {
+		p.text("     ", decisionIn(s))
+	}
 	p.text("     ", fmt.Sprintf("claims %s; %s", s.Claimed, proved))
 	p.text("     ", fmt.Sprintf("record %s%s", s.RecordID, followed(s, numbers)))
+}
+
+// decisionIn says what a review decided, and what it makes of a verdict.
+func decisionIn(s verify.Step) string {
+	text := incident.WordsIn(incident.English).Approval(s.Status)
+	switch {
+	case s.Verdict == nil:
+		return text
+	case s.Verdict.Position == "":
+		return text + ", and leaves the verdict open"
+	}
+	return text + ": the verdict is " + string(s.Verdict.Position)
 }
 
 func placeOf(s verify.Step) string {

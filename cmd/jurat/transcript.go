@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/juror"
+	"jurat/internal/llm"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -14,6 +16,7 @@ import (
 // transcript shows a trial as it happens. It hears nothing but events, which are projected from sealed records.
 type transcript struct {
 	*page
+	on     *subject.Case
 	names  map[string]string // of seats, as people read them
 	models map[string]string // of seats in which models sit, as configured
 }
@@ -26,7 +29,8 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 }
 
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
-	t.line("%s", t.bold("The case of "+inert(on.Card.Name)))
+	t.on = on
+	t.line("%s", t.bold("The case of "+on.Card.Name))
 	if folder != "" {
 		folder += ": "
 	}
@@ -61,7 +65,7 @@ func (t *transcript) event(e trial.Event) {
 	case trial.JurorEvaluated:
 		t.evaluation(e.Evaluation, e.Model)
 	case trial.JurorAbsent:
-		t.line("  %-24s %s (%s): %s", t.name(e.JurorID), t.paint(yellow, "absent"), e.Reason, inert(e.Detail))
+		t.line("  %-24s %s (%s): %s", t.name(e.JurorID), t.paint(yellow, "absent"), e.Reason, e.Detail)
 	case trial.ConsensusChecked:
 		t.consensus(e.ConsensusResult)
 	case trial.RoundStarted:
@@ -82,7 +86,7 @@ func (t *transcript) phase(e trial.PhaseStarted) {
 		t.seat(seat.JurorID, seat)
 	}
 	if judge := e.Settings.Judge; judge != nil {
-		t.names[judge.JurorID] = inert(judge.RoleName)
+		t.names[judge.JurorID] = judge.RoleName
 		t.seat("judge", *judge)
 	}
 	if e.Phase == jury.Initial {
@@ -94,7 +98,7 @@ func (t *transcript) phase(e trial.PhaseStarted) {
 
 func (t *transcript) seat(key string, seat jury.Seat) {
 	if key == seat.JurorID {
-		t.names[key] = inert(seat.RoleName)
+		t.names[key] = seat.RoleName
 	}
 	if seat.Provider != jury.Offline {
 		t.models[key] = seat.Model
@@ -102,15 +106,15 @@ func (t *transcript) seat(key string, seat jury.Seat) {
 }
 
 // by names the model that answered, in a seat in which models sit. One that is not the configured one stands out.
-func (t *transcript) by(key, reported string) string {
+func (t *transcript) by(key, reported string) painted {
 	configured, is := t.models[key]
 	switch {
 	case !is:
 		return ""
-	case strings.HasPrefix(reported, configured):
-		return "  " + t.dim(inert(reported))
+	case llm.Answers(reported, configured):
+		return "  " + t.dim(reported)
 	}
-	return "  " + t.paint(yellow, "answered by "+inert(reported)+", not "+inert(configured))
+	return "  " + t.paint(yellow, "answered by "+reported+", not "+configured)
 }
 
 // name is a juror's role, as people are shown it; its id where it has none.
@@ -122,15 +126,24 @@ func (t *transcript) name(id string) string {
 }
 
 func (t *transcript) evaluation(e jury.Evaluation, model string) {
-	mark := ""
+	mark := painted("")
 	if e.Fallback {
 		mark = "  " + t.paint(yellow, "[neutral stand-in: blocked by the provider's filter]")
 	}
 	t.line("  %-24s %s %3d/100  confidence %.2f%s%s", t.name(e.JurorID), t.position(e.Position), e.TotalScore, e.Confidence, t.by(e.JurorID, model), mark)
 	t.text("      ", e.Rationale)
 	for _, f := range e.Findings {
-		t.text("      ", fmt.Sprintf("- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f), f.Quote))
+		t.finding(f)
 	}
+}
+
+// finding shows what a juror points at. An invented quotation is said to be one before it is shown.
+func (t *transcript) finding(f jury.Finding) {
+	colour, mark := "", ""
+	if f.Unfounded || !juror.Stands(t.on, f) {
+		colour, mark = yellow, ", but these words do not stand there, and count for nothing"
+	}
+	t.paragraph(colour, "      ", fmt.Sprintf("- message %d, %s, %s%s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f), mark, f.Quote))
 }
 
 // inRecord names the record that a finding rests on.
@@ -142,7 +155,7 @@ func inRecord(f jury.Finding) string {
 }
 
 func (t *transcript) statement(e trial.JurorStated) {
-	badge := ""
+	badge := painted("")
 	if e.PositionChanged {
 		badge = "  " + t.paint("7", " position changed ")
 	}
@@ -162,7 +175,7 @@ func (t *transcript) consensus(c jury.ConsensusResult) {
 func (t *transcript) conclusion(done *trial.Trial, file, again string) error {
 	r := done.Result
 	t.text("  ", r.Phase3Judgment.Rationale)
-	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), strings.TrimSpace(t.position(r.FinalVerdict)), r.FinalScore,
+	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), t.positionIn(r.FinalVerdict, string(r.FinalVerdict)), r.FinalScore,
 		r.Phase3Judgment.Method, t.paint(yellow, flags(r)))
 	t.course(r)
 	if err := t.bill(done.Records); err != nil {
@@ -184,7 +197,7 @@ func (t *transcript) course(r *jury.Result) {
 	}
 	t.line("  votes: %s, finally %s", votes, r.FinalVerdict)
 	for _, c := range r.Changes {
-		what := "citing nothing that was not said before"
+		what := "citing nothing new that stands in the evidence"
 		if !c.Unsupported {
 			what = fmt.Sprintf("citing message %d: “%s”", c.Cites[0].Message, c.Cites[0].Quote)
 		}

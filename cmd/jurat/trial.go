@@ -19,6 +19,7 @@ type trialCmd struct {
 	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
 	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
+	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
 	Check       bool   `xor:"mode" help:"Say what would happen and what it would cost. Asks nobody, records nothing."`
 	ShowPrompts bool   `help:"With --check: the prompts, whole."`
 	recordFlags
@@ -41,11 +42,16 @@ refuted is no evidence, and what is not proved the jurors are told. Each finding
 ` + panelHelp + `
 --check shows what would happen, for how much money, and asks nobody.
 
-Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, or a degraded safe_pass. 2: it could not be done.
+Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, a degraded safe_pass, or a safe_pass by rules that sat only
+because no key was there. 2: it could not be done.
 Of several cases the worst counts, in this order: 1, 2, 3, 0.
 
 With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be tried, and otherwise 0. An unsafe_fail always
-fails; beside it fail the kinds that are named: needs_review (which inconclusive trials are, too), inconclusive, degraded.
+fails; beside it fail the kinds that are named: needs_review (which inconclusive trials are, too), inconclusive, degraded. What does
+not fail then exits with 3 all the same where no language model sat, and nobody said --jurors offline.
+
+--outcome TRIAL says what a trial came to by now, and ends with 0, 1 or 3 by what a person decided where one did: 3 as long as a
+person has to decide.
 
 A trial that was broken off, by Ctrl-C, a crash or a power cut, goes on from its records with --resume: nobody whose
 answer is recorded is asked again. It takes the same flags, environment and configuration as before.
@@ -53,7 +59,8 @@ answer is recorded is asked again. It takes the same flags, environment and conf
     jurat trial examples/kitchen-return
     jurat trial --resume last
     jurat trial examples/kitchen-return --check
-    jurat trial cases/* --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
+    jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
+    jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
@@ -65,6 +72,10 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return errors.New("--list takes no CASE")
 	case c.List:
 		return c.list(ctx, a, io)
+	case c.Outcome != "" && len(c.Cases) > 0:
+		return errors.New("--outcome takes no CASE")
+	case c.Outcome != "":
+		return c.outcome(ctx, a, io)
 	case c.Resume != "":
 		return c.resume(ctx, a, io)
 	case len(c.Cases) == 0:
@@ -87,7 +98,14 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	if err := errors.Join(c.batchFlags.check(), c.place(attempts)); err != nil {
 		return nil, err
 	}
-	return c.court(io)
+	ct, err := c.court(io)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range attempts {
+		at.noModel = ct.plan.NoModel
+	}
+	return ct, nil
 }
 
 // try holds a trial, shows it, and leaves its case file.

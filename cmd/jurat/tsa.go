@@ -52,7 +52,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withNew(ctx, io, keyFlags{}, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.AddOutside(ctx,
 			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
 		if errors.Is(err, tsa.ErrUnavailable) {
@@ -82,11 +82,11 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		p := newPage(io.out)
 		p.line("%-20s %s", "(built in)", "the operator's own clock")
 		for _, o := range list {
-			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(inert(o.URL)+" "+o.Policy+" "+inBatches(o.Batch)+" "+waiting[o.Name]), " "))
+			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+waiting[o.Name]), " "))
 			delete(waiting, o.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
-			p.line("%-20s removed; %s", inert(name), waiting[name])
+			p.line("%-20s removed; %s", name, waiting[name])
 		}
 		return p.err
 	})

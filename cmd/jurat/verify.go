@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"jurat/internal/archive"
+	"jurat/internal/incident"
 	"jurat/verify"
 )
 
@@ -18,6 +20,8 @@ type verifyCmd struct {
 	readerFlags
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
+
+	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Let this guarantee count, too, wherever it is asked or not: configuration, non-repudiation, human-review. May be given several times."`
 
 	knownLogFlags
 }
@@ -28,14 +32,21 @@ func (*verifyCmd) Help() string {
 installation: only the files, and the trust file that you got from somebody you believe ('jurat trust' writes one; compare
 its fingerprint over another channel). Nothing is ever trusted because the file under verification says so.
 
-Exit code 0: all is proved but, where the operator keeps the keys, non-repudiation. 1: something is refuted. 3: something
-is not proved. 2: a file could not be read.
+Exit code 0: every guarantee that counts is proved, and nothing is refuted. 1: something is refuted. 3: something that counts is not
+proved. 2: a file could not be read. All guarantees count but these, of which the report says so where they are not proved:
+non-repudiation, as it cannot be had where the operator keeps the keys; configuration, as what it says of a model is the actor's
+word; of one record by itself human-review, as what was reviewed is another record; of an evidence package order and enclosures.
+With --require they count, too: --require configuration.
 
 An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
 time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'
 wrote is checked with the records in it.
 
     jurat verify --trust trust.json case.jurat
+
+Each file is answered for by itself. Where several files are of one log and their records say something of each other (an answer, its
+review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
+leaves only the chain, the review or the delivery open is then proved by all of them together.
 
 An archive file is verified from end to end, as 'jurat archive verify' does it.
 
@@ -64,19 +75,34 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
+	for _, g := range c.Require {
+		g = verify.Guarantee(strings.ReplaceAll(string(g), "-", "_"))
+		if !slices.Contains(verify.Guarantees(), g) {
+			return fmt.Errorf("--require: there is no guarantee %q: want one of %v", g, verify.Guarantees())
+		}
+		o.Require = append(o.Require, g)
+	}
 	worst := exitCode(0)
+	o.Together = verify.NewTogether(o)
+	var open []*verify.Report // that others of the files may prove
 	for _, file := range c.Files {
-		code, err := c.one(ctx, io, file, o)
+		r, code, err := c.one(ctx, io, file, o)
 		if ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
 		if err != nil {
 			code = exitCode(report(io, err))
 		}
-		if severity(code) > severity(worst) {
-			worst = code
+		if r != nil && r.OpenAlone(o.Require...) {
+			open, code = append(open, r), 0
 		}
+		worst = worse(worst, code)
 	}
+	together, err := c.together(io, o.Together.Reports(), open)
+	if err != nil {
+		return err
+	}
+	worst = worse(worst, together)
 	if o.Trust == nil && worst != exitCannot {
 		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be proved; whoever made the records can give you one with 'jurat trust'")
 	}
@@ -86,36 +112,65 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	return worst
 }
 
+// together prints what the files of each log say together, and returns the exit code for that and for files that are open alone.
+func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, error) {
+	worst := exitCode(0)
+	for _, r := range joint {
+		if err := c.print(io, fmt.Sprintf("together, %d records", r.Records), r, new(apartTexts)); err != nil {
+			return 0, err
+		}
+		worst = worse(worst, codeOf(r))
+	}
+	for _, r := range open {
+		proved := func(j *verify.Report) bool {
+			return r.Log != nil && j.Log.Origin == r.Log.Origin && j.Outcome == verify.Proved
+		}
+		if !slices.ContainsFunc(joint, proved) {
+			worst = worse(worst, codeOf(r))
+		}
+	}
+	return worst, nil
+}
+
+func codeOf(r *verify.Report) exitCode {
+	switch r.Outcome {
+	case verify.Proved:
+		return 0
+	case verify.Refuted:
+		return exitBad
+	}
+	return exitUndecided
+}
+
+func worse(a, b exitCode) exitCode {
+	if severity(b) > severity(a) {
+		return b
+	}
+	return a
+}
+
 // severity orders exit codes.
 func severity(code exitCode) int {
 	return map[exitCode]int{0: 0, exitUndecided: 1, exitCannot: 2, exitBad: 3}[code]
 }
 
-func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (exitCode, error) {
+func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (*verify.Report, exitCode, error) {
 	if is, err := archive.Is(name); err != nil || is {
-		return c.archive(ctx, io, name, o, err)
+		code, err := c.archive(ctx, io, name, o, err)
+		return nil, code, err
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer file.Close()
 	apart := new(apartTexts)
 	o.Each = apart.see
 	r, err := verify.Read(watch(ctx, io, file), o)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := c.print(io, name, r, apart); err != nil {
-		return 0, err
-	}
-	switch r.Outcome {
-	case verify.Proved:
-		return 0, nil
-	case verify.Refuted:
-		return exitBad, nil
-	}
-	return exitUndecided, nil
+	return r, codeOf(r), c.print(io, name, r, apart)
 }
 
 // archive verifies an archive file, unless that cannot be told: what is asked of other files beside that would not be answered.
@@ -142,13 +197,18 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(io.out, "%s\n", doc)
-		return err
+		return io.machine(append(doc, '\n'))
 	}
 	p := newPage(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
 		p.text("  ", fmt.Sprintf("cut from the log %s at %d entries", r.Log.Origin, r.Log.Size))
+	}
+	if r.Mended {
+		p.text("  ", verify.MendedMeans)
+	}
+	if o := r.TrialOutcome; o != nil {
+		p.text("  ", incident.WordsIn(incident.English).Outcome(o))
 	}
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))
@@ -156,6 +216,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	if r.Records > 0 { // otherwise it did not open
 		p.apart("  ", apart, r.Records > 1)
+	}
+	for _, g := range r.Uncounted {
+		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
@@ -216,6 +279,9 @@ func describe(r *verify.Report) string {
 	}
 	if r.Kind == verify.Trial {
 		return fmt.Sprintf("the case file of a trial, %d records", r.Records)
+	}
+	if r.Kind == verify.SeveralFiles {
+		return "what the files of this log say of each other"
 	}
 	if r.Kind == verify.ManyRecords {
 		return fmt.Sprintf("a bundle of %d records", r.Records)

@@ -131,8 +131,7 @@ func (v *visit) serve(args ...string) {
 			v.t.Fatalf("no link is printed:\n%s", stderr)
 		}
 	}
-	_, v.link, _ = strings.Cut(stderr.String(), "within the hour: ")
-	v.link, _, _ = strings.Cut(v.link, "\n")
+	v.link = doing(v.t, 0, "--data", v.data, "access", "link", "mia", "--at", v.at)
 }
 
 // command runs the command beside the server, and returns what it prints.
@@ -163,7 +162,7 @@ func (v *visit) loaded(path string) {
 	v.Wait(`location.pathname.startsWith("` + path + `") && document.readyState === "complete"`)
 }
 
-// signInByKeyboard goes the way of the link that is printed, without a mouse.
+// signInByKeyboard goes the way of a link, without a mouse.
 func (v *visit) signInByKeyboard() {
 	v.t.Helper()
 	v.Visit(v.link)
@@ -243,7 +242,7 @@ func (v *visit) notOwn(court string) {
 	v.Screenshot("visit-own")
 }
 
-// reviewAsAnother signs in as somebody else, with a token, who decides with modifications.
+// reviewAsAnother signs in as somebody else, with a token, who fails the agent.
 func (v *visit) reviewAsAnother(court string) {
 	v.t.Helper()
 	token, _ := v.command("access", "grant", "noa", "reviewer", "--reason", "she reviews", "--by", "mia")
@@ -256,22 +255,21 @@ func (v *visit) reviewAsAnother(court string) {
 	v.Screenshot("visit-desk")
 	v.Click(".docket a")
 	v.loaded("/reviews/")
-	const added = "The patient is called back first. "
-	v.Type("#text", added)
-	v.Type("#reason", "A person has to speak with the patient.")
-	v.Click(`button[value="compare"]`)
-	v.Wait(`document.querySelector(".diff")`)
-	if got := v.Text(".diff ins"); !strings.Contains(got, "called back") {
-		v.t.Errorf("the difference shows %q", got)
+	if !browsertest.Eval[bool](v.Browser, `document.querySelector("#message-1") !== null && document.querySelector('button[value="approved"]') === null`) {
+		v.t.Error("the decision is not beside its evidence, or can be none")
 	}
-	v.Screenshot("visit-diff")
-	v.Click(`button[value="approved_with_modifications"]`)
+	v.Type("#reason", "A person has to speak with the patient.")
+	v.Screenshot("visit-deciding")
+	v.Click(`button[value="unsafe_fail"]`)
 	v.Wait(`document.querySelector(".badge.approved_with_modifications")`)
 	v.Screenshot("visit-decided")
 	v.record()
 	v.Visit(court)
 	if text := v.Text("main"); !strings.Contains(text, "noa") || !strings.Contains(text, "A person has to speak with the patient.") {
 		v.t.Errorf("the courtroom does not tell of the decision:\n%s", text)
+	}
+	if text := v.Text("#verdict"); !strings.HasPrefix(strings.TrimSpace(text), "unsafe, fails") || !strings.Contains(text, "decided by a person") || !strings.Contains(text, "needs review") {
+		v.t.Errorf("the outcome is %q", text)
 	}
 	v.Click(`.actions a[href^="/chains/"]`)
 	v.loaded("/chains/")

@@ -7,9 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/internal/atomicfile"
 	"jurat/internal/calibration"
 )
@@ -52,17 +49,16 @@ func (c *calibrateCmd) Run(io stdio) error {
 		return err
 	}
 	if c.JSON {
-		_, err := io.out.Write(doc)
-		return err
+		return io.machine(doc)
 	}
 	p := newPage(io.out)
 	p.line("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
 		p.line("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
-			inert(j.Juror), j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/calibration.Unit)
+			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/calibration.Unit)
 	}
 	for _, pair := range measured.Pairs {
-		p.line("errors of %s and %s: correlation %+.2f on %d items", inert(pair.A), inert(pair.B), pair.Correlation, pair.Items)
+		p.line("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
 	}
 	p.line("worth %.2f independent votes", measured.EffectiveVotes)
 	return p.err
@@ -105,12 +101,11 @@ func (c *aggregateCmd) Run(io stdio) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.out.Write(doc)
-		return err
+		return io.machine(doc)
 	}
 	p := newPage(io.out)
 	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
-		p.line("%s\t%s", inert(item), inert(verdicts.Verdicts[item].String()))
+		p.line("%s\t%s", item, verdicts.Verdicts[item].String())
 	}
 	if verdicts.Accuracy != nil {
 		fmt.Fprintf(io.err, "jurat: accuracy %.4f: %d of %d labelled items\n", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
@@ -148,9 +143,4 @@ func readCalibration(file string) (*calibration.Calibration, error) {
 		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat calibrate' writes such a file")
 	}
 	return c, nil
-}
-
-func marshalIndented(v any) ([]byte, error) {
-	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
-	return append(doc, '\n'), err
 }

@@ -10,7 +10,7 @@ import (
 // watched is a file that is read until the program is to end, and that tells how far it is read.
 type watched struct {
 	ctx  context.Context
-	from io.Reader
+	from io.ReadSeeker
 	read int64
 	tell func(read int64)
 }
@@ -23,6 +23,15 @@ func watch(ctx context.Context, out stdio, file *os.File) io.Reader {
 		w.tell = func(read int64) { tell(read>>10, info.Size()>>10) }
 	}
 	return w
+}
+
+// Seek goes to another place, as is done where a file is looked through before it is read.
+func (w *watched) Seek(offset int64, whence int) (int64, error) {
+	at, err := w.from.Seek(offset, whence)
+	if err == nil {
+		w.read = at
+	}
+	return at, err
 }
 
 func (w *watched) Read(p []byte) (int, error) {

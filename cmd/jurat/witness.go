@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -98,8 +97,7 @@ func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(io.out, key)
-	return errors.Join(err, w.Close())
+	return errors.Join(io.line("%s", key), w.Close())
 }
 
 type witnessKeyCmd struct{ witnessFolder }
@@ -110,8 +108,7 @@ func (c *witnessKeyCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(io.out, key)
-	return err
+	return io.line("%s", key)
 }
 
 type witnessListCmd struct{ witnessFolder }
@@ -125,7 +122,7 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 	known, err := w.Logs(ctx)
 	p := newPage(io.out)
 	for _, k := range known {
-		p.line("%-40s %d entries", inert(k.Origin), k.Size)
+		p.line("%-40s %d entries", k.Origin, k.Size)
 	}
 	return errors.Join(err, p.err, w.Close())
 }
@@ -161,18 +158,13 @@ func (c *witnessServeCmd) Run(ctx context.Context, io stdio) error {
 		return errors.Join(hint(err, "--addr names another address; port 0 takes one that is free"), w.Close())
 	}
 	for _, log := range logs {
-		fmt.Fprintf(io.err, "jurat: witnesses the log %s\n", inert(log.Name()))
+		fmt.Fprintf(io.err, "jurat: witnesses the log %s\n", log.Name())
 	}
 	fmt.Fprintf(io.err, "jurat: as %s; Ctrl-C ends it\n", w.Key())
-	fmt.Fprintf(io.out, "http://%s\n", l.Addr())
-	return errors.Join(serveUntil(ctx, l, w.Handler(c.logger(io))), w.Close())
-}
-
-func (c *witnessServeCmd) logger(io stdio) *slog.Logger {
-	if c.LogJSON {
-		return slog.New(slog.NewJSONHandler(io.err, nil))
+	if err := io.line("http://%s", l.Addr()); err != nil {
+		return errors.Join(err, l.Close(), w.Close())
 	}
-	return slog.New(slog.NewTextHandler(io.err, nil))
+	return errors.Join(serveUntil(ctx, l, w.Handler(io.logger(c.LogJSON))), w.Close())
 }
 
 // serveUntil answers until ctx is done, and then what is under way.
@@ -208,7 +200,7 @@ func (c *witnessServeCmd) logs() ([]note.Verifier, error) {
 		for _, key := range keys {
 			log, err := note.NewVerifier(key)
 			if err != nil {
-				return nil, fmt.Errorf("--log: %q is neither a trust file nor the verifier key of a log: %w", inert(text), err)
+				return nil, fmt.Errorf("--log: %q is neither a trust file nor the verifier key of a log: %w", text, err)
 			}
 			if !seen[key] { // package note takes no signature of a key that it is given twice
 				logs = append(logs, log)

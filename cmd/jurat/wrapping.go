@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"jurat/internal/atomicfile"
@@ -41,8 +40,7 @@ func (c *keysWrappingKeyCmd) Run(io stdio) error {
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(io.out, keys)
-	return err
+	return io.line("%s", keys)
 }
 
 type keysRewrapCmd struct{}
@@ -64,7 +62,6 @@ func (*keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(io.out, "%d files were wrapped again; all of them are under %s now\n", done, key)
-		return err
+		return io.line("%d files were wrapped again; all of them are under %s now", done, key)
 	})
 }

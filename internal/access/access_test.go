@@ -199,16 +199,3 @@ func TestConcurrently(t *testing.T) {
 		}
 	}
 }
-
-func TestSameName(t *testing.T) {
-	for _, other := range []string{"sam@example.com", "Sam@Example.com", " sam@example.com ", "sam\u200b@example.com", "sam\u00ad@example.com"} {
-		if !access.SameName("sam@example.com", other) {
-			t.Errorf("%q is another", other)
-		}
-	}
-	for _, other := range []string{"sam@example.org", "", "samuel@example.com", "sam@example.com2"} {
-		if access.SameName("sam@example.com", other) {
-			t.Errorf("%q is the same", other)
-		}
-	}
-}

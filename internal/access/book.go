@@ -13,9 +13,12 @@ type book struct {
 	grants map[evidence.Digest]*Grant
 	order  []*Grant
 	public map[string]bool // chains that everybody may read
+	open   map[string]bool // records in no chain that everybody may read, by id
 }
 
-func newBook() *book { return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}} }
+func newBook() *book {
+	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}}
+}
 
 // apply takes in one event more. What does not fit is an error for good: nobody is let in by a list that cannot be read.
 func (b *book) apply(r *evidence.Record) error {
@@ -31,10 +34,14 @@ func (b *book) apply(r *evidence.Record) error {
 
 func (b *book) change(e *evidence.AccessEventBody, at time.Time) error {
 	switch e.Event {
-	case evidence.AccessPublished:
-		b.public[e.Chain] = true
-	case evidence.AccessWithdrawn:
-		delete(b.public, e.Chain)
+	case evidence.AccessPublished, evidence.AccessWithdrawn:
+		where, name := b.public, e.Chain
+		if e.Record != "" {
+			where, name = b.open, e.Record
+		}
+		if where[name] = true; e.Event == evidence.AccessWithdrawn {
+			delete(where, name)
+		}
 	case evidence.AccessGranted:
 		return b.grant(e, at)
 	case evidence.AccessRevoked:

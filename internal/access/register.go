@@ -97,6 +97,12 @@ func (r *Register) Public(ctx context.Context, chain string) (public bool, err e
 	return public, err
 }
 
+// PublicRecord reports whether everybody may read a record that is in no chain.
+func (r *Register) PublicRecord(ctx context.Context, id string) (public bool, err error) {
+	err = r.read(ctx, func(b *book) { public = b.open[id] })
+	return public, err
+}
+
 // PublicChains lists the chains that everybody may read.
 func (r *Register) PublicChains(ctx context.Context) (chains []string, err error) {
 	err = r.read(ctx, func(b *book) {
@@ -136,6 +142,31 @@ type Order struct {
 	By      string
 }
 
+// checkName refuses names that are not given to anybody anew. Who has one from earlier signs in under it.
+func (o *Order) checkName() error {
+	if o.Under.IsZero() {
+		return CheckName(o.Name)
+	}
+	return evidence.CheckName(o.Name)
+}
+
+// Check returns an error with ErrOrder in its chain if no token can be made by the order, wherever.
+func (o *Order) Check() error {
+	if err := o.checkName(); err != nil {
+		return fmt.Errorf("%w: name: %w", ErrOrder, err)
+	}
+	if err := checkRoles(o.Roles); err != nil {
+		return err
+	}
+	if o.For < time.Second {
+		return fmt.Errorf("%w: it would end after %v", ErrOrder, o.For)
+	}
+	return nil
+}
+
+// Has reports whether the order is for a role.
+func (o *Order) Has(role Role) bool { return slices.Contains(o.Roles, role) }
+
 // Grant makes a token. It is returned once, and stored nowhere.
 func (r *Register) Grant(ctx context.Context, o Order) (token string, grant *Grant, err error) {
 	if token, err = r.grant(ctx, o); err != nil {
@@ -146,14 +177,8 @@ func (r *Register) Grant(ctx context.Context, o Order) (token string, grant *Gra
 }
 
 func (r *Register) grant(ctx context.Context, o Order) (string, error) {
-	if err := evidence.CheckName(o.Name); err != nil {
-		return "", fmt.Errorf("%w: name: %w", ErrOrder, err)
-	}
-	if err := checkRoles(o.Roles); err != nil {
+	if err := o.Check(); err != nil {
 		return "", err
-	}
-	if o.For < time.Second {
-		return "", fmt.Errorf("%w: it would end after %v", ErrOrder, o.For)
 	}
 	token, err := newToken(r.config.Random)
 	if err != nil {
@@ -189,12 +214,35 @@ func (r *Register) SetPublic(ctx context.Context, chain string, public bool, rea
 	if err != nil || already == public {
 		return err
 	}
-	event := evidence.AccessWithdrawn
-	if public {
-		event = evidence.AccessPublished
-	}
-	if err := r.seal(ctx, evidence.AccessEventBody{Event: event, Chain: chain, Reason: reason, By: by}); err != nil {
+	if err := r.seal(ctx, evidence.AccessEventBody{Event: publication(public), Chain: chain, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("changing who reads chain %q: %w", chain, err)
+	}
+	return nil
+}
+
+// SetPublicRecord does the same for a record that is in no chain, by its id.
+func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, reason, by string) error {
+	already, err := r.PublicRecord(ctx, id)
+	if err != nil || already == public {
+		return err
+	}
+	if err := r.seal(ctx, evidence.AccessEventBody{Event: publication(public), Record: id, Reason: reason, By: by}); err != nil {
+		return fmt.Errorf("changing who reads record %s: %w", id, err)
+	}
+	return nil
+}
+
+func publication(public bool) evidence.AccessChange {
+	if public {
+		return evidence.AccessPublished
+	}
+	return evidence.AccessWithdrawn
+}
+
+// Admit lets an agent add to a chain that another has begun. There is no way back: what it has added stays.
+func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) error {
+	if err := r.seal(ctx, evidence.AccessEventBody{Event: evidence.AccessAdmitted, Chain: chain, Name: agent, Reason: reason, By: by}); err != nil {
+		return fmt.Errorf("admitting %q to chain %q: %w", agent, chain, err)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (p *parser) row() (r ledger.Row) {
 }
 
 func (p *parser) whole(r *ledger.Row) {
-	r.Counts = evidence.LogCounts{ChainSeq: p.count(1 << 62), CaseSeq: p.count(1 << 62)}
+	r.Counts = evidence.LogCounts{ChainSeq: p.count(evidence.MaxEntries), CaseSeq: p.count(evidence.MaxEntries)}
 	if r.Payload = p.bytes(); p.err == nil && len(r.Payload) == 0 {
 		p.err = errors.New("it has no payload")
 	}

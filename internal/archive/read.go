@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger"
 )
 
@@ -378,7 +379,9 @@ func (f *File) Check(ctx context.Context, e Examination) (damages int, err error
 				if n >= len(f.table.Tiles) {
 					return
 				}
-				c.tile(n)
+				if err := fault.Guard(func() error { c.tile(n); return nil }); err != nil { // in a goroutine of its own a panic would end the program
+					c.report(damage(err, "tile %d", n))
+				}
 			}
 		})
 	}

@@ -4,20 +4,29 @@ package claim
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
+
+// askedLong is how often a lock is tried that others share to ask for it, a millisecond apart.
+const askedLong = 1000
 
 // take locks a file, which is there only while it is locked, but for crashes.
 func take(name string) (release func(), err error) {
-	for {
+	for asked := 0; ; {
 		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
 		}
 		if err := lock(file, syscall.LOCK_EX); errors.Is(err, ErrTaken) && lock(file, syscall.LOCK_SH) == nil {
-			_ = file.Close() // somebody was only asking
+			_ = file.Close() // somebody was only asking, which takes no time, but where they stand still
+			if asked++; asked > askedLong {
+				return nil, fmt.Errorf("%w: a process that asks whether it is claimed stands still", ErrTaken)
+			}
+			time.Sleep(time.Millisecond)
 			continue
 		} else if err != nil {
 			return nil, errors.Join(err, file.Close())

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -232,9 +233,9 @@ func TestWishes(t *testing.T) {
 	if p = plan(t, own, Wishes{JudgeModel: "gpt-oss:20b"}, keys); p.Judge.Provider != Compatible || p.Judge.Model != "gpt-oss:20b" {
 		t.Errorf("a compatible server serves whatever it is called: %+v", p.Judge)
 	}
-	for _, bad := range []float64{-1, 2e6} {
-		if _, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys); err == nil {
-			t.Errorf("a ceiling of %v", bad)
+	for _, bad := range []float64{-1, 0, math.Copysign(0, -1), math.NaN(), math.Inf(1), 2e6} {
+		if _, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys); err == nil || !strings.Contains(err.Error(), "leave it out for no ceiling") {
+			t.Errorf("a ceiling of %v: %v", bad, err)
 		}
 	}
 }
@@ -253,6 +254,28 @@ func TestWhoSits(t *testing.T) {
 	}
 	if p = plan(t, "jurors: offline", Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "a")); p.Offline {
 		t.Error("the flag counts more")
+	}
+	rulesOnly := "panel:\n - {id: a, provider: offline}\n - {id: b, provider: offline}"
+	substituted := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
+	halfEmpty := "panel:\n - {id: a, provider: openai, model: gpt-4o}\n - {id: b, provider: offline}\n - {id: c, provider: offline}"
+	for _, tt := range []struct {
+		doc  string
+		told Kind
+		key  string
+		want bool
+	}{
+		{"", "", "", true}, {"", Offline, "", false}, {"jurors: offline", "", "", false}, {"", "", "k", false},
+		{rulesOnly, "", "", false}, {substituted, "", "", true}, {substituted, Offline, "", false}, {substituted, "", "k", false},
+		{halfEmpty, "", "", true}, {halfEmpty, "", "k", false},
+	} {
+		if p := plan(t, tt.doc, Wishes{Jurors: tt.told}, env("OPENAI_API_KEY", tt.key)); p.NoModel != tt.want || tt.want && len(p.MissingKeys()) == 0 {
+			t.Errorf("%q, told %q, key %q: no model: %t, want %t; missing %v", tt.doc, tt.told, tt.key, p.NoModel, tt.want, p.MissingKeys())
+		}
+	}
+	for _, doc := range []string{rulesOnly, substituted, halfEmpty} {
+		if _, err := NewPlan(parse(t, doc), Wishes{Jurors: LLM}, env()); err == nil || !strings.Contains(err.Error(), "no language model") {
+			t.Errorf("%q: models were asked for, and there is none: %v", doc, err)
+		}
 	}
 	p = plan(t, "", Wishes{}, env("ANTHROPIC_API_KEY", "b"))
 	if p.Offline || p.Seats[1].Missing != nil || p.Judge.Missing == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type Wishes struct {
 type Plan struct {
 	Offline bool   // the rule jurors sit, as a whole
 	Why     string // it is they who sit, or not
+	NoModel bool   // no language model can be asked, and only because keys are missing: nobody said that rules are to sit
 	Seats   []Chair
 	Judge   *Chair // nil: the method needs none
 
@@ -59,6 +61,7 @@ type Chair struct {
 	Secret    string // the key; "": none is needed, or it is missing
 	KeyFrom   string // where it was found
 	Missing   error  // why nobody can sit there; nil: somebody can
+	Wanted    error  // why the member that was meant for the seat cannot sit there; nil: it does
 	InPlaceOf string // who was to sit there, where a substitute does; "": nobody else
 }
 
@@ -89,11 +92,12 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 		Collaborative: first(true, w.Collaborative, f.Collaborative), Rounds: first(defaultRounds, w.Rounds, f.Rounds),
 		Threshold: first(defaultThresh, w.Threshold, f.Threshold), Rubric: f.rubric(), PriceTable: table,
 		Phase: cmp.Or(time.Duration(f.Deadlines.Phase), defaultPhase), Trial: time.Duration(f.Deadlines.Trial)}
-	if ceiling := first(0, w.CostCeiling, f.CostCeiling); ceiling != 0 {
-		if !(ceiling > 0 && ceiling <= maxDollars) {
-			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars, more than 0 and at most %d", ceiling, maxDollars)
+	if ceiling := cmp.Or(w.CostCeiling, f.CostCeiling); ceiling != nil {
+		if !(*ceiling > 0 && *ceiling <= maxDollars) {
+			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars, more than 0 and at most %d; "+
+				"leave it out for no ceiling, and let the offline jurors sit for a trial that costs nothing", *ceiling, maxDollars)
 		}
-		p.CostCeiling = int64(math.Max(1, math.Floor(ceiling*1e6+1e-6)))
+		p.CostCeiling = int64(math.Max(1, math.Floor(*ceiling*1e6+1e-6)))
 	}
 	if err := p.seat(f, w, env); err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	if !errors.Is(err, ErrNoKey) {
 		return c, fmt.Errorf("the key of %s: %w", s.ID, err)
 	}
-	c.Missing = err
+	c.Missing, c.Wanted = err, err
 	if s.Substitute == nil {
 		return c, nil
 	}
@@ -249,27 +253,61 @@ func (f *File) complete(m Member) Member {
 	return m
 }
 
-// decide says whether the offline jurors sit. Without being told they do exactly when no model of the panel can be asked.
+// decide says whether the offline jurors sit. Without being told they do exactly when nobody on the panel can be asked.
 func (p *Plan) decide(told Kind) error {
-	able := 0
+	able, models, meant := 0, 0, 0
 	for _, c := range p.Seats {
-		if c.Missing == nil {
+		rules := c.Provider == Rules
+		switch {
+		case c.Missing == nil && rules:
 			able++
+		case c.Missing == nil:
+			able, models = able+1, models+1
+		}
+		if !rules || c.InPlaceOf != "" {
+			meant++
 		}
 	}
-	switch told {
-	case Offline:
+	p.NoModel = told != Offline && models == 0 && meant > 0
+	switch {
+	case told == Offline:
 		p.Offline, p.Why = true, "as you said"
-	case LLM:
-		if p.Why = "as you said"; able == 0 {
-			return fmt.Errorf("nobody on the panel can be asked: %w", p.Seats[0].Missing)
-		}
+	case told == LLM && models == 0:
+		return p.noModel()
+	case told == LLM:
+		p.Why = "as you said"
+	case able == 0:
+		p.Offline, p.Why = true, "no key of the panel's models is set"
+	case models == 0:
+		p.Why = "the panel's seats are for rules, or their keys are missing"
 	default:
-		if p.Why = "a key is there"; able == 0 {
-			p.Offline, p.Why = true, "no key of the panel's models is set"
-		}
+		p.Why = "a model of the panel can be asked"
 	}
 	return nil
+}
+
+// noModel says why no language model can be asked.
+func (p *Plan) noModel() error {
+	for _, c := range p.Seats {
+		if c.Missing != nil {
+			return fmt.Errorf("no language model of the panel can be asked: %w", c.Missing)
+		}
+	}
+	return errors.New("no language model of the panel can be asked: rules sit in every seat")
+}
+
+// MissingKeys says which keys are not there, in words, each once.
+func (p *Plan) MissingKeys() []string {
+	var list []string
+	for _, c := range p.Chairs() {
+		if c.Wanted == nil {
+			continue
+		}
+		if text := strings.TrimPrefix(c.Wanted.Error(), ErrNoKey.Error()+": "); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // PriceOf finds the price of a chair's model: its own, the file's, or the built-in one. Rules cost nothing.

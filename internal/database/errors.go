@@ -33,8 +33,17 @@ func Explain(err error) error {
 	if meaning == nil || errors.Is(err, meaning) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", meaning, err)
+	return fmt.Errorf("%w: %w", meaning, oneLine{err})
 }
+
+// oneLine is an error of pgconn, which puts what became of each address on a line of its own.
+type oneLine struct{ error }
+
+func (o oneLine) Error() string {
+	return strings.ReplaceAll(strings.ReplaceAll(o.error.Error(), ":\n\t", ": "), "\n\t", "; ")
+}
+
+func (o oneLine) Unwrap() error { return o.error }
 
 func meaningOf(err error) error {
 	var failure *pgconn.PgError

@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/subject"
 	"jurat/jury"
 )
 
@@ -21,7 +22,7 @@ import (
 type Summary struct {
 	ID        string
 	Submitter string          // who put the agent before the jury
-	Agent     string          // as its card names itself, at most 200 characters of it; "": there is no card
+	Agent     string          // as its card names itself, or, without a card, who acts in the records; at most 200 characters of it
 	Case      evidence.Digest // of the evidence
 	Submitted time.Time       // as the submission claims
 	Last      time.Time       // as the last act claims
@@ -33,18 +34,9 @@ type Summary struct {
 
 	Cancelled *Cancelled // nil: it was not, or was resumed after that
 
-	Judgment  *Judgment               // nil: there is none yet
-	Reviews   int                     // decisions by people on this trial
-	Reviewed  evidence.ApprovalStatus // what the last of them decided; "": none
-	Delivered bool                    // an answer was delivered after that
-}
-
-// A Judgment is the final judgment in a few words.
-type Judgment struct {
-	Record       string // id of its record
-	Position     jury.Position
-	Score        int
-	Inconclusive bool
+	Outcome   *jury.TrialOutcome // what the jury judged and people decided; nil: there is no judgment yet
+	Reviews   int                // reviews by people of what is in this trial, the verdict or anything else
+	Delivered bool               // an answer was delivered after that
 }
 
 // Cancelled says who has stopped a trial for good, and why.
@@ -56,14 +48,15 @@ type Cancelled struct {
 // said is what the calendar reads of what was said in a trial, of which there may be a million: a record that was logged was read
 // strictly then.
 type said struct {
-	ActionType     evidence.ActionType     `json:"action_type"`
-	AgentID        string                  `json:"agent_id"`
-	ApprovalStatus evidence.ApprovalStatus `json:"approval_status"`
-	Case           evidence.Digest         `json:"case"`
-	ChainID        string                  `json:"chain_id"`
-	RecordID       string                  `json:"record_id"`
-	Response       jsontext.Value          `json:"response"`
-	Timestamp      string                  `json:"timestamp"`
+	ActionType evidence.ActionType `json:"action_type"`
+	AgentID    string              `json:"agent_id"`
+	Case       evidence.Digest     `json:"case"`
+	ChainID    string              `json:"chain_id"`
+	RecordID   string              `json:"record_id"`
+	Response   jsontext.Value      `json:"response"`
+	Timestamp  string              `json:"timestamp"`
+
+	payload []byte // all of it
 }
 
 func (p *said) time() time.Time {
@@ -88,13 +81,18 @@ type calendar struct {
 	changes int64         // the same of what the operator did to trials
 
 	mu      sync.Mutex // held while what follows is read or changed, and not while the log is asked, which may not answer
-	entries map[string]*Summary
-	order   []*Summary      // in which they were submitted
-	open    map[string]bool // trials without a closing
+	entries map[string]*calendarEntry
+	order   []*calendarEntry // in which they were submitted
+	open    map[string]bool  // trials without a closing
+}
+
+type calendarEntry struct {
+	Summary
+	reckoning jury.Reckoning
 }
 
 func newCalendar(heard func(id string), unread func(*ledger.UnreadableError)) *calendar {
-	return &calendar{heard: heard, unread: unread, reading: make(chan struct{}, 1), entries: map[string]*Summary{}, open: map[string]bool{}}
+	return &calendar{heard: heard, unread: unread, reading: make(chan struct{}, 1), entries: map[string]*calendarEntry{}, open: map[string]bool{}}
 }
 
 // patience is how long a page of the log may take to be read: those who wait for a trial's turn have no deadline of their own.
@@ -154,7 +152,7 @@ func (c *calendar) readPage(ctx context.Context, l *ledger.Ledger) (more bool, e
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, doc := range payloads {
-		p := new(said)
+		p := &said{payload: doc}
 		if err := json.Unmarshal(doc, p); err != nil {
 			return false, fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
 		}
@@ -186,7 +184,7 @@ func (c *calendar) one(id string) (Summary, bool) {
 	if s == nil {
 		return Summary{}, false
 	}
-	return *s, true
+	return s.Summary, true
 }
 
 // before lists at most n trials that match, the newest first, of those that were submitted before one ("": of all), and says whether
@@ -204,13 +202,13 @@ func (c *calendar) before(id string, n int, match func(*Summary) bool) (list []S
 		}
 	}
 	for _, s := range slices.Backward(c.order[:end]) {
-		if match != nil && !match(s) {
+		if match != nil && !match(&s.Summary) {
 			continue
 		}
 		if len(list) == n {
 			return list, true, nil
 		}
-		list = append(list, *s)
+		list = append(list, s.Summary)
 	}
 	return list, false, nil
 }
@@ -223,8 +221,8 @@ func (c *calendar) oldest(n int, match func(*Summary) bool) (list []Summary) {
 		if len(list) == n {
 			break
 		}
-		if match(s) {
-			list = append(list, *s)
+		if match(&s.Summary) {
+			list = append(list, s.Summary)
 		}
 	}
 	return list
@@ -250,7 +248,7 @@ func (c *calendar) note(p *said) {
 }
 
 func (c *calendar) begin(p *said) {
-	s := &Summary{ID: p.ChainID, Submitter: p.AgentID, Agent: agentOf(p), Case: p.Case, Submitted: p.time(), Last: p.time(), Acts: 1}
+	s := &calendarEntry{Summary: Summary{ID: p.ChainID, Submitter: p.AgentID, Agent: agentOf(p), Case: p.Case, Submitted: p.time(), Last: p.time(), Acts: 1}}
 	c.entries[s.ID], c.open[s.ID] = s, true
 	c.order = append(c.order, s)
 }
@@ -281,7 +279,7 @@ func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Pay
 	return nil
 }
 
-func (s *Summary) act(p *said) {
+func (s *calendarEntry) act(p *said) {
 	s.Acts, s.Last = s.Acts+1, p.time()
 	if p.isPlainAnswer() {
 		return
@@ -298,32 +296,31 @@ func (s *Summary) act(p *said) {
 	case *jury.Opening:
 		s.Offline = !slices.ContainsFunc(body.Settings.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
 	case *jury.Judgment:
-		s.Judgment = &Judgment{p.RecordID, body.Position, body.Score, body.Inconclusive}
+		s.reckoning.Judge(p.RecordID, evidence.DigestOf(p.payload), body)
+		s.Outcome = s.reckoning.Outcome()
 	case *jury.Closing:
 		s.Over = true
 	}
 }
 
 // decide notes what people decided on a trial.
-func (s *Summary) decide(p *said) {
+func (s *calendarEntry) decide(p *said) {
 	switch p.ActionType {
 	case evidence.HumanReview:
-		s.Reviews, s.Reviewed, s.Delivered = s.Reviews+1, p.ApprovalStatus, false
+		review, err := evidence.ParsePayload(p.payload)
+		if err != nil {
+			s.Fault = "record " + p.RecordID + ": " + err.Error()
+			return
+		}
+		s.reckoning.Decide(&evidence.Record{Payload: *review, Digest: evidence.DigestOf(p.payload)})
+		s.Reviews, s.Outcome, s.Delivered = s.Reviews+1, s.reckoning.Outcome(), false
 	case evidence.Delivery:
 		s.Delivered = true
 	}
 }
 
-// agentOf reads the one member that a list shows: the evidence may be long, and was examined when it was submitted.
+// agentOf is the name that a list shows: the evidence was examined when it was submitted.
 func agentOf(p *said) string {
-	var on struct {
-		AgentCard struct {
-			Name string `json:"name"`
-		} `json:"agentCard"`
-	}
-	if json.Unmarshal(p.Response, &on) != nil {
-		return "" // evidence of records may have no card
-	}
-	runes := []rune(on.AgentCard.Name)
+	runes := []rune(subject.NameIn(p.Response))
 	return string(runes[:min(len(runes), 200)])
 }

@@ -1,6 +1,7 @@
 package docket_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/docket"
@@ -212,7 +215,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 		}
 	}
 	e := awaitState(t, d, ids[3], docket.Over)
-	if e.Judgment == nil || e.Judgment.Position != jury.SafePass || e.Degraded || e.Offline || e.Acts != 15 || e.Fault != "" {
+	if e.Outcome == nil || e.Outcome.Position != jury.SafePass || e.Degraded || e.Offline || e.Acts != 15 || e.Fault != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -630,20 +633,72 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestDecisions: what people decided is told of the trial, and changes nothing of its end.
+// TestDecisions: what people decided on the verdict is the outcome, and an event after the closing. What they decided on anything
+// else is neither.
 func TestDecisions(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	done := h.Try(t, jury.FinalJudge)
-	judgment := done.Records[len(done.Records)-2]
-	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
-		ApprovalStatus: evidence.Rejected, ChainID: done.ID, PreviousRecord: judgment.Digest,
-		ChainPosition: judgment.Payload.ChainPosition + 2, Timestamp: evidence.FormatTime(h.Now())})
-	d := open(t, config(h, b))
-	e := entry(t, d, done.ID)
-	if e.State != docket.Over || e.Reviews != 1 || e.Reviewed != evidence.Rejected || e.Acts != len(done.Records) || e.Judgment.Record != judgment.Payload.RecordID {
-		t.Errorf("%+v", e)
+	judgment, evaluation := done.Records[len(done.Records)-2], done.Records[2]
+	decide := func(on *evidence.Record, status evidence.ApprovalStatus, modified jsontext.Value) {
+		t.Helper()
+		h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: on.Payload.RecordID,
+			ApprovalStatus: status, ModifiedResponse: modified, ChainID: done.ID, Saw: []evidence.Digest{on.Digest}, Timestamp: evidence.FormatTime(h.Now())})
 	}
-	if frames := watched(t, d, done.ID, 0); len(frames) != len(done.Records) {
-		t.Errorf("%d events", len(frames))
+	d := open(t, config(h, b))
+	whole := watched(t, d, done.ID, 0)
+	decide(evaluation, evidence.Rejected, nil)
+	if e := entry(t, d, done.ID); e.Reviews != 1 || e.Outcome.Decision != nil || e.Outcome.Position != jury.SafePass {
+		t.Errorf("a review of an evaluation: %+v", e.Outcome)
+	}
+	wantSame(t, watched(t, d, done.ID, 0), whole)
+	decide(judgment, evidence.Rejected, nil)
+	e := entry(t, d, done.ID)
+	if o := e.Outcome; e.State != docket.Over || e.Reviews != 2 || e.Acts != len(done.Records) || !o.Open || o.Position != jury.NeedsReview || o.Decision.Status != evidence.Rejected || o.Verdict.Record != judgment.Payload.RecordID {
+		t.Errorf("%+v, %+v", e, e.Outcome)
+	}
+	decide(judgment, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))
+	if o := entry(t, d, done.ID).Outcome; o.Open || o.Position != jury.UnsafeFail || o.By != jury.ByPerson || o.Decisions != 2 || o.Verdict.Position != jury.SafePass {
+		t.Errorf("%+v", o)
+	}
+	frames := watched(t, d, done.ID, 0)
+	if len(frames) != len(whole)+2 {
+		t.Fatalf("%d events, want two more than %d", len(frames), len(whole))
+	}
+	wantSame(t, frames[:len(whole)], whole)
+	last := frames[len(whole)+1]
+	if last.Type != "person_decided" || last.Seq != int64(len(whole)+2) || !bytes.Contains(last.JSON, []byte(`"position":"unsafe_fail"`)) {
+		t.Errorf("%+v: %s", last, last.JSON)
+	}
+	wantSame(t, watched(t, d, done.ID, int64(len(whole))), frames[len(whole):])
+	if w, err := d.Watch(t.Context(), done.ID, int64(len(frames))); err != nil || !w.Over {
+		t.Errorf("after the last decision: %+v, %v", w, err)
+	}
+}
+
+// TestDecisionBeforeTheClosing: a person who decides between judgment and closing is heard after the closing, so that no event
+// changes its number.
+func TestDecisionBeforeTheClosing(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.FinalJudge)
+	n := len(done.Records)
+	judgment := done.Records[n-2]
+	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
+		ApprovalStatus: evidence.Approved, ChainID: done.ID, Saw: []evidence.Digest{judgment.Digest}, Timestamp: evidence.FormatTime(h.Now())})
+	chain := slices.Concat(done.Records[:n-1], []*evidence.Record{review}, done.Records[n-1:])
+	p := trial.NewProjector()
+	var types []string
+	for _, r := range chain {
+		events, err := p.Next(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range events {
+			if types = append(types, e.Head().Type); e.Head().Seq != int64(len(types)) {
+				t.Errorf("event %d of %s has number %d", i, r.Payload.ActionType, e.Head().Seq)
+			}
+		}
+	}
+	if got := types[len(types)-3:]; !slices.Equal(got, []string{"final_judgment", "trial_closed", "person_decided"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -22,7 +22,7 @@ type Frame struct {
 	Seq  int64
 	Type string
 	JSON []byte // in one line
-	Last bool   // no event comes after it
+	Last bool   // the trial is closed: after it come only people's decisions
 }
 
 // A stream is what can be heard of one trial. Frames only ever become more, so that whoever reads them needs no lock once it has
@@ -137,7 +137,7 @@ func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string) error
 		return err
 	}
 	projector := trial.NewProjector()
-	for _, r := range trial.Acts(chain) {
+	for _, r := range chain {
 		events, err := projector.Next(r)
 		if err != nil {
 			return err
@@ -151,10 +151,10 @@ func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string) error
 
 // Watching is what somebody is going to hear of a trial.
 type Watching struct {
-	// Frames are the events in their order, to the last. They end early, with an error, when the context of Watch ends or the
+	// Frames are the events in their order, to the closing and to what people had decided by then. They end early, with an error, when the context of Watch ends or the
 	// docket is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
 	Frames iter.Seq2[Frame, error]
-	Over   bool // the last event was heard before: there are no frames
+	Over   bool // the trial is closed, and the last event so far was heard before: there are no frames
 }
 
 // Watch is for whoever wants to hear what comes after an event of a trial (0: everything).

@@ -58,6 +58,11 @@ var english = language{
 		jury.WeightedAverage: "weighted_average",
 		jury.FinalJudge:      "final_judge",
 	},
+	approvals: map[evidence.ApprovalStatus]string{
+		evidence.Approved:                  "approved",
+		evidence.ApprovedWithModifications: "approved with modifications",
+		evidence.Rejected:                  "rejected",
+	},
 
 	questions: map[verify.Guarantee]question{
 		verify.Content:        {"Content", "Is it unchanged since it was signed?"},
@@ -69,6 +74,7 @@ var english = language{
 		verify.Order:          {"Order", "Does it have its place in a log?"},
 		verify.Chain:          {"Chain", "Do the records follow each other as they say, with none left out?"},
 		verify.HumanReview:    {"Human review", "Did a person decide on this, and was this delivered?"},
+		verify.GivenOn:        {"Given on", "Is what was delivered, without a person having decided, the answer that it names, unchanged?"},
 		verify.Completeness:   {"Completeness", "Is everything there, once and in its place?"},
 		verify.Simultaneity:   {"Simultaneity", "Did nobody see what others said in the same round?"},
 		verify.Verdict:        {"Verdict", "Does the judgment follow from the votes?"},
@@ -84,6 +90,7 @@ var english = language{
 		verify.OneRecord:     "one record",
 		verify.ManyRecords:   "a bundle of records",
 		verify.Trial:         "the case file of a trial",
+		verify.SeveralFiles:  "what several files say together",
 		verify.OneCheckpoint: "a checkpoint of a log",
 		verify.Package:       "an evidence package of the Aletheia AI project",
 	},
@@ -104,6 +111,11 @@ var english = language{
 	independent:  "The signature existed at {time} (RFC 3161 time stamp by {authority}: an authority whose clock is independent of the operator).",
 	operator:     "The signature existed at {time} (RFC 3161 time stamp by {authority}: the operator's own authority, so that this rests on the operator's word).",
 
+	keyOfActor:     "The actor keeps the key itself, so nobody else could have signed it.",
+	keyOfOperator:  "The operator keeps the key, and could have signed in the actor's place.",
+	keysOfOperator: "The operator keeps keys with which acts are signed, and could have signed in the place of their actors.",
+	keyUnproved:    "That nobody but the actor could have signed is not proved: {reason}.",
+
 	sealed:           "It was sealed with a signature ({algorithms}), and its content has not been changed since.",
 	place:            "It stands at place {place} of the log.",
 	contentNotProved: "It is not proved that the content is what was sealed.",
@@ -114,6 +126,33 @@ var english = language{
 	contextApart:  "By the record, the context was: sealed apart; what was signed has a commitment to it in its place.",
 	check:         "The record is {record}, with payload digest {digest}. Whoever holds it and a trust file can check all this alone: jurat verify --trust FILE.",
 
+	checkTrial: "All this stands in the case file, from the submission (record {submission}) to the judgment (record {judgment}). Whoever holds it and a trust file can check it alone: jurat verify --trust FILE.",
+
+	reviewed:       "It is a person's decision on record {original}: {status}.",
+	decided:        "Reviewer {actor} decided on record {original} ({status}), and gives the time {time}; record {record}.",
+	decidedVerdict: "Reviewer {actor} decided on the verdict ({status}): {position}, and gives the time {time}; record {record}.",
+	decidedOpen:    "Reviewer {actor} decided on the verdict ({status}) and neither passed nor failed the agent, and gives the time {time}; record {record}.",
+	decidedDoubted: "Record {record} names reviewer {actor} and the decision on record {original} ({status}); that this person decided so on that is not proved.",
+	decidedWhy:     "The reason, in the reviewer's words: {why}.",
+	delivered:      "In record {record}, agent {actor} delivered an answer, and gives the time {time}.",
+
+	outcome: map[jury.Decider]sentence{
+		jury.ByJury:   "The outcome is {position}: so the jury judged, with {score} of 100 points by {method}, and no person has decided otherwise in this file.",
+		jury.ByPerson: "The outcome is {position}: so reviewer {actor} decided ({status}). The jury had judged {jury} with {score} of 100 points by {method}.",
+	},
+	open: map[jury.Decider]sentence{
+		jury.ByJury:   "The outcome is open: the jury judged {jury} with {score} of 100 points by {method}, and in this file no person has passed or failed the agent.",
+		jury.ByPerson: "The outcome is open: reviewer {actor} decided ({status}) and neither passed nor failed the agent. The jury had judged {jury} with {score} of 100 points by {method}.",
+	},
+	doubted: "The outcome is open: it is not proved that reviewer {actor} decided ({status}) on this verdict. The jury had judged {jury} with {score} of 100 points by {method}.",
+	unknown: "Decisions by people on the verdict in this file: {count}. What they come to is not stated, because the verdict and the completeness of the file are not both proved.",
+
+	sat:        "By the records of the clerk and of the seats, on the jury sat: {items}.",
+	seatRules:  "{seat} (rules, no language model)",
+	seatModel:  "{seat} (model {model} of {provider}; answered as {reported})",
+	seatOther:  "{seat} (model {model} of {provider} was asked for, and another answered: {reported})",
+	seatSilent: "{seat} (model {model} of {provider}, which gave no answer)",
+
 	// The reasons are English themselves and say more than a sentence before them could.
 	because: map[verify.Guarantee]byStatus{
 		verify.Content:        {verify.NotProved: "{reason}", verify.Refuted: "{reason}"},
@@ -123,7 +162,7 @@ var english = language{
 	noReason: "no reason was found",
 
 	noActs:     "The file holds no act of a trial.",
-	acts:       "The file holds {count} acts. The first names its trial {trial}, and evidence with the digest {digest}.",
+	acts:       "Records in the file: {count}; of these, acts of the trial: {acts}, and by people who reviewed or delivered: {people}. The first act names its trial {trial}, and evidence with the digest {digest}.",
 	actsProved: "Every act is signed by its actor and unchanged.",
 	actsDoubted: map[verify.Guarantee]byStatus{
 		verify.Authentication: {

@@ -49,7 +49,10 @@ type writer struct {
 }
 
 func (w *writer) record(r *evidence.Record) []string {
-	paragraphs := []string{w.join(w.who(r), w.when(r), w.sealing(r))}
+	paragraphs := []string{w.join(w.who(r), w.when(r), w.sealing(r), w.keys(r))}
+	if decided := w.reviewOf(r); decided != "" {
+		paragraphs = append(paragraphs, decided)
+	}
 	if under := w.under(r); under != "" {
 		paragraphs = append(paragraphs, under)
 	}
@@ -88,11 +91,54 @@ func (w *writer) stamped(r *evidence.Record) string {
 	if !ok || !w.holds(r, verify.Content) {
 		return w.timeUnproved.with("because", w.why(r, verify.Time, verify.Content))
 	}
+	if t.Independent != nil { // it says more, although it says a later time
+		return w.join(w.byAuthority(*t.Independent), w.byAuthority(t.ProvedTime))
+	}
+	return w.byAuthority(t.ProvedTime)
+}
+
+func (w *writer) byAuthority(t verify.ProvedTime) string {
 	said := w.independent
 	if t.Clock == verify.OperatorClock {
 		said = w.operator
 	}
 	return said.with("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
+}
+
+// keys says who else could have signed, where it is known who did.
+func (w *writer) keys(r *evidence.Record) string {
+	if !w.holds(r, verify.Content, verify.Authentication) {
+		return ""
+	}
+	return w.keysBy(w.report.For(verify.NonRepudiation, r.Payload.RecordID), w.keyOfOperator)
+}
+
+func (w *writer) keysBy(f verify.Finding, ofOperator sentence) string {
+	switch {
+	case f.Status == verify.Proved:
+		return string(w.keyOfActor)
+	case f.Rule == "custody":
+		return string(ofOperator)
+	}
+	return w.keyUnproved.with("reason", inert(f.Reason))
+}
+
+// reviewOf says what a person decided, if that is proved to be theirs.
+func (w *writer) reviewOf(r *evidence.Record) string {
+	p := &r.Payload
+	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
+		return ""
+	}
+	return w.join(w.reviewed.with("status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
+}
+
+// reasonOf quotes why a person decided so.
+func (w *writer) reasonOf(r *evidence.Record) string {
+	why, withheld := verify.Said(r, "/changes", r.Payload.Changes)
+	if withheld || len(why) == 0 {
+		return ""
+	}
+	return w.decidedWhy.with("why", quoted(why))
 }
 
 func (w *writer) sealing(r *evidence.Record) string {
@@ -171,8 +217,10 @@ func word(s string) string {
 	return strconv.Quote(s)
 }
 
-// inert keeps a text on its line: what would move a cursor or turn the direction is written out.
+// inert keeps a text on its line: what would move a cursor or turn the direction is written out. Errors that were joined, each on a
+// line of its own, are separated as a sentence separates them.
 func inert(s string) string {
+	s = strings.ReplaceAll(s, "\n", "; ")
 	return strings.Map(func(c rune) rune {
 		if c == ' ' || unicode.IsPrint(c) {
 			return c

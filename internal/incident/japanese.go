@@ -58,6 +58,11 @@ var japanese = language{
 		jury.WeightedAverage: "weighted_average（加重平均）",
 		jury.FinalJudge:      "final_judge（最終裁定者による判定）",
 	},
+	approvals: map[evidence.ApprovalStatus]string{
+		evidence.Approved:                  "承認",
+		evidence.ApprovedWithModifications: "変更付き承認",
+		evidence.Rejected:                  "却下",
+	},
 
 	questions: map[verify.Guarantee]question{
 		verify.Content:        {"内容", "署名された時から変わっていないか。"},
@@ -69,6 +74,7 @@ var japanese = language{
 		verify.Order:          {"順序", "ログの中に所定の位置があるか。"},
 		verify.Chain:          {"連鎖", "記録が、記載どおりに欠けることなく続いているか。"},
 		verify.HumanReview:    {"人によるレビュー", "人がこれについて判断し、これが提供されたか。"},
+		verify.GivenOn:        {"そのままの提供", "人の判断なしに提供されたものは、記載された回答そのままか。"},
 		verify.Completeness:   {"完全性", "すべてが、一度ずつ、所定の位置にあるか。"},
 		verify.Simultaneity:   {"同時性", "同じラウンドの他者の発言を誰も見ずに発言したか。"},
 		verify.Verdict:        {"判定", "判定が票から導かれるか。"},
@@ -84,6 +90,7 @@ var japanese = language{
 		verify.OneRecord:     "単一の記録",
 		verify.ManyRecords:   "記録の束",
 		verify.Trial:         "審理の事件ファイル",
+		verify.SeveralFiles:  "複数のファイルが合わせて示すこと",
 		verify.OneCheckpoint: "ログのチェックポイント",
 		verify.Package:       "Aletheia AI プロジェクトの証拠パッケージ",
 	},
@@ -104,6 +111,11 @@ var japanese = language{
 	independent:  "署名は {time} の時点で存在していました（{authority} による RFC 3161 タイムスタンプ。この時刻認証局の時計は運用者から独立しています）。",
 	operator:     "署名は {time} の時点で存在していました（{authority} による RFC 3161 タイムスタンプ。これは運用者自身の時刻認証局であり、この時刻の根拠は運用者の時計と言明にとどまります）。",
 
+	keyOfActor:     "署名鍵は主体自身が保管しており、他の誰にも署名できませんでした。",
+	keyOfOperator:  "署名鍵は運営者が保管しており、運営者が主体に代わって署名することも可能でした。",
+	keysOfOperator: "行為の署名に使われた鍵には運営者が保管しているものがあり、運営者が各主体に代わって署名することも可能でした。",
+	keyUnproved:    "主体以外の誰にも署名できなかったことは証明されていません（検証の理由・英語原文：{reason}）。",
+
 	sealed:           "内容は署名（{algorithms}）によって封印されており、それ以後変更されていません。",
 	place:            "この記録はログの {place} 番の位置にあります。",
 	contentNotProved: "内容が封印されたとおりのものであることは証明されていません。",
@@ -113,6 +125,33 @@ var japanese = language{
 	context:       "記録によれば、コンテキストは {context} です。",
 	contextApart:  "記録によれば、コンテキストは別途封印されています。署名の対象には、コンテキストそのものの代わりに、それに対するコミットメントが含まれています。",
 	check:         "記録の識別子は {record}、ペイロードのダイジェストは {digest} です。この記録とトラストファイルを持つ人は誰でも、以上のすべてを独力で検証できます：jurat verify --trust FILE",
+
+	checkTrial: "以上のすべては、提出（記録 {submission}）から最終判定（記録 {judgment}）まで、事件ファイルに含まれています。このファイルとトラストファイルを持つ人は誰でも、独力で検証できます：jurat verify --trust FILE",
+
+	reviewed:       "これは記録 {original} についての人の決定です（{status}）。",
+	decided:        "レビュー担当者 {actor} は記録 {original} について決定しました（{status}）。申告された時刻は {time}、記録は {record} です。",
+	decidedVerdict: "レビュー担当者 {actor} は判定について決定しました（{status}）：{position}。申告された時刻は {time}、記録は {record} です。",
+	decidedOpen:    "レビュー担当者 {actor} は判定について決定しましたが（{status}）、エージェントを合格とも不合格ともしていません。申告された時刻は {time}、記録は {record} です。",
+	decidedDoubted: "記録 {record} には、レビュー担当者 {actor} と、記録 {original} についての決定（{status}）が記載されていますが、この人がそれについてそのように決定したことは証明されていません。",
+	decidedWhy:     "レビュー担当者自身の述べた理由：{why}。",
+	delivered:      "記録 {record} において、エージェント {actor} が回答を提供しました。申告された時刻は {time} です。",
+
+	outcome: map[jury.Decider]sentence{
+		jury.ByJury:   "結論は {position} です。これは陪審の判定（100 点中 {score} 点、判定方法は {method}）によるもので、このファイルに人による別の決定はありません。",
+		jury.ByPerson: "結論は {position} です。これはレビュー担当者 {actor} の決定（{status}）によるものです。陪審の判定は {jury}、100 点中 {score} 点、判定方法は {method} でした。",
+	},
+	open: map[jury.Decider]sentence{
+		jury.ByJury:   "結論は未決です。陪審の判定は {jury}、100 点中 {score} 点、判定方法は {method} で、このファイルではまだ誰もエージェントを合格とも不合格ともしていません。",
+		jury.ByPerson: "結論は未決です。レビュー担当者 {actor} は決定しましたが（{status}）、エージェントを合格とも不合格ともしていません。陪審の判定は {jury}、100 点中 {score} 点、判定方法は {method} でした。",
+	},
+	doubted: "結論は未決です。レビュー担当者 {actor} がこの判定について決定したこと（{status}）は証明されていません。陪審の判定は {jury}、100 点中 {score} 点、判定方法は {method} でした。",
+	unknown: "このファイルには、判定についての人の決定が {count} 件含まれています。判定とファイルの完全性の両方が証明されてはいないため、その結論は述べません。",
+
+	sat:        "書記と各席の記録によれば、陪審の席は次のとおりです：{items}。",
+	seatRules:  "{seat}（規則。言語モデルではない）",
+	seatModel:  "{seat}（{provider} のモデル {model}。回答したモデル：{reported}）",
+	seatOther:  "{seat}（{provider} のモデル {model} が指定されていたが、別のモデルが回答：{reported}）",
+	seatSilent: "{seat}（{provider} のモデル {model}。回答なし）",
 
 	because: map[verify.Guarantee]byStatus{
 		verify.Content: {
@@ -131,7 +170,7 @@ var japanese = language{
 	noReason: "理由は示されていません。",
 
 	noActs:     "このファイルには審理の行為が含まれていません。",
-	acts:       "このファイルには行為が {count} 件含まれています。最初の行為の記録には、審理 {trial} と、ダイジェスト {digest} を持つ証拠が記載されています。",
+	acts:       "このファイルには記録が {count} 件含まれています。うち審理の行為は {acts} 件、人によるレビューと提供は {people} 件です。最初の行為の記録には、審理 {trial} と、ダイジェスト {digest} を持つ証拠が記載されています。",
 	actsProved: "すべての行為は、それぞれの主体によって署名され、変更されていません。",
 	actsDoubted: map[verify.Guarantee]byStatus{
 		verify.Authentication: {

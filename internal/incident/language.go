@@ -49,6 +49,7 @@ type language struct {
 	roles     map[evidence.Role]string
 	positions map[jury.Position]string // with the identifier, which is what was sealed
 	methods   map[jury.Method]string   // likewise
+	approvals map[evidence.ApprovalStatus]string
 
 	questions map[verify.Guarantee]question
 	statuses  map[verify.Status]string
@@ -69,6 +70,12 @@ type language struct {
 	independent  sentence
 	operator     sentence
 
+	// Who else could have signed: of a record, and of all acts of a trial.
+	keyOfActor     sentence
+	keyOfOperator  sentence
+	keysOfOperator sentence
+	keyUnproved    sentence // {reason}
+
 	// Sealed how.
 	sealed           sentence
 	place            sentence
@@ -80,6 +87,29 @@ type language struct {
 	context       sentence
 	contextApart  sentence
 	check         sentence
+	checkTrial    sentence // {submission}, {judgment}: record ids
+
+	// What a person decided, and delivered: {status}, {original}, {actor}, {time}, {record}.
+	reviewed       sentence // of one record
+	decided        sentence
+	decidedVerdict sentence // with {position}
+	decidedOpen    sentence
+	decidedDoubted sentence
+	decidedWhy     sentence // {why}: in the reviewer's words
+	delivered      sentence
+
+	// What a trial came to: {position}, {actor}, {status}; {jury}, {score} and {method} are the jury's.
+	outcome map[jury.Decider]sentence
+	open    map[jury.Decider]sentence // what nobody has passed or failed
+	doubted sentence
+	unknown sentence // {count} decisions in the file, of which nothing is stated
+
+	// Who sat: {seat}, {model}, {provider}, {reported}.
+	sat        sentence // {items}
+	seatRules  sentence
+	seatModel  sentence
+	seatOther  sentence
+	seatSilent sentence
 
 	// because says of a guarantee what is missing or false, so that {reason}, which verification gives in English,
 	// need not be understood.
@@ -138,6 +168,10 @@ func (l *language) action(a evidence.ActionType) string {
 func (l *language) role(r evidence.Role) string { return named(l.roles, r, string(r)) }
 
 func (l *language) position(p jury.Position) string { return named(l.positions, p, word(string(p))) }
+
+func (l *language) approval(s evidence.ApprovalStatus) string {
+	return named(l.approvals, s, word(string(s)))
+}
 
 func (l *language) method(m jury.Method) string { return named(l.methods, m, word(string(m))) }
 

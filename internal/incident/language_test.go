@@ -73,13 +73,13 @@ func TestEnglishIsWhole(t *testing.T) {
 		}
 	}
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
-		verify.Before, verify.Order, verify.Chain, verify.HumanReview, verify.Completeness, verify.Simultaneity, verify.Verdict,
+		verify.Before, verify.Order, verify.Chain, verify.HumanReview, verify.GivenOn, verify.Completeness, verify.Simultaneity, verify.Verdict,
 		verify.Enclosures, verify.Envelope} {
 		if w := WordsIn(English); w.Question(g) == "" || w.Guarantee(g) == string(g) {
 			t.Errorf("guarantee %s is missing", g)
 		}
 	}
-	for _, k := range []verify.Kind{verify.OneRecord, verify.ManyRecords, verify.Trial, verify.OneCheckpoint, verify.Package} {
+	for _, k := range []verify.Kind{verify.OneRecord, verify.ManyRecords, verify.Trial, verify.SeveralFiles, verify.OneCheckpoint, verify.Package} {
 		if WordsIn(English).Kind(k) == string(k) {
 			t.Errorf("kind %s is missing", k)
 		}

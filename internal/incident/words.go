@@ -2,6 +2,7 @@ package incident
 
 import (
 	"jurat/evidence"
+	"jurat/jury"
 	"jurat/verify"
 )
 
@@ -37,6 +38,15 @@ func (w Words) Kind(k verify.Kind) string { return named(w.in.kinds, k, string(k
 
 // Clock says whose clock an authority reads.
 func (w Words) Clock(c verify.Clock) string { return named(w.in.clocks, c, string(c)) }
+
+// Approval says what a review decided.
+func (w Words) Approval(s evidence.ApprovalStatus) string { return w.in.approval(s) }
+
+// Position names a position.
+func (w Words) Position(p jury.Position) string { return w.in.position(p) }
+
+// Outcome says what a trial came to, in a sentence or two.
+func (w Words) Outcome(o *jury.TrialOutcome) string { return w.in.outcomeOf(o) }
 
 // NotShown says one of the things that a report does not prove, given in the report's words.
 func (w Words) NotShown(item string) string { return named(w.in.notShown, item, item) }

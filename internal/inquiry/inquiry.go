@@ -61,7 +61,7 @@ func (q *Inquiry) Options() (verify.Options, error) {
 	if o.Checkpoint, err = parsed(q.Checkpoint, maxFile, checkpoint); err != nil {
 		return o, err
 	}
-	o.Consistency, err = parsed(q.Consistency, maxFile, evidence.ParseConsistency)
+	o.Consistency, err = parsed(q.Consistency, maxFile, consistency)
 	return o, err
 }
 
@@ -87,7 +87,16 @@ func checkpoint(doc []byte) (string, error) {
 	if len(doc) == 0 {
 		return "", errors.New("an empty file is no checkpoint")
 	}
-	return string(doc), nil
+	return evidence.MendNote(string(doc)), nil
+}
+
+// consistency reads a proof, in whatever spelling of JSON it came.
+func consistency(doc []byte) (*evidence.Consistency, error) {
+	form, _, err := evidence.Mend(doc)
+	if err != nil {
+		return nil, fmt.Errorf("reading consistency proof: %w", err)
+	}
+	return evidence.ParseConsistency(form)
 }
 
 // parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.

@@ -24,12 +24,12 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := now.Add(time.Hour)
-	o, err := (&inquiry.Inquiry{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note")}).Options()
+	o, err := (&inquiry.Inquiry{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note\n")}).Options()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, _ := trust.Fingerprint()
-	if got, _ := o.Trust.Fingerprint(); got != want || !o.At.Equal(now) || !o.Before.Equal(before) || o.Checkpoint != "note" {
+	if got, _ := o.Trust.Fingerprint(); got != want || !o.At.Equal(now) || !o.Before.Equal(before) || o.Checkpoint != "note\n" {
 		t.Errorf("%+v", o)
 	}
 	if o, err := (&inquiry.Inquiry{Now: clock}).Options(); err != nil || o.Trust != nil || !o.Before.IsZero() {
@@ -46,7 +46,7 @@ func TestOptionsRefused(t *testing.T) {
 		"a.crl: ":                                   {CRLs: []inquiry.File{*text("a.crl", "no list")}},
 		"no checkpoint says which the other one is": {Consistency: text("p", "{}")},
 		"c: an empty file is no checkpoint":         {Checkpoint: text("c", "")},
-		"p: ":                                       {Checkpoint: text("c", "note"), Consistency: text("p", "{")},
+		"p: ":                                       {Checkpoint: text("c", "note\n"), Consistency: text("p", "{")},
 		"long.json: more than 67108864 bytes":       {Trust: text("long.json", strings.Repeat(" ", 64<<20+1))},
 		"long.crl: more than 16777216 bytes":        {CRLs: []inquiry.File{*text("long.crl", strings.Repeat(" ", 16<<20+1))}},
 	} {

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/cabinet"
 	"jurat/internal/vault"
+	"jurat/jury"
 )
 
 // Disclose returns a copy of a record with what opens those of its members that are sealed apart: as far as that is
@@ -49,8 +50,15 @@ func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string
 	if err != nil {
 		return nil, err
 	}
+	verdict := jury.IsModifiedVerdict(draft.ModifiedResponse)
+	if verdict && slices.Contains(pointers, "/modified_response") {
+		return nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
+	}
 	apart := slices.Clone(pointers)
 	for _, pointer := range setting.Pointers {
+		if verdict && pointer == "/modified_response" {
+			continue // what counts is never withheld
+		}
 		if draft.Has(pointer) && !slices.Contains(draft.SealedApart, pointer) {
 			apart = append(apart, pointer)
 		}

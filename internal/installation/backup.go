@@ -95,39 +95,29 @@ func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*Man
 }
 
 func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *Manifest, err error) {
-	to := filepath.Clean(o.To)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return nil, err
-	}
-	draft, err := os.MkdirTemp(filepath.Dir(to), ".jurat-backup-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // nothing, once it has been renamed
-
-	p := &copying{ctx: ctx, from: from, to: draft, files: map[string]string{}, progress: o.Progress}
-	if err := p.installation(o.ApartKeys); err != nil {
-		return nil, err
-	}
-	if m, err = describe(ctx, c, draft); err != nil {
-		return nil, err
-	}
-	if err := archivesCopied(ctx, draft, p.files); err != nil {
-		return nil, err
-	}
-	database := &copying{ctx: ctx, from: folderOrigin{draft}, files: p.files} // as it is after it was opened
-	if err := database.file(databaseFile); err != nil {
-		return nil, err
-	}
-	m.ApartKeys, m.Files = o.ApartKeys, p.files
-	text, err := json.Marshal(m, jsontext.WithIndent("  "), json.Deterministic(true))
-	if err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Create(filepath.Join(draft, manifestFile), append(text, '\n'), 0o600); err != nil {
-		return nil, err
-	}
-	return m, install(draft, to)
+	err = settle(ctx, o.To, func(draft string) error {
+		p := &copying{ctx: ctx, from: from, to: draft, files: map[string]string{}, progress: o.Progress}
+		if err := p.installation(o.ApartKeys); err != nil {
+			return err
+		}
+		if m, err = describe(ctx, c, draft); err != nil {
+			return err
+		}
+		if err := archivesCopied(ctx, draft, p.files); err != nil {
+			return err
+		}
+		database := &copying{ctx: ctx, from: folderOrigin{draft}, files: p.files} // as it is after it was opened
+		if err := database.file(databaseFile); err != nil {
+			return err
+		}
+		m.ApartKeys, m.Files = o.ApartKeys, p.files
+		text, err := json.Marshal(m, jsontext.WithIndent("  "), json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		return atomicfile.Create(filepath.Join(draft, manifestFile), append(text, '\n'), 0o600)
+	})
+	return m, err
 }
 
 // installation copies everything, in the order that makes it of one moment.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"jurat/internal/cabinet"
@@ -17,26 +18,54 @@ import (
 )
 
 // findInFolder looks for an installation in a data folder.
-func findInFolder(c Config) (*place, error) {
-	if err := checkParts(c.Dir); errors.Is(err, ErrNone) {
+func findInFolder(ctx context.Context, c Config) (*place, error) {
+	if err := checkParts(ctx, c.Dir); errors.Is(err, ErrNone) {
 		looked, _ := filepath.Abs(c.Dir) // where that is not known, the name that was given has been said
 		return nil, fmt.Errorf("%w: none of %s is in %s", err, strings.Join(folderParts, ", "), looked)
 	} else if err != nil {
 		return nil, err
 	}
 	path := func(part string) string { return filepath.Join(c.Dir, part) }
+	if err := checkOwner(path(logKeyFile)); err != nil {
+		return nil, err
+	}
+	for _, part := range []string{c.Dir, path(keyring.Folder), path(databaseFile), path(logKeyFile)} {
+		if err := checkPrivate(part); err != nil {
+			return nil, err
+		}
+	}
 	return &place{files: cabinet.NewFolder(c.Dir), claims: claim.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(checkpointFile)),
 		store: func(ctx context.Context) (ledger.Store, error) { return sqlite.Open(ctx, path(databaseFile)) },
 		parts: strings.Join([]string{path(databaseFile), path(logKeyFile), path(checkpointFile)}, ", ")}, nil
 }
 
+// ErrOpen says that others than its owner can write to a data folder: they could put keys of theirs into it, or take its log away.
+var ErrOpen = errors.New("others than the owner can write to it")
+
+// checkPrivate refuses a file or folder that the group or everybody can write to. Windows has no such bits, and shows none.
+func checkPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("%w: %s has the mode %04o; take that away from the others: chmod go-w %s", ErrOpen, path, mode, path)
+	}
+	return nil
+}
+
 // checkParts returns ErrNone where no part of an installation is, and an error that names the part where only some are:
 // what is missing is restored from a backup, and never made anew by opening.
-func checkParts(dir string) error {
-	there, missing, err := lookForParts(dir)
-	if err == nil && there > 0 && missing != nil {
-		// An installation appears all at once, perhaps in the middle of the look at it.
-		there, missing, err = lookForParts(dir)
+func checkParts(ctx context.Context, dir string) error {
+	var there int
+	var missing, err error
+	for range 2 { // somebody may be making an installation in the middle of the first look at it
+		if err := settled(ctx, dir); err != nil {
+			return err
+		}
+		if there, missing, err = lookForParts(dir); err != nil || missing == nil {
+			break
+		}
 	}
 	if err == nil && there == 0 {
 		return ErrNone
@@ -63,61 +92,7 @@ func lookForParts(dir string) (there int, missing, err error) {
 
 // createInFolder makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
 func createInFolder(ctx context.Context, c Config) error {
-	if err := checkVacant(c.Dir); err != nil {
-		return err
-	}
-	dir := filepath.Clean(c.Dir)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // where a link leads to an empty folder, that one is replaced, and the link stays
-	}
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return err
-	}
-	draft, err := os.MkdirTemp(parent, ".jurat-new-*") // mode 0700; beside it, because rename stays on one file system
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(draft) // nothing, once it has been renamed
-	if err := furnish(ctx, c, draft); err != nil {
-		return err
-	}
-	return install(draft, dir)
-}
-
-// install gives a finished installation its name, and makes the name durable. Remove takes away a folder only when it
-// is empty, and Rename replaces none (os.Rename not even an empty one): of several processes that get here, one does.
-func install(draft, dir string) error {
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// A crash here leaves nothing under this name, and the draft beside it.
-	if err := os.Rename(draft, dir); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(dir))
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func checkVacant(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("the folder %s is not empty", dir)
-	}
-	return nil
+	return settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
 }
 
 // furnish makes everything that an installation has from its first day.

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"jurat/internal/jobs"
@@ -15,6 +16,9 @@ const jobsSchema = "jurat_jobs"
 func (i *Installation) Jobs(ctx context.Context) (*jobs.Database, error) {
 	if i.pool != nil {
 		return jobs.Postgres(ctx, i.pool, jobsSchema)
+	}
+	if err := i.Ledger.ReadOnly(); err != nil {
+		return nil, fmt.Errorf("holding trials: %w", err)
 	}
 	return jobs.SQLite(ctx, filepath.Join(i.Dir, jobsFile))
 }

@@ -11,6 +11,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/keyhistory"
 	"jurat/internal/ledger"
+	"jurat/verify"
 )
 
 var (
@@ -139,6 +140,9 @@ func owned(role evidence.Role, name string, keys []OwnerKey) ([]evidence.KeyEven
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", n+1, err)
 		}
+		if err := k.isOf(role, name); err != nil {
+			return nil, fmt.Errorf("key %d: certificate 1: %w", n+1, err)
+		}
 		events = append(events, evidence.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
 			Custody: evidence.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates})
 	}
@@ -152,6 +156,18 @@ func owned(role evidence.Role, name string, keys []OwnerKey) ([]evidence.KeyEven
 		return 1
 	})
 	return events, nil
+}
+
+// isOf refuses a certificate that would prove nothing of what the actor signs, or refute it, wherever it is handed out with a record.
+func (k *OwnerKey) isOf(role evidence.Role, name string) error {
+	if len(k.Certificates) == 0 {
+		return nil
+	}
+	own, err := x509.ParseCertificate(k.Certificates[0])
+	if err != nil {
+		return err
+	}
+	return verify.CheckCertificate(own, role, name)
 }
 
 // check reads a key and its certificates. Whether anybody should believe the certificates is for readers to say.

@@ -6,8 +6,10 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"math/big"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -375,7 +377,8 @@ func TestCertificates(t *testing.T) {
 	i := fresh(t)
 	private := must(generate())
 	signer := must(evidence.NewSigner(private, nil))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
+		UnknownExtKeyUsage: []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}, URIs: []*url.URL{must(url.Parse(verify.Identity(evidence.RoleAgent, "a")))}}
 	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
 	other := must(generate())
 	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
@@ -389,6 +392,14 @@ func TestCertificates(t *testing.T) {
 	wrong := []installation.OwnerKey{{Public: keys[0].Public, Certificates: [][]byte{root}}}
 	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
 		t.Error("another key's certificate is registered")
+	}
+	for _, other := range []struct {
+		role evidence.Role
+		name string
+	}{{evidence.RoleAgent, "b"}, {evidence.RoleReviewer, "a"}} {
+		if err := i.RegisterKeys(t.Context(), other.role, other.name, keys, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
+			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
+		}
 	}
 	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", keys, time.Time{}, because); err != nil {
 		t.Fatal(err)
@@ -454,7 +465,7 @@ func TestRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "before", r, allProved)
-	ahead = time.Hour
+	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
 	revoke := func(from time.Time) *verify.Trust {
 		t.Helper()
 		if err := i.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {

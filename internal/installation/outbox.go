@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/timestamp"
 )
 
 const (
@@ -151,11 +152,36 @@ func (i *Installation) settle(ctx context.Context, records []ledger.Pending, sta
 	}
 	var late []ledger.LateStamp
 	for n, stamp := range stamps {
+		at, err := stampedFrom(stamp)
+		if err != nil {
+			return 0, err
+		}
+		if !fitsClaim(records[n].Record.Payload.Time(), at, i.now()) {
+			continue // it goes on waiting, for one that is later
+		}
 		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stamp})
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	return i.addLate(ctx, late)
+}
+
+// stampedFrom is the earliest time that a stamp proves.
+func stampedFrom(stamp evidence.Timestamp) (time.Time, error) {
+	if stamp.Kind == evidence.RFC3161 {
+		return earliest([][]byte{stamp.Token})
+	}
+	made, err := timestamp.ParseEvidenceRecord(stamp.Token)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return provedBy(made.Tokens()[0]), nil
+}
+
+// fitsClaim reports whether a late stamp can be added to a record that claims a time: not while it would take from the record the
+// proof that it has. What claims to be later than now, as earlier programs sealed it, has none to lose.
+func fitsClaim(claimed, stamped, now time.Time) bool {
+	return claimed.Sub(stamped) <= maxAhead || claimed.Sub(now) > maxAhead
 }
 
 func (i *Installation) addLate(ctx context.Context, late []ledger.LateStamp) (int, error) {

@@ -36,7 +36,7 @@ func find(ctx context.Context, c Config) (*place, error) {
 	if c.DB != "" {
 		return findInDatabase(ctx, c)
 	}
-	return findInFolder(c)
+	return findInFolder(ctx, c)
 }
 
 // leave lets go of what a place holds, after its store was closed.

@@ -67,7 +67,7 @@ func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}
-	m, err := readManifest(o.From)
+	m, err := readManifest(ctx, o.From)
 	if err != nil {
 		return nil, err
 	}
@@ -78,37 +78,26 @@ func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 }
 
 func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
-	if err := checkVacant(c.Dir); err != nil {
-		return nil, err
-	}
-	to := filepath.Clean(c.Dir)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return nil, err
-	}
-	draft, err := os.MkdirTemp(filepath.Dir(to), ".jurat-restore-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // nothing, once it has been renamed
-	if err := unpack(ctx, m, o.From, draft); err != nil {
-		return nil, err
-	}
-	kept := c.Archives
-	c.Dir, c.Archives = draft, ""
 	r = &Restored{Manifest: *m}
-	if err := r.examine(ctx, c, o); err != nil {
-		return nil, err
-	}
-	if kept != "" {
-		_, _, archives := sorted(m)
-		if err := keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, kept); err != nil {
-			return nil, err
+	err = settle(ctx, c.Dir, func(draft string) error {
+		if err := unpack(ctx, m, o.From, draft); err != nil {
+			return err
 		}
-	}
-	return r, install(draft, to)
+		inDraft := c
+		inDraft.Dir, inDraft.Archives = draft, ""
+		if err := r.examine(ctx, inDraft, o); err != nil || c.Archives == "" {
+			return err
+		}
+		_, _, archives := sorted(m)
+		return keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, c.Archives)
+	})
+	return r, err
 }
 
-func readManifest(dir string) (*Manifest, error) {
+func readManifest(ctx context.Context, dir string) (*Manifest, error) {
+	if err := settled(ctx, dir); err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
 		return nil, err

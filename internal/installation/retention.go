@@ -230,7 +230,10 @@ func (e *expiring) all(ctx context.Context) (err error) {
 			e.order.Progress("archives looked through", int64(n+1), int64(len(files)))
 		}
 	}
-	return nil
+	if e.order.DryRun {
+		return nil
+	}
+	return e.Ledger.Reclaim(ctx, nil) // what has expired was in the database once
 }
 
 // provedToday is the time by which records may have been kept long enough: the clock's, or that of the log's newest time stamp if the

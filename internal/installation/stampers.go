@@ -129,7 +129,28 @@ func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 		}
 		stamped.Tokens = append(stamped.Tokens, tokens[i])
 	}
-	return stamped, nil
+	stamped.Earliest, err = earliest(stamped.Tokens)
+	return stamped, err
+}
+
+// earliest is what the earliest of tokens proves, which were verified; zero if there are none.
+func earliest(tokens [][]byte) (first time.Time, err error) {
+	for _, der := range tokens {
+		token, err := timestamp.Parse(der)
+		if err != nil {
+			return first, err
+		}
+		if at := provedBy(token); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first, nil
+}
+
+// provedBy is the time at which a token's imprint existed at the latest, as readers count it.
+func provedBy(token *timestamp.Unverified) time.Time {
+	info := token.UnverifiedInfo()
+	return info.GenTime.Add(info.Accuracy)
 }
 
 // A client asks one authority outside. After a failure it rests for a while, so that an outage holds up one record, and

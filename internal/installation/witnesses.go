@@ -295,7 +295,8 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 	return ctx.Err()
 }
 
-// maxAhead is how far a witness's clock may be before the installation's. Readers count no cosignature of later.
+// maxAhead is how far two clocks may be apart, a witness's, an actor's or an authority's and the installation's. Readers count nothing
+// that says more.
 const maxAhead = 5 * time.Minute
 
 func (i *Installation) notAhead(c evidence.Cosignature) error {

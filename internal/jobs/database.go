@@ -20,7 +20,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // and the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Database is where jobs are kept. It is safe for concurrent use, also by several processes.
@@ -51,7 +52,7 @@ func (d *Database) Close() error { return d.close() }
 func SQLite(ctx context.Context, path string) (*Database, error) {
 	d, err := openSQLite(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the jobs in %s: %w", path, err)
+		return nil, fmt.Errorf("opening the jobs in %s: %w", path, translate(err))
 	}
 	return d, nil
 }
@@ -80,6 +81,23 @@ func openSQLite(ctx context.Context, path string) (*Database, error) {
 		number: func(ctx context.Context, query string, arg int64) (n int64, err error) {
 			return n, db.QueryRowContext(ctx, strings.ReplaceAll(query, "$1", "?1"), arg).Scan(&n)
 		}}, nil
+}
+
+// waitTime is how long a question to the database may take in all: one statement waits half as long for another process, and others of
+// this process may wait before it.
+const waitTime = 20 * time.Second
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, waitTime, ErrBusy)
+}
+
+// translate puts SQLite's errors into this package's words.
+func translate(err error) error {
+	var failure *sqlite.Error
+	if errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_BUSY || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return err
 }
 
 // forgiving is River's driver for SQLite, which cannot bear that a job is gone by the time what became of it is to be noted: it drops
@@ -112,9 +130,10 @@ func (e forgivingExecutor) JobSetStateIfRunningMany(ctx context.Context, p *rive
 // migrateAgain makes the tables. SQLite has no lock that processes could hold from one of River's transactions to the next: of two that make
 // them at the same time one fails, and finds them made when it looks again.
 func migrateAgain(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
+	end := time.Now().Add(waitTime)
 	var err error
 	for range 20 {
-		if err = migrate(ctx, driver, ""); err == nil || ctx.Err() != nil {
+		if err = migrate(ctx, driver, ""); err == nil || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -27,6 +27,9 @@ import (
 // ErrRunning says that a job is being worked, here or elsewhere.
 var ErrRunning = errors.New("the job is being worked at this moment")
 
+// ErrBusy says that the jobs could not be reached in time, because another process holds their file: nothing was changed.
+var ErrBusy = errors.New("another process holds the file of jobs")
+
 // Later is for Config.Work to return where a job is to be worked at another time, or by somebody else: it is no failure, and no attempt.
 func Later(in time.Duration) error { return river.JobSnooze(in) }
 
@@ -261,11 +264,16 @@ func (q *Queue) Again(ctx context.Context, trial string) error {
 func (q *Queue) insert(ctx context.Context, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
 	q.starting.RLock()
 	defer q.starting.RUnlock()
-	return q.client.InsertMany(ctx, params)
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	inserted, err := q.client.InsertMany(ctx, params)
+	return inserted, translate(err)
 }
 
 // Drop takes away a trial's job, where it has one, or returns ErrRunning.
 func (q *Queue) Drop(ctx context.Context, trial string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	found, err := q.list(ctx, q.of(trial))
 	if err != nil {
 		return err
@@ -276,7 +284,7 @@ func (q *Queue) Drop(ctx context.Context, trial string) error {
 		case errors.Is(err, rivertype.ErrJobRunning):
 			return fmt.Errorf("%w: %s", ErrRunning, trial)
 		case err != nil && !errors.Is(err, rivertype.ErrNotFound):
-			return fmt.Errorf("removing a job: %w", err)
+			return fmt.Errorf("removing a job: %w", translate(err))
 		}
 	}
 	return nil
@@ -362,15 +370,19 @@ func (q *Queue) of(trials ...string) *river.JobListParams {
 }
 
 func (q *Queue) list(ctx context.Context, what *river.JobListParams) ([]*rivertype.JobRow, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	found, err := q.client.JobList(ctx, what.First(atOnce))
 	if err != nil {
-		return nil, fmt.Errorf("looking for jobs: %w", err)
+		return nil, fmt.Errorf("looking for jobs: %w", translate(err))
 	}
 	return found.Jobs, nil
 }
 
 // Ahead says how many jobs are to be worked before one that is waiting.
 func (q *Queue) Ahead(ctx context.Context, j Job) (int, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	table := "river_job"
 	if q.db.schema != "" {
 		table = q.db.schema + "." + table
@@ -378,16 +390,18 @@ func (q *Queue) Ahead(ctx context.Context, j Job) (int, error) {
 	n, err := q.db.number(ctx, `SELECT count(*) FROM `+table+` AS before, `+table+` AS own WHERE own.id = $1 AND before.state = 'available'
 		AND (before.scheduled_at < own.scheduled_at OR before.scheduled_at = own.scheduled_at AND before.id < own.id)`, j.id)
 	if err != nil {
-		return 0, fmt.Errorf("counting jobs: %w", err)
+		return 0, fmt.Errorf("counting jobs: %w", translate(err))
 	}
 	return int(n), nil
 }
 
 // Waiting says how many jobs wait for room, in all processes together.
 func (q *Queue) Waiting(ctx context.Context) (int, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	counts, err := q.db.exec.JobCountByQueueAndState(ctx, &riverdriver.JobCountByQueueAndStateParams{QueueNames: []string{queue}, Schema: q.db.schema})
 	if err != nil {
-		return 0, fmt.Errorf("counting jobs: %w", err)
+		return 0, fmt.Errorf("counting jobs: %w", translate(err))
 	}
 	n := 0
 	for _, c := range counts {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -497,4 +498,45 @@ func TestFewConnections(t *testing.T) {
 	if _, err := Postgres(t.Context(), pool, "jurat_jobs"); err == nil || !strings.Contains(err.Error(), "pool_max_conns") {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestHeldByAnother: a process that holds the file, and stands still, keeps nobody waiting without end.
+func TestHeldByAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	db, err := SQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	q := newQueue(t, Config{Database: db, Work: (&worked{}).work})
+	other, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	held, err := other.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	outcome := make(chan error, 4) // so many that they wait for one another, too
+	for n := range cap(outcome) {
+		go func() { outcome <- q.Add(t.Context(), fmt.Sprint("trial-", n)) }()
+	}
+	for range cap(outcome) {
+		select {
+		case err := <-outcome:
+			if !errors.Is(err, ErrBusy) {
+				t.Errorf("adding: %v", err)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Fatal("it waits without end")
+		}
+	}
+	if _, err := held.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	add(t, q, "trial-0")
 }

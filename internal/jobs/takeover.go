@@ -42,7 +42,7 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 		return nil
 	}
 	if _, err := q.db.exec.JobRescueMany(ctx, params); err != nil {
-		return fmt.Errorf("taking over jobs: %w", err)
+		return fmt.Errorf("taking over jobs: %w", translate(err))
 	}
 	return nil
 }

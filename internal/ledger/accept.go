@@ -9,7 +9,8 @@ import (
 	"jurat/evidence"
 )
 
-// maxAhead is how far in the future a record that comes from elsewhere may claim to be: two clocks never quite agree.
+// maxAhead is how far in the future a record may claim to be: two clocks never quite agree. Readers do not count the time of one
+// that claims more than its time stamps prove by this much.
 const maxAhead = 5 * time.Minute
 
 // ErrRefused says that a record from elsewhere cannot be taken in as it is.
@@ -44,9 +45,8 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		return nil, err
 	}
 	now := l.cfg.Now()
-	if ahead := record.Payload.Time().Sub(now); ahead > maxAhead {
-		return nil, &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future by this clock, which says %s",
-			record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now))}
+	if err := notAhead(record, now); err != nil {
+		return nil, err
 	}
 	keys, err := l.Keys(ctx)
 	if err != nil {
@@ -56,6 +56,10 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		return nil, err
 	}
 	if err := l.isNew(ctx, record); err != nil { // before it costs a time stamp
+		return nil, err
+	}
+	judging, err := l.mayFollow(ctx, record)
+	if err != nil {
 		return nil, err
 	}
 	missing, err := l.stamp(ctx, record)
@@ -70,10 +74,23 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		}
 	}
 	// What has happened to a key since is seen inside the transaction.
-	if err := l.append(ctx, newAppending(now, []*evidence.Record{record}, [][]Missing{missing})); err != nil {
+	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
+	a.judgings[0] = judging
+	if err := l.append(ctx, a); err != nil {
 		return nil, err
 	}
 	return record, nil
+}
+
+// notAhead refuses what claims to be of the future, before it is stamped: nothing could prove its time ever after. Time stamps
+// may have whole seconds, so the clock is read to the second.
+func notAhead(record *evidence.Record, now time.Time) error {
+	ahead := record.Payload.Time().Sub(now.Truncate(time.Second))
+	if ahead <= maxAhead {
+		return nil
+	}
+	return &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future by this clock, which says %s; at most %s is taken in: set the clock that is wrong",
+		record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now), maxAhead)}
 }
 
 // bare refuses what only a sealed record has.

@@ -78,7 +78,7 @@ func (o *owner) register(t *testing.T, l *ledger.Ledger) {
 // says is what the owner's agent says, signed where its key is.
 func (o *owner) says(t *testing.T, more string) *evidence.Record {
 	t.Helper()
-	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + o.name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + o.name + `","request_id":"r","timestamp":"2000-01-01T00:00:00Z","model":"m",
 		"model_version":"v","prompt":"p","response":"r","parameters":{}` + more + `}`)))
 	return o.sign(t, draft)
 }
@@ -122,7 +122,7 @@ func TestAccept(t *testing.T) {
 }
 
 func signedDraft(name string) []byte {
-	return []byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+	return []byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2000-01-01T00:00:00Z","model":"m",
 		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)
 }
 
@@ -173,7 +173,7 @@ func TestAcceptRefuses(t *testing.T) {
 	} {
 		if name == "a time far in the future" {
 			late := evidence.FormatTime(time.Now().Add(6 * time.Minute))
-			tt.record = a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2026-01-31T16:15:00Z", late, 1)))))
+			tt.record = a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2000-01-01T00:00:00Z", late, 1)))))
 			tt.says = "field timestamp"
 		}
 		_, err := l.Accept(t.Context(), tt.record)
@@ -185,18 +185,18 @@ func TestAcceptRefuses(t *testing.T) {
 		t.Errorf("%d records were taken in", now-size)
 	}
 	soon := evidence.FormatTime(time.Now().Add(4 * time.Minute))
-	if _, err := l.Accept(t.Context(), a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2026-01-31T16:15:00Z", soon, 1)))))); err != nil {
+	if _, err := l.Accept(t.Context(), a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2000-01-01T00:00:00Z", soon, 1)))))); err != nil {
 		t.Errorf("a little in the future: %v", err)
 	}
 }
 
 const (
-	jurorsAct = `{"action_type":"evaluation","agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+	jurorsAct = `{"action_type":"evaluation","agent_id":"a","request_id":"r","timestamp":"2000-01-01T00:00:00Z","model":"m","model_version":"v",
 		"parameters":{},"response":{},"chain_id":"c","chain_position":2,"case":"sha256:0000000000000000000000000000000000000000000000000000000000000001",
 		"previous_record":"sha256:0000000000000000000000000000000000000000000000000000000000000001",
 		"saw":["sha256:0000000000000000000000000000000000000000000000000000000000000001"],
 		"request_digest":"sha256:0000000000000000000000000000000000000000000000000000000000000001"}`
-	operatorsAct = `{"action_type":"key_event","agent_id":"a","timestamp":"2026-01-31T16:15:00Z","chain_id":"operator-keys","chain_position":1,"response":{}}`
+	operatorsAct = `{"action_type":"key_event","agent_id":"a","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","chain_position":1,"response":{}}`
 )
 
 // TestAcceptHighS: the twin of a signature whose S is high is what is stamped and logged.
@@ -294,7 +294,7 @@ func TestLogRefusesEvents(t *testing.T) {
 	for name, doc := range map[string]string{
 		"beside the chain": strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1),
 		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
-		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2026-01-31T16:15:00Z","chain_id":"operator-keys","response":{}}`,
+		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","response":{}}`,
 	} {
 		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor, nil); !errors.Is(err, keyhistory.ErrEvent) {
 			t.Errorf("%s: %v", name, err)

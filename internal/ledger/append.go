@@ -15,6 +15,10 @@ import (
 	"jurat/internal/keyhistory"
 )
 
+// patience is how long a caller waits to be appended, before anything is stored. Others take milliseconds; who holds the log for longer may stand
+// still, and a caller who is told so can come again.
+const patience = 30 * time.Second
+
 // settleTime is how long a ledger looks for a record of which the store did not say whether it is stored.
 const settleTime = 10 * time.Second
 
@@ -32,7 +36,23 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		}
 	}
 	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
-	if err := l.queue.enter(ctx, a); err != nil {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w, or others wait for it: this record has waited for %v; nothing was stored", ErrBusy, patience))
+	defer cancel()
+	for {
+		err := l.appendOnce(ctx, waiting, a)
+		if !errors.Is(err, errLinksMoved) {
+			return err
+		}
+		if err := l.lookAgain(waiting, a); err != nil {
+			return fmt.Errorf("appending: %w", err)
+		}
+		a.refused, a.outcome = nil, make(chan *outcome, 1)
+	}
+}
+
+// appendOnce is append until what the record's links are judged by has changed: then it returns errLinksMoved, and nothing was stored.
+func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
+	if err := l.queue.enter(waiting, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
 	}
 	defer l.queue.exit()
@@ -41,14 +61,14 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		case out := <-a.outcome:
 			return l.conclude(ctx, a, out)
 		case l.writing <- struct{}{}:
-			err := l.takeTurn(ctx, a)
+			err := l.takeTurn(waiting, a)
 			l.writing.Release()
 			if err != nil && l.queue.withdraw(a) {
 				return fmt.Errorf("appending: %w", err)
 			}
-		case <-ctx.Done():
+		case <-waiting.Done():
 			if l.queue.withdraw(a) {
-				return fmt.Errorf("waiting to append: %w", ctx.Err())
+				return fmt.Errorf("waiting to append: %w", context.Cause(waiting))
 			}
 			return l.conclude(ctx, a, <-a.outcome) // it was taken: from then on what counts is whether it is stored
 		}
@@ -82,7 +102,10 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 
 // commit makes one transaction of what is in the queue when it begins.
 func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
-	g := &group{keys: keys, now: l.cfg.Now}
+	g := &group{keys: keys, now: l.cfg.Now, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*judging]bool{}}
+	if err := l.prepareLinks(ctx, g, l.queue.choose()); err != nil {
+		return err
+	}
 	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
 		tree, err := l.treeOf(head, log)
 		if err != nil {
@@ -103,6 +126,9 @@ func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
 	})
 	if err == nil {
 		l.tree = g.next
+		for chain := range g.grown {
+			l.links.put(g.chains[chain])
+		}
 		l.learn(g.next.head)
 		l.growth.tell()
 	}
@@ -194,6 +220,12 @@ type group struct {
 	now   func() time.Time
 	found Found // of what they name. Its counts go up with those that are in the batch
 
+	// By what their links are judged. What of the batch is let in is added.
+	chains   map[string]*chainState
+	grown    map[string]bool // chains to which something of the batch was added
+	prepared map[*judging]bool
+	reviewed bool // there is a review in the batch
+
 	// What becomes of it.
 	batch  Batch
 	leaves []tlog.Hash
@@ -216,6 +248,7 @@ func (g *group) plan() (Batch, error) {
 		return Batch{}, err
 	}
 	g.batch.Next = g.next.head
+	g.batch.Urgent = len(g.members) == 1 && g.members[0].urgent()
 	return g.batch, nil
 }
 
@@ -229,7 +262,10 @@ func (g *group) judge(a *appending) error {
 	if a.after != nil && g.found.Chains[a.after.chain] != a.after.count {
 		return errMoved
 	}
-	return admit(g.keys, a.records, g.now)
+	if err := admit(g.keys, a.records, g.now); err != nil {
+		return err
+	}
+	return g.links(a)
 }
 
 // add gives records their places, and says of each which one it is of its chain and of its case.
@@ -246,6 +282,7 @@ func (g *group) add(a *appending) {
 			row.Counts.CaseSeq = g.found.Cases[row.Case]
 		}
 		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, leafOf(a.records[i], row.Counts))
+		g.linked(&row, a.records[i])
 		g.batch.Waits = append(g.batch.Waits, waits(row.Index, a.missing[i], a.since)...)
 	}
 	g.batch.Stamps = append(g.batch.Stamps, a.stamps...)

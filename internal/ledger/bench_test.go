@@ -23,7 +23,7 @@ import (
 var large = strings.Repeat("x", 4096-1024)
 
 func largeAct() *evidence.Draft {
-	return must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z",
+	return must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2000-01-01T00:00:00Z",
 		"model":"m","model_version":"1","prompt":%q,"response":"You may.","parameters":{}}`, large)))
 }
 
@@ -99,7 +99,7 @@ func benchmarkCommit(b *testing.B) {
 func BenchmarkSealOnPostgres(b *testing.B) {
 	f := onPostgres(b, pgtest.Database(b))
 	l := f.create(b)
-	draft := must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z",
+	draft := must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2000-01-01T00:00:00Z",
 		"model":"m","model_version":"1","prompt":%q,"response":"You may.","parameters":{}}`, large[:2048-300])))
 	var record time.Duration
 	b.Run("without a log, on all cores", func(b *testing.B) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,6 +25,9 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 	if !decides {
 		return draft, true, nil
 	}
+	if draft.ApprovalStatus == evidence.Rejected && draft.ModifiedResponse != nil {
+		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "the review rejects, and so lets no response pass: leave it out, or approve with modifications"}
+	}
 	if draft.OriginalResponseID == "" {
 		return draft, true, l.sawItsTrial(ctx, draft)
 	}
@@ -37,6 +41,9 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 	if err := ofItsTrial(draft, original.Payload.ChainID); err != nil {
 		return nil, false, err
 	}
+	if err := fits(draft, original); err != nil {
+		return nil, false, err
+	}
 	switch {
 	case slices.Contains(named(draft), original.Digest):
 		return draft, true, nil
@@ -48,6 +55,42 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 	p.Saw = []evidence.Digest{original.Digest}
 	bound, err := evidence.NewDraft(p)
 	return bound, true, err
+}
+
+// fits refuses a review that verification would refute beside its original for as long as there are both.
+func fits(draft *evidence.Draft, original *evidence.Record) error {
+	if draft.ActionType != evidence.HumanReview {
+		return nil
+	}
+	of := &original.Payload
+	given, output := draft.ModifiedResponse, of.Response
+	if of.ActionType == evidence.HumanReview {
+		output = of.ModifiedResponse
+	}
+	compared := given != nil && output != nil && !slices.Contains(draft.SealedApart, "/modified_response") &&
+		!slices.Contains(of.SealedApart, "/response") && !slices.Contains(of.SealedApart, "/modified_response")
+	same := compared && sameText(given, output)
+	switch {
+	case draft.Actor() == of.Actor():
+		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q is also who acted in record %s: nobody reviews their own output", draft.Actor(), of.RecordID)}
+	case !draft.Case.IsZero() && draft.Case != of.Case:
+		return &evidence.FieldError{Field: "case", Reason: fmt.Sprintf("is not that of record %s, which original_response_id is about: leave it out", of.RecordID)}
+	case draft.ApprovalStatus == evidence.Approved && compared && !same:
+		return &evidence.FieldError{Field: "modified_response", Reason: "is another text than was reviewed, and the review approves that as it is: leave it out, or approve with modifications"}
+	case draft.ApprovalStatus == evidence.ApprovedWithModifications && same:
+		return &evidence.FieldError{Field: "modified_response", Reason: "is the very text that was reviewed, so nothing was modified: approve it, without modified_response"}
+	}
+	return nil
+}
+
+// sameText compares two values by their canonical forms.
+func sameText(a, b []byte) bool {
+	first, err := evidence.Canonical(a)
+	if err != nil {
+		return false
+	}
+	second, err := evidence.Canonical(b)
+	return err == nil && bytes.Equal(first, second)
 }
 
 // ofItsTrial refuses a draft for a trial's chain that is about a record of another chain.

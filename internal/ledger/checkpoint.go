@@ -62,6 +62,9 @@ func (l *Ledger) advance(ctx context.Context) (string, error) {
 	if head.Size == before.Size {
 		return old, nil
 	}
+	if l.fixed != nil { // what is signed must be kept, or the log could go back on it
+		return "", fmt.Errorf("%w; the last checkpoint covers %d of %d records, and a new one could not be kept: make it where the log can be written", l.fixed, before.Size, head.Size)
+	}
 	next, err := l.sign(head)
 	if err != nil {
 		return "", err
@@ -115,7 +118,7 @@ func (l *Ledger) sign(head Head) (string, error) {
 // publish makes the checkpoint known outside the store. The store has it already, so that a crash in between leaves
 // an older one published, which is as true, and which Open replaces.
 func (l *Ledger) publish(ctx context.Context, signed string) error {
-	if l.cfg.Published == nil {
+	if l.cfg.Published == nil || l.fixed != nil {
 		return nil
 	}
 	for signed != l.published {

@@ -238,7 +238,7 @@ func inMemory(t testing.TB) (*ledger.Ledger, ledger.Config) {
 	return l, c
 }
 
-const someAct = `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
+const someAct = `{"agent_id":"agent-7","request_id":"req-1","timestamp":"2000-01-01T00:00:00Z","model":"m","model_version":"1",
 	"prompt":"May I?","response":"You may.","parameters":{"temperature":0.5}%s}`
 
 // act is a draft; more is further members, with a comma before each.

@@ -87,8 +87,9 @@ type Stamper interface {
 
 // Stamped is what came of asking authorities for time stamps.
 type Stamped struct {
-	Tokens  [][]byte  // DER, each checked as far as its receiver can check it
-	Missing []Missing // authorities that are to stamp and gave no good token
+	Tokens   [][]byte  // DER, each checked as far as its receiver can check it
+	Missing  []Missing // authorities that are to stamp and gave no good token
+	Earliest time.Time // what the earliest token proves; zero: nobody has looked
 }
 
 // Missing is an authority whose time stamp is still to come, and why.
@@ -128,7 +129,11 @@ type Config struct {
 	Apart     Keeper           // keeps what is sealed apart; nil: nobody does but the caller of Seal
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
-	Poll      time.Duration    // how often a store that does not tell by itself is asked whether it has grown, see Grown; 0: half a second
+
+	// UnsafeContradictions takes in what the links of records contradict, and into a chain whoever comes: what a hostile operator can log.
+	UnsafeContradictions bool
+
+	Poll time.Duration // how often a store that does not tell by itself is asked whether it has grown, see Grown; 0: half a second
 }
 
 func (c *Config) check() error {
@@ -155,12 +160,14 @@ func (c *Config) open(signed string) (Head, error) {
 type Ledger struct {
 	cfg    Config
 	refuse error // why this ledger takes no records at all; nil: it does
+	fixed  error // why nothing can be written where the store is; nil: it can
 
 	known atomic.Pointer[Head] // the latest head that the log is known to have had: it must contain this for ever
 
 	keys atomic.Pointer[keyhistory.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
 	queue  *queue // what is to be appended
+	links  *links // by what it is judged
 	growth growth // who waits for the log to grow
 
 	writing Lock  // while it is held, nobody else in this process commits
@@ -188,8 +195,11 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, queue: newQueue(), writing: NewLock(), signing: NewLock()}
+	l := &Ledger{cfg: cfg, queue: newQueue(), links: newLinks(cfg.Store), writing: NewLock(), signing: NewLock()}
 	l.known.Store(&Head{Root: EmptyHead.Root})
+	if p, ok := l.kept().(Protected); ok {
+		l.fixed = p.ReadOnly()
+	}
 	return l, nil
 }
 

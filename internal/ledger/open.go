@@ -67,7 +67,8 @@ func (l *Ledger) nothingPublished(ctx context.Context) error {
 // rows with their leaf hashes, the checkpoint with the key and the tree. It returns ErrNoLog, ErrCheckpoint or
 // ErrDamaged when they do not; then Fsck says more.
 //
-// A log that has not reached the checkpoint in Config.Published opens for reading, and CanAppend says why.
+// A log that has not reached the checkpoint in Config.Published, or lies where nothing can be written, opens for reading, and CanAppend
+// says why.
 func Open(ctx context.Context, cfg Config) (*Ledger, error) {
 	l, err := newLedger(cfg)
 	if err != nil {
@@ -183,7 +184,7 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 	}
 	l.learn(head)
 	l.published = outside
-	if l.cfg.Signer == nil || published.Size >= checkpoint.Size {
+	if l.cfg.Signer == nil || l.fixed != nil || published.Size >= checkpoint.Size {
 		return nil
 	}
 	return l.publish(ctx, signed)
@@ -209,8 +210,14 @@ func (l *Ledger) CanAppend(ctx context.Context) error {
 	return nil
 }
 
+// ReadOnly returns ErrReadOnly with the reason if nothing can be written where the log is.
+func (l *Ledger) ReadOnly() error { return l.fixed }
+
 // mayAppend says what can be said without looking at the store.
 func (l *Ledger) mayAppend() error {
+	if l.fixed != nil {
+		return l.fixed
+	}
 	if l.cfg.Stamper == nil {
 		return fmt.Errorf("%w: nobody to stamp", ErrReadOnly)
 	}

@@ -16,14 +16,15 @@ const maxQueued = 1024
 
 // An appending is what one caller wants appended, all of it or nothing.
 type appending struct {
-	records []*evidence.Record
-	rows    []Row         // of the records, but for their places and counts
-	missing [][]Missing   // for each record, who is still to stamp it
-	since   time.Time     // since when the records wait for those
-	stamps  []Stamp       // of earlier records
-	after   *chainEnd     // nil: whatever was appended to a chain meanwhile
-	refused error         // why what is committed does not let it in
-	outcome chan *outcome // gets one, when it is known
+	records  []*evidence.Record
+	rows     []Row         // of the records, but for their places and counts
+	missing  [][]Missing   // for each record, who is still to stamp it
+	since    time.Time     // since when the records wait for those
+	stamps   []Stamp       // of earlier records
+	after    *chainEnd     // nil: whatever was appended to a chain meanwhile
+	judgings []*judging    // by what the links of each record are judged; nil: they are not
+	refused  error         // why what is committed does not let it in
+	outcome  chan *outcome // gets one, when it is known
 
 	ready bool // guarded by the turn to commit: its records have all time stamps that they are to have
 }
@@ -39,13 +40,32 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 	for _, record := range records {
 		a.rows = append(a.rows, rowOf(record))
 	}
+	a.judgings = make([]*judging, len(records))
 	return a
 }
 
 // alone reports whether a transaction is to store this and nothing else, because others may depend on it: after an event
 // of a key others are judged by other keys, and stamps or the end of a chain have to be as they were seen.
 func (a *appending) alone() bool {
-	return a.after != nil || len(a.stamps) > 0 || slices.ContainsFunc(a.records, aboutKeys)
+	return a.after != nil || len(a.stamps) > 0 || a.urgent() || slices.ContainsFunc(a.records, aboutKeys)
+}
+
+// urgent reports whether this ends a token or a key, and nothing else: on a full disk a thief must not keep what he has.
+func (a *appending) urgent() bool {
+	return len(a.records) > 0 && !slices.ContainsFunc(a.records, func(r *evidence.Record) bool { return !revokes(&r.Payload) })
+}
+
+// revokes reports whether an act ends a token or a key.
+func revokes(p *evidence.Payload) bool {
+	switch p.ActionType {
+	case evidence.AccessEvent:
+		e, err := evidence.ReadAccessEvent(p)
+		return err == nil && e.Event == evidence.AccessRevoked
+	case evidence.KeyEvent:
+		e, err := evidence.ReadOperatorBody[evidence.KeyEventBody](p)
+		return err == nil && e.Event == evidence.KeyRevoked
+	}
+	return false
 }
 
 func (a *appending) bytes() (n int) {
@@ -73,7 +93,7 @@ func (q *queue) enter(ctx context.Context, a *appending) error {
 	select {
 	case q.seats <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("%d are waiting already: %w", maxQueued, ctx.Err())
+		return fmt.Errorf("%d are waiting already: %w", maxQueued, context.Cause(ctx))
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

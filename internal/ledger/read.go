@@ -11,6 +11,9 @@ import (
 // pageSize is how many rows are read at once.
 const pageSize = 32
 
+// smallPage is how many are read at once where each can be as large as a record may be, and many are read by request.
+const smallPage = linkPage
+
 // Record returns the record with this id, or ErrNotFound.
 func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error) {
 	row, err := l.cfg.Store.ByRecordID(ctx, id)
@@ -108,9 +111,9 @@ type Placed struct {
 func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, error] {
 	return func(yield func(Placed, error) bool) {
 		head, err := l.cfg.Store.Head(ctx)
-		for index := max(0, from); err == nil && index < head.Size; index += pageSize {
+		for index := max(0, from); err == nil && index < head.Size; index += smallPage {
 			var records []Placed
-			records, err = l.page(ctx, index, min(pageSize, head.Size-index))
+			records, err = l.page(ctx, index, min(smallPage, head.Size-index))
 			for _, record := range records {
 				if !yield(record, nil) {
 					return

@@ -62,13 +62,20 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err != nil {
 		return nil, err
 	}
+	if err := notAhead(record, now); err != nil {
+		return nil, err
+	}
+	judging, err := l.mayFollow(ctx, record)
+	if err != nil {
+		return nil, err
+	}
 	missing, err := l.stamp(ctx, record)
 	if err != nil {
 		return nil, err
 	}
 	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
-	a.stamps, a.after = stamps, after
+	a.stamps, a.after, a.judgings[0] = stamps, after, judging
 	if err := l.keepAndAppend(ctx, record, a); err != nil {
 		return nil, err
 	}
@@ -110,6 +117,11 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 	}
 	if together := waits && l.cfg.Group != nil; !together && len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
 		return nil, fmt.Errorf("stamping: there is no token: %w", reasons(stamped.Missing))
+	}
+	if !stamped.Earliest.IsZero() {
+		if err := notAhead(record, stamped.Earliest); err != nil {
+			return nil, fmt.Errorf("by the clock of a time-stamping authority: %w", err)
+		}
 	}
 	for _, token := range stamped.Tokens {
 		if len(token) == 0 || len(token) > evidence.MaxToken {

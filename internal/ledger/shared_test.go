@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
@@ -28,6 +29,9 @@ import (
 const loadFolder = "JURAT_TEST_LOAD"
 
 const sending, acknowledging = "sends ", "has "
+
+// loadName is what such processes call themselves to a PostgreSQL server.
+const loadName = "jurat under load"
 
 // loadKey signs what such processes seal, so that it can be checked when they are gone.
 var loadKey = ed25519.NewKeyFromSeed(func() []byte { s := sha256.Sum256([]byte("load")); return s[:] }())
@@ -98,7 +102,7 @@ type loaded struct {
 func (p *loaded) process(enough func() bool) {
 	for !enough() {
 		child := exec.CommandContext(p.t.Context(), must(os.Executable()))
-		child.Env = append(os.Environ(), loadFolder+"="+string(p.f))
+		child.Env = append(os.Environ(), loadFolder+"="+string(p.f), "PGAPPNAME="+loadName)
 		var complaints strings.Builder
 		child.Stderr = &complaints
 		out := must(child.StdoutPipe())
@@ -194,6 +198,7 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 		checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
 	}
 	all.Wait()
+	p.wantNobodyLeft()
 	c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
 	checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
 	t.Logf("%d records acknowledged of %d sent, %d in the log, by processes of which %d were killed; %d checkpoints",
@@ -206,6 +211,35 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 		t.Fatal(err)
 	}
 	wantClean(t, found)
+}
+
+// wantNobodyLeft waits until a PostgreSQL server has done what processes had asked of it when they were killed: it commits that after their
+// end, as it does not look whether they are there.
+func (p *loaded) wantNobodyLeft() {
+	t := p.t
+	t.Helper()
+	url := must(p.f.url())
+	if url == "" {
+		return
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		left, err := sessionsOf(t.Context(), url, loadName)
+		if err == nil && left == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d sessions of processes that were killed: %v", left, err)
+		}
+	}
+}
+
+func sessionsOf(ctx context.Context, url, name string) (n int, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, name).Scan(&n)
+	return n, errors.Join(err, conn.Close(ctx))
 }
 
 // signed is a checkpoint, as soon as the database gives one.

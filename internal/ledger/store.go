@@ -94,6 +94,12 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// A Protected is a Store that is opened for reading where nothing can be written.
+type Protected interface {
+	// ReadOnly returns ErrReadOnly with the reason why nothing can be written, or nil if it can.
+	ReadOnly() error
+}
+
 // A Reclaimer is a Store that keeps the room of what was shed until it is told to give it back.
 type Reclaimer interface {
 	Reclaim(ctx context.Context, progress func(done, total int64)) error
@@ -180,6 +186,15 @@ type Head struct {
 	Root tlog.Hash
 }
 
+// Check refuses a size that no log can have. A database can come from anywhere, as a backup does, and the arithmetic of trees does not
+// end on some numbers.
+func (h Head) Check() error {
+	if h.Size < 0 || h.Size > evidence.MaxEntries {
+		return fmt.Errorf("%w: the database says that the log has %d records, and no log can have more than %d", ErrDamaged, h.Size, int64(evidence.MaxEntries))
+	}
+	return nil
+}
+
 func (h Head) String() string { return fmt.Sprintf("%d records, root %v", h.Size, h.Root) }
 
 // EmptyHead is the head of a log without records.
@@ -201,6 +216,8 @@ type Batch struct {
 
 	Waits  []Wait  // time stamps that these rows wait for
 	Stamps []Stamp // time stamps of earlier rows, which wait for them no longer
+
+	Urgent bool // it is appended even if that takes the last of the room: see urgent
 }
 
 // A Wait is a time stamp that a record is to get from an authority, which has not given it yet.
@@ -262,6 +279,8 @@ var (
 	ErrClosed = errors.New("the ledger is closed")
 	// ErrDiskFull says that there is no room for more. What was there stands, and appending works again with room.
 	ErrDiskFull = errors.New("no space left for the ledger")
+	// ErrBusy says that the store could not be written to for a while, because another process holds its lock: nothing was changed.
+	ErrBusy = errors.New("another process holds the log")
 	// ErrReadOnly says that the ledger or its database was opened, or can be opened, only for reading.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
 	// ErrArchive says that an archive file cannot be read: it is missing, or not what it was.

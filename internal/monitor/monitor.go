@@ -24,19 +24,23 @@ import (
 type Kind string
 
 const (
-	Fork      Kind = "fork"      // it has signed two histories
-	Shrink    Kind = "shrink"    // it shows less than it had
-	Rewritten Kind = "rewritten" // what it serves is not what it signed
-	Foreign   Kind = "foreign"   // another answers in its place, or its signature is false
+	Fork       Kind = "fork"       // it has signed two histories
+	Shrink     Kind = "shrink"     // it shows less than it had
+	Rewritten  Kind = "rewritten"  // what it serves is not what it signed
+	Foreign    Kind = "foreign"    // another answers in its place, or its signature is false
+	Impossible Kind = "impossible" // its key has signed what no log can have
+	Flood      Kind = "flood"      // it says that it has grown by more than anybody can read
 )
 
 // Meaning says what that means, to people.
 func (k Kind) Meaning() string {
 	return map[Kind]string{
-		Fork:      "the key of the log has signed two histories that exclude each other: who is shown one is not shown the other",
-		Shrink:    "the log shows an earlier state than it had: it came back from a backup or dropped its end, or somebody between passes off an old answer",
-		Rewritten: "what is served does not hash to what the log's key has signed: the log has changed it or lost it, or somebody between has",
-		Foreign:   "what answers is not the log whose key was given, or passes off what this key, or a witness's, has not signed",
+		Fork:       "the key of the log has signed two histories that exclude each other: who is shown one is not shown the other",
+		Shrink:     "the log shows an earlier state than it had: it came back from a backup or dropped its end, or somebody between passes off an old answer",
+		Rewritten:  "what is served does not hash to what the log's key has signed: the log has changed it or lost it, or somebody between has",
+		Flood:      "what it has signed cannot be read in a reasonable time, and meanwhile nobody would see what else it does: a log can sign any number of equal entries in a moment",
+		Impossible: "the log's key has signed what no log can have, so it was misused or stolen, or the log's program is broken",
+		Foreign:    "what answers is not the log whose key was given, or passes off what this key, or a witness's, has not signed",
 	}[k]
 }
 
@@ -56,12 +60,14 @@ func (a *Alarm) Error() string { return fmt.Sprintf("%s: %s", a.Kind, a.Reason) 
 // key has signed does: whatever else there is, anybody can have written.
 func (a *Alarm) ToOthers() string {
 	switch {
-	case a.Kind == Fork && a.Old == "":
+	case a.Kind == Fork && a.Old == "", a.Kind == Impossible:
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Fork:
 		return "that the log's key has signed both checkpoints, and that no log can have both. Whoever hands them over, and whenever they were shown: they convict the log"
 	case a.Kind == Shrink:
 		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that still has all that it had can show it, to anybody who asks for a consistency proof between the two"
+	case a.Kind == Flood:
+		return "that the log's key has signed that it has so many entries"
 	case a.Kind == Rewritten && a.Served != nil && a.Served.Served == nil && a.New != "":
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Rewritten && a.New != "":
@@ -73,10 +79,12 @@ func (a *Alarm) ToOthers() string {
 // SeenAlone says what is the monitor's word.
 func (a *Alarm) SeenAlone() string {
 	return map[Kind]string{
-		Fork:      "where and when they were shown",
-		Shrink:    "that the smaller one was shown after the larger one, and for how long",
-		Rewritten: "that it was served in the log's place",
-		Foreign:   "that it was served in the log's place",
+		Fork:       "where and when they were shown",
+		Shrink:     "that the smaller one was shown after the larger one, and for how long",
+		Rewritten:  "that it was served in the log's place",
+		Foreign:    "that it was served in the log's place",
+		Flood:      "when it was shown",
+		Impossible: "when it was shown",
 	}[a.Kind]
 }
 
@@ -86,6 +94,7 @@ type Config struct {
 	Trust   *verify.Trust // required: the log's key, and the witnesses that must have cosigned
 	Last    string        // the checkpoint that was seen last, as it was then; "": none, and everything is read
 	Full    bool          // read everything, and not only what is new
+	Most    int64         // how many new entries a look reads at most: of a log that has grown by more it raises the alarm; 0: DefaultMost
 	Sample  int           // how many old tiles, chosen by chance, are read again with their entries, unless everything is
 	Patient time.Duration // how long to wait for a log that shows less than before, which may be a node or a cache behind; 0: 10 seconds
 	Random  io.Reader     // for the choice; nil: crypto/rand
@@ -108,6 +117,9 @@ type Look struct {
 }
 
 const defaultPatience = 10 * time.Second
+
+// DefaultMost is how many new entries a look reads at most: as many as a server gives to one reader in an hour.
+const DefaultMost = 1 << 24
 
 // ErrMemory says that what the monitor remembers is no checkpoint of a log that it trusts. Going on without it would be a first look, in
 // which nothing can be found out: whoever takes its memory from a monitor must not gain by that.
@@ -211,7 +223,10 @@ func (m *monitor) fetch(ctx context.Context) (evidence.Checkpoint, error) {
 	}
 	m.signed = signed
 	head, err := m.Trust.OpenCheckpoint(signed)
-	if err != nil {
+	switch {
+	case errors.Is(err, verify.ErrNoCheckpoint):
+		return head, m.alarm(Impossible, "%v", err)
+	case err != nil:
 		return head, m.alarm(Foreign, "%v", err)
 	}
 	return head, nil
@@ -232,6 +247,9 @@ func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) er
 	if err := m.follows(tree, old, head); err != nil {
 		return err
 	}
+	if err := m.readable(old, head); err != nil {
+		return err
+	}
 	parts, err := m.parts(old.Size, head.Size)
 	if err != nil {
 		return err
@@ -243,6 +261,19 @@ func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) er
 		if err := m.readPart(tree, part[0], part[1]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readable raises the alarm where a log says that it has grown by more than a look reads. To sign a tree of 2^40 equal entries takes a
+// moment, and to read it a year, in which the monitor would see nothing else. That it is one history was seen before.
+func (m *monitor) readable(old, head evidence.Checkpoint) error {
+	most := m.Most
+	if most == 0 {
+		most = DefaultMost
+	}
+	if grown := head.Size - old.Size; grown > most {
+		return m.alarm(Flood, "the log %s says that it has %d entries, %d more than were seen before, and a look reads at most %d", head.Origin, head.Size, grown, most)
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ import (
 var (
 	// ErrNoStamp says that a record still waits for its time stamp.
 	ErrNoStamp = errors.New("it has no time stamp yet")
+	// ErrActor says that a record was signed with the key of somebody else than it names, which no command of openssl would notice.
+	ErrActor = errors.New("refuted")
 	// ErrNoKey says that a record was signed with a key that is not in the trust file.
 	ErrNoKey = errors.New("the trust file has no key")
 )
@@ -71,8 +73,13 @@ func check(records []*evidence.Record, trust *verify.Trust) error {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, ErrNoStamp)
 		}
 		for _, signer := range r.Payload.Signers {
-			if trust.Key(signer.KeyID) == nil {
+			key := trust.Key(signer.KeyID)
+			if key == nil {
 				return fmt.Errorf("record %s: %w %s", r.Payload.RecordID, ErrNoKey, signer.KeyID)
+			}
+			if key.Role != r.Payload.Role() || key.Name != r.Payload.Actor() {
+				return fmt.Errorf("record %s: %w: it names %s %q as its actor, and is signed with the key of %s %q", r.Payload.RecordID, ErrActor,
+					r.Payload.Role(), r.Payload.Actor(), key.Role, key.Name)
 			}
 		}
 	}
@@ -105,12 +112,15 @@ func inFolder(folder string, commands []command) string {
 	return lines
 }
 
+// checked is what the commands show, and what they do not.
+const checked = "'signatures, by the keys beside them, and time stamps. What the records say of each other, of trials, keys that ended and the log is for jurat verify.'"
+
 // WriteScript writes the commands as a program that stops at the first that fails, and never says more than it checked.
 func WriteScript(put Put, commands string) error {
 	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
-	end := "echo all verified\n"
+	end := "echo all verified: " + checked + "\n"
 	if strings.Contains(commands, needsNewer) {
-		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5\n"
+		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5. " + checked + "\n"
 	}
 	return put(Script, []byte(head+commands+end))
 }

@@ -43,6 +43,27 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestAnotherActor: openssl checks keys and knows no names, so what a key signed for somebody else is not written for it.
+func TestAnotherActor(t *testing.T) {
+	h := jurattest.New(t)
+	record, trust := sealed(t, h), h.Trust(t)
+	for i := range trust.Keys {
+		if trust.Keys[i].KeyID == record.Payload.Signers[0].KeyID {
+			trust.Keys[i].Name = "b"
+		}
+	}
+	if report := verify.Record(record, verify.Options{Trust: trust}); report.Of(verify.Authentication).Rule != "actor" {
+		t.Fatalf("%+v", report.Of(verify.Authentication))
+	}
+	_, err := openssl.Write([]*evidence.Record{record}, trust, func(name string, _ []byte) error {
+		t.Errorf("%s is written", name)
+		return nil
+	})
+	if !errors.Is(err, openssl.ErrActor) {
+		t.Error(err)
+	}
+}
+
 func TestOpenSSLAccepts(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed")

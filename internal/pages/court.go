@@ -45,7 +45,8 @@ type Court struct {
 	Waiting    []string              // names of those who were asked and have not answered
 	Messages   []Message
 
-	Judgment       *jury.Judgment
+	Outcome        *jury.TrialOutcome // what the jury judged and people decided; nil: there is no judgment yet
+	Judgment       *jury.Judgment     // the jury's
 	JudgmentRecord string
 	JudgmentAxes   []Axis
 	Judge          *Utterance // the final judge's own words
@@ -71,6 +72,7 @@ type Juror struct {
 	Seat     jury.Seat
 	Name     string // the role's; the id where it has none
 	Reported string // the model, as its provider reported it last; "": it never answered
+	Silent   bool   // the trial is over, and no answer of it counts
 	Rules    bool
 	Alone    *Utterance
 	Now      *jury.Evaluation
@@ -141,7 +143,9 @@ type Decision struct {
 	Action  evidence.ActionType
 	Status  evidence.ApprovalStatus
 	Changes string
-	Text    string // what is to be given instead, or was delivered
+	Text    string // what is to be given instead, or was delivered; "": of a decision on a verdict, of which Verdict is all
+
+	Verdict *jury.Decision // of a decision on a verdict; nil: it is about something else
 }
 
 // NewCourt makes the courtroom of the records of one trial's chain, in log order.
@@ -154,10 +158,14 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	c.evidence(first)
 	var acts []jury.Act
 	byDigest := map[evidence.Digest]*evidence.Record{}
+	reckoning := new(jury.Reckoning)
 	for _, r := range records {
 		if !r.Payload.ActionType.InTrial() {
-			c.Human = append(c.Human, NewDecision(r))
+			c.Human = append(c.Human, newDecision(r, reckoning))
 			continue
+		}
+		if err := reckoning.Add(r); err != nil {
+			return nil, err
 		}
 		act, err := jury.ReadAct(r)
 		if err != nil {
@@ -166,7 +174,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 		acts, byDigest[r.Digest] = append(acts, act), r
 		c.To = r.Payload.Time()
 	}
-	c.Acts = len(acts)
+	c.Acts, c.Outcome = len(acts), reckoning.Outcome()
 	return c, c.replay(acts, byDigest)
 }
 
@@ -406,6 +414,9 @@ func (c *Court) settle(state *jury.Replayed) {
 	}
 	if state.Finished {
 		c.State = Over
+		for _, j := range c.Jurors {
+			j.Silent = j.Reported == ""
+		}
 	}
 	if c.Judgment != nil {
 		c.Degraded, c.Inconclusive = c.Judgment.Degraded, c.Judgment.Inconclusive
@@ -426,8 +437,11 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 	return list
 }
 
-// NewDecision reads a review or a delivery.
-func NewDecision(r *evidence.Record) Decision {
+// NewDecision reads a review or a delivery of what is no verdict.
+func NewDecision(r *evidence.Record) Decision { return newDecision(r, new(jury.Reckoning)) }
+
+// newDecision reads a review or a delivery, and takes it into the reckoning of its trial.
+func newDecision(r *evidence.Record, reckoning *jury.Reckoning) Decision {
 	p := &r.Payload
 	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus}
 	for _, m := range members(r, "changes", p.Changes, "modified_response", p.ModifiedResponse, "response", p.Response) {
@@ -438,6 +452,9 @@ func NewDecision(r *evidence.Record) Decision {
 		default:
 			d.Text = m.Text
 		}
+	}
+	if d.Verdict = reckoning.Decide(r); d.Verdict != nil && p.ModifiedResponse.Kind() == '{' {
+		d.Text = "" // it is the verdict, and before that was all there was to it, the jury's judgment with another position
 	}
 	return d
 }
@@ -469,8 +486,11 @@ func (c *Court) view() string { return "court" }
 func (c *Court) headline(lang Lang) string {
 	parts := []string{plain(cmp.Or(c.Agent(), c.ID))}
 	switch {
-	case c.Judgment != nil:
-		parts = append(parts, word(lang, "position", c.Judgment.Position))
+	case c.Outcome != nil:
+		parts = append(parts, word(lang, "position", c.Outcome.Position))
+		if c.Outcome.Decision != nil {
+			parts = append(parts, must(lang, decidedKey(c.Outcome)), must(lang, "outcome.jury")+" "+word(lang, "position", c.Outcome.Verdict.Position))
+		}
 	default:
 		parts = append(parts, word(lang, "state", c.State))
 	}
@@ -480,7 +500,15 @@ func (c *Court) headline(lang Lang) string {
 	return strings.Join(parts, " · ")
 }
 
-// Marks are what takes away from a verdict, or from what it is worth: said wherever the verdict is.
+// decidedKey names the text that says what a person's decision made of the outcome.
+func decidedKey(o *jury.TrialOutcome) string {
+	if o.Open {
+		return "outcome.open"
+	}
+	return "outcome.person"
+}
+
+// Marks are what takes away from the jury's verdict, or from what it is worth: said wherever the verdict is.
 func (c *Court) Marks() []string {
 	return marks(c.Inconclusive, "inconclusive", c.Degraded, "degraded", c.AllRules(), "offline", c.Offline > 0 && !c.AllRules(), "partly_offline",
 		c.Broken != "", "broken")

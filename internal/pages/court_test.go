@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -111,6 +113,12 @@ func TestAbsencesAndInventions(t *testing.T) {
 	}
 	equal(t, c.Jurors[2].Name, hostileName("role 2"))
 	equal(t, c.Jurors[0].Reported, hostileName("first model"))
+	if configured := c.Jurors[2].Seat.Model; c.State != Over || c.Jurors[2].Reported != "" || configured == "" {
+		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
+	}
+	if over := write(t, Frame{}, c); strings.Contains(over, must(English, "juror.configured")) || !strings.Contains(over, must(English, "juror.silent")) {
+		t.Error("of a model that never answered, the page of a trial that is over says that it has not answered yet")
+	}
 	findings := c.Jurors[0].Alone.Findings
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
@@ -154,7 +162,71 @@ func TestDeskAndDecisions(t *testing.T) {
 	d := NewDesk([]Summary{passed, summary}, "Ines Duarte")
 	equal(t, len(d.Items), 1)
 	equal(t, d.Items[0].Own, true)
-	equal(t, courtOf(t, decided(t, h, records)).Summary().NeedsPerson(), false)
+	open := courtOf(t, decided(t, h, records)).Summary() // by somebody who gave a text, and neither passed nor failed the agent
+	equal(t, []any{open.NeedsPerson(), open.Outcome.Position, open.Outcome.By}, []any{true, jury.NeedsReview, jury.ByPerson})
+}
+
+// decide adds a person's decision on the verdict, as it is sealed.
+func decide(t testing.TB, h *jurattest.House, records []*evidence.Record, status evidence.ApprovalStatus, modified jsontext.Value) []*evidence.Record {
+	t.Helper()
+	judgment := records[len(records)-2]
+	p := judgment.Payload
+	return append(slices.Clone(records), h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "Hana Sato", Timestamp: p.Timestamp,
+		OriginalResponseID: p.RecordID, ApprovalStatus: status, ModifiedResponse: modified, Changes: value(t, "The patient was not told."), ChainID: p.ChainID, Saw: []evidence.Digest{judgment.Digest}}))
+}
+
+// TestOutcomeFirst: what a person decided stands first, and with it what the jury judged, in the headline, on the page, in the list and
+// at the desk; the jury's score, method and model are the jury's.
+func TestOutcomeFirst(t *testing.T) {
+	h := jurattest.New(t)
+	records := offline(t, h, "pharmacy-refill")
+	court := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
+	equal(t, court.headline(English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors")
+	equal(t, court.Summary().NeedsPerson(), false)
+	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Summary()}}, "desk": &Desk{Decided: []Item{NewItem(court.Summary(), "")}}}
+	for name, p := range pages {
+		for lang, words := range map[Lang][]string{English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "68"},
+			Japanese: {"人による決定", "Hana Sato", "陪審：", "68"}, Russian: {"решил человек", "Hana Sato", "присяжные:", "68"}} {
+			page := write(t, Frame{Lang: lang}, p)
+			page = page[strings.Index(page, "<main"):]
+			for _, w := range words {
+				at := strings.Index(page, w)
+				if at < 0 {
+					t.Fatalf("%s in %s does not say %q", name, lang, w)
+				}
+				page = page[at+len(w):] // the next one comes after it
+			}
+		}
+	}
+	if d := court.Human[0]; d.Verdict.Position != jury.UnsafeFail || d.Text != "" || d.Changes != "The patient was not told." {
+		t.Errorf("%+v", d)
+	}
+	left := courtOf(t, decide(t, h, records, evidence.Approved, nil))
+	equal(t, left.Summary().NeedsPerson(), true)
+	equal(t, strings.Contains(write(t, Frame{}, left), "left open by a person"), true)
+}
+
+// TestReviewOfAVerdict: the page asks for a pass or a fail beside the evidence, and rejects only what can be rejected.
+func TestReviewOfAVerdict(t *testing.T) {
+	h := jurattest.New(t)
+	for example, rejects := range map[string]bool{"pharmacy-refill": false, "kitchen-return": true} {
+		records := offline(t, h, example)
+		r, err := NewReview(records[len(records)-2])
+		check(t, err)
+		r.May, r.Court, r.Next = true, courtOf(t, records), "the-next-one"
+		page := write(t, Frame{Viewer: viewer}, r)
+		for _, want := range []string{`value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`, `href="/reviews/the-next-one"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: the page has no %s", example, want)
+			}
+		}
+		for _, never := range []string{`value="approved"`, `value="approved_with_modifications"`, `name="text"`} {
+			if strings.Contains(page, never) {
+				t.Errorf("%s: the page has %s", example, never)
+			}
+		}
+		equal(t, strings.Contains(page, `value="rejected"`), rejects)
+	}
 }
 
 func TestModified(t *testing.T) {
@@ -167,14 +239,8 @@ func TestModified(t *testing.T) {
 	if same != nil || err != nil {
 		t.Errorf("an unchanged draft gives %s, %v", same, err)
 	}
-	changed, err := Modified(judgment, Draft{Text: "Call the patient.", Position: jury.UnsafeFail})
-	check(t, err)
-	body, err := jury.DecodeBody(evidence.FinalJudgment, changed)
-	check(t, err)
-	j := body.(*jury.Judgment)
-	equal(t, []any{j.Rationale, j.Position, j.Score}, []any{"Call the patient.", jury.UnsafeFail, 68})
-	if _, err := Modified(judgment, Draft{Text: "x", Position: "perhaps"}); err == nil {
-		t.Error("a position that does not exist is taken")
+	if changed, err := Modified(judgment, Draft{Text: "Call the patient."}); err == nil {
+		t.Errorf("the jury's words are changed to %s", changed)
 	}
 
 	plan := h.Seal(t, evidence.Payload{ActionType: evidence.ToolPlan, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",

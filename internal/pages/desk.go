@@ -29,7 +29,6 @@ type Item struct {
 	At      time.Time
 	Trial   *Summary // nil: it is a record of an agent
 	Own     bool     // the viewer submitted it
-	Status  evidence.ApprovalStatus
 }
 
 // NewDesk takes those trials that need a person.
@@ -46,7 +45,11 @@ func NewDesk(trials []Summary, viewer string) *Desk {
 
 // NewItem is the judgment of a trial, for a viewer.
 func NewItem(s Summary, viewer string) Item {
-	return Item{Record: s.Judgment, Subject: s.Agent, Actor: s.Submitter, At: s.At, Trial: &s, Own: s.Submitter == viewer}
+	item := Item{Subject: s.Agent, Actor: s.Submitter, At: s.At, Trial: &s, Own: s.Submitter == viewer}
+	if s.Outcome != nil {
+		item.Record = s.Outcome.Verdict.Record
+	}
+	return item
 }
 
 func (d *Desk) view() string              { return "desk" }
@@ -63,22 +66,23 @@ type Review struct {
 	Own      bool     // the viewer made it, or submitted the agent
 	May      bool     // the viewer is a reviewer
 	Reviews  []Decision
+	Court    *Court // of a verdict: what it is about; nil: it is about something else
+	Next     string // record id of the next verdict that waits for a person; "": none does
 	Problem  string // why the decision was not taken; "": nothing was tried yet
 }
 
 // An Editable is what can be changed of a response.
 type Editable struct {
 	Text     string
-	Position jury.Position // of a final judgment; "": there is none
+	Position jury.Position // of a final judgment, of which nothing else can be changed; "": it is none
 	JSON     bool          // Text is JSON, and must stay so
 }
 
 // A Draft is what the reviewer has put down so far.
 type Draft struct {
-	Key      string // the same as long as it is the same form, so that sending it twice decides once
-	Text     string
-	Position jury.Position
-	Reason   string
+	Key    string // the same as long as it is the same form, so that sending it twice decides once
+	Text   string
+	Reason string
 }
 
 // NewReview makes the page for a record.
@@ -87,7 +91,7 @@ func NewReview(r *evidence.Record) (*Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Review{Record: r, Editable: e, Draft: Draft{Text: e.Text, Position: e.Position}}, nil
+	return &Review{Record: r, Editable: e, Draft: Draft{Text: e.Text}}, nil
 }
 
 // ErrWithheld says that nobody can decide on what is withheld.
@@ -110,19 +114,19 @@ func editable(r *evidence.Record) (Editable, error) {
 	return Editable{Text: text(response), JSON: response.Kind() != '"'}, nil
 }
 
-// Modified is the response that a draft makes of a record's. It returns nil where the draft changes nothing.
+// Modified is the response that a draft makes of a record's, which is no verdict. It returns nil where the draft changes nothing.
 func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	e, err := editable(r)
 	if err != nil {
 		return nil, err
 	}
-	if d.Text == e.Text && d.Position == e.Position {
+	if d.Text == e.Text {
 		return nil, nil
 	}
 	response, _ := verify.Said(r, "/response", r.Payload.Response)
 	switch {
 	case e.Position != "":
-		return modifiedJudgment(response, d)
+		return nil, errors.New("the jury's words stay as they are: a person passes or fails the agent, and gives the reason")
 	case e.JSON:
 		doc, err := evidence.Canonical([]byte(d.Text))
 		if err != nil {
@@ -139,34 +143,11 @@ func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	return json.Marshal(d.Text)
 }
 
-func modifiedJudgment(response jsontext.Value, d Draft) (jsontext.Value, error) {
-	if !slices.Contains(positions(), d.Position) {
-		return nil, fmt.Errorf("%q is no position: give one of %q", plain(string(d.Position)), positions())
-	}
-	var j map[string]jsontext.Value
-	if err := json.Unmarshal(response, &j); err != nil {
-		return nil, fmt.Errorf("reading judgment: %w", err)
-	}
-	for name, value := range map[string]any{"rationale": d.Text, "position": d.Position} {
-		doc, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("writing judgment: %w", err)
-		}
-		j[name] = doc
-	}
-	doc, err := json.Marshal(j)
-	if err != nil {
-		return nil, fmt.Errorf("writing judgment: %w", err)
-	}
-	return evidence.Canonical(doc)
-}
+// Positions lists what a person can decide on a verdict.
+func (r *Review) Positions() []jury.Position { return jury.Decidable() }
 
-func positions() []jury.Position {
-	return []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}
-}
-
-// Positions lists what a judgment can come to.
-func (r *Review) Positions() []jury.Position { return positions() }
+// Decided reports whether the jury passed or failed the agent, which a person can reject.
+func (r *Review) Decided() bool { return slices.Contains(jury.Decidable(), r.Editable.Position) }
 
 // Compare shows what the draft changes.
 func (r *Review) Compare() {

@@ -104,8 +104,9 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)
 	check(t, err)
-	review.May, review.Subject, review.Trial = true, court.Agent(), court.ID
-	changed, err := NewReview(judgment)
+	review.May, review.Subject, review.Trial, review.Court, review.Next = true, court.Agent(), court.ID, court, judgment.Payload.RecordID
+	changed, err := NewReview(h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+		Prompt: value(t, "What now?"), Response: value(t, "Call the number that we have on file for the patient."), Parameters: []byte(`{}`)}))
 	check(t, err)
 	changed.May, changed.Subject = true, court.Agent()
 	changed.Draft.Text = "Only after the phone number is really changed. " + changed.Draft.Text[:len(changed.Draft.Text)-20]
@@ -120,6 +121,7 @@ func everyPage(t testing.TB, lang Lang) map[string]Page {
 		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Problem: "the card is no JSON"},
 		"hidden":   &Home{Hidden: true},
 		"court":    court,
+		"decided":  courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))),
 		"live":     live,
 		"ended":    ended,
 		"stopped":  stopped,

@@ -14,6 +14,7 @@ type Home struct {
 	Panel    []string // who would sit: models
 	Rules    bool     // rules would sit
 	Hidden   bool     // there may be trials, and the viewer may not see them
+	Key      string   // of what the forms of this page submit: sent twice, they make one trial
 	Problem  string   // why the form was not taken
 }
 
@@ -22,42 +23,28 @@ type Example struct{ ID, Agent string }
 
 // A Summary is a trial in one line.
 type Summary struct {
-	ID           string
-	Agent        string
-	Submitter    string
-	State        State
-	At           time.Time
-	Position     jury.Position // "": none yet
-	Score        int
-	Offline      bool // rules sit in all seats
-	Degraded     bool
-	Inconclusive bool
-	Judgment     string // record id of the final judgment
-	Decided      bool   // a person has decided on it
+	ID        string
+	Agent     string
+	Submitter string
+	State     State
+	At        time.Time
+	Outcome   *jury.TrialOutcome // nil: there is no judgment yet
+	Offline   bool               // rules sit in all seats
+	Degraded  bool               // so far
 }
 
 // Summary is the trial in one line.
 func (c *Court) Summary() Summary {
-	s := Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Offline: c.AllRules(),
-		Degraded: c.Degraded, Inconclusive: c.Inconclusive, Judgment: c.JudgmentRecord}
-	if c.Judgment != nil {
-		s.Position, s.Score = c.Judgment.Position, c.Judgment.Score
-	}
-	for _, d := range c.Human {
-		s.Decided = s.Decided || d.Status != ""
-	}
-	return s
+	return Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Outcome: c.Outcome, Offline: c.AllRules(), Degraded: c.Degraded}
 }
 
 // Marks are what takes away from the verdict.
 func (s Summary) Marks() []string {
-	return marks(s.Inconclusive, "inconclusive", s.Degraded, "degraded", s.Offline, "offline")
+	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, "inconclusive", s.Degraded, "degraded", s.Offline, "offline")
 }
 
-// NeedsPerson reports whether a verdict is not one that a program should act on by itself.
-func (s Summary) NeedsPerson() bool {
-	return s.State == Over && !s.Decided && (s.Position == jury.NeedsReview || s.Inconclusive || s.Degraded)
-}
+// NeedsPerson reports whether a verdict is not one that a program should act on by itself, and no person has closed it.
+func (s Summary) NeedsPerson() bool { return s.State == Over && s.Outcome != nil && s.Outcome.Open }
 
 func (h *Home) view() string         { return "home" }
 func (h *Home) headline(Lang) string { return "" }

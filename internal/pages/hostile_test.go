@@ -160,7 +160,6 @@ func hostilePages(t testing.TB, lang Lang) (pages map[string]Page, want map[stri
 	review.Compare()
 	review.Reviews = court.Human
 	summary := court.Summary()
-	summary.Decided = false // so that it is on the desk
 	pages = map[string]Page{
 		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1),
 		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,

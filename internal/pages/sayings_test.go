@@ -85,14 +85,14 @@ func kinds() map[string][]string {
 	k := map[string][]string{
 		"mark":     {"degraded", "inconclusive", "offline", "partly_offline", "broken"},
 		"state":    texts(Queued, Sitting, Interrupted, Cancelled, Over),
-		"position": texts(positions()...), "method": texts(jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge, jury.Calibrated),
+		"position": texts(jury.SafePass, jury.NeedsReview, jury.UnsafeFail), "method": texts(jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge, jury.Calibrated),
 		"severity": texts(jury.Minor, jury.Major, jury.Critical), "consensus": texts(jury.Unanimous, jury.Majority, jury.Split),
 		"absent":   texts(jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling),
 		"approval": texts(evidence.Approved, evidence.ApprovedWithModifications, evidence.Rejected),
 		"role":     texts(subject.System, subject.User, subject.Assistant, subject.Tool, subject.Reviewer, subject.Operator),
 		"clock":    texts(verify.Independent, verify.OperatorClock), "status": texts(verify.Proved, verify.NotProved, verify.Refuted),
 		"guarantee": texts(verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time, verify.Order, verify.Before,
-			verify.Chain, verify.HumanReview, verify.Completeness, verify.Simultaneity, verify.Verdict, verify.Enclosures, verify.Envelope),
+			verify.Chain, verify.HumanReview, verify.GivenOn, verify.Completeness, verify.Simultaneity, verify.Verdict, verify.Enclosures, verify.Envelope),
 	}
 	k["example"] = examples.Names()
 	for _, a := range jury.DefaultRubric() {

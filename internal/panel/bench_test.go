@@ -30,7 +30,7 @@ func onEach(b *testing.B, more string, delays []time.Duration, run func(*testing
 	}
 	b.Run("memory", func(b *testing.B) {
 		h := jurattest.New(b)
-		run(b, sit(b), trial.Config{Ledger: h.Ledger, Keys: h.Keys})
+		run(b, sit(b), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now})
 	})
 	b.Run("sqlite", func(b *testing.B) {
 		folder := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}

@@ -17,7 +17,8 @@ import (
 type Outlook struct {
 	Jurors   config.Kind   `json:"jurors"`
 	Why      string        `json:"why"`
-	Case     string        `json:"case"` // digest of the evidence
+	NoModel  bool          `json:"noModel"` // no language model would sit, only because keys are missing: no safe_pass would count
+	Case     string        `json:"case"`    // digest of the evidence
 	Messages int           `json:"messages"`
 	Seats    []SeatOutlook `json:"seats"`
 	Judge    *SeatOutlook  `json:"judge,omitzero"`
@@ -91,7 +92,7 @@ const shortAnswer = 700 // tokens of a short answer, as the lowest bill counts i
 // Look says what a trial of this case would be like. With whole the prompts are in it.
 func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 	plan := p.plan
-	o := &Outlook{Jurors: config.LLM, Why: plan.Why, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
+	o := &Outlook{Jurors: config.LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
 		Collaborative: plan.Collaborative, Rounds: plan.Rounds, Threshold: plan.Threshold, Shortening: p.settings.Shortening,
 		Ceiling: p.settings.CostCeiling, Prices: PricesNote{plan.PriceTable.Date, plan.PriceTable.Source, plan.PriceTable.Note}}
 	o.Shortened = o.Shortening != nil && len(on.Material()) > o.Shortening.Limit
@@ -130,7 +131,11 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		o.Judge, judge = &look, &c
 		o.Degraded = o.Degraded || p.judge.Missing != nil
 	}
-	o.Lowest, o.Highest = lowest(asked, judge, p.leastRounds()), highest(asked, judge, p.mostRounds())
+	least, most := p.leastRounds(), p.mostRounds()
+	if o.Undecided { // it ends after phase 1
+		least, most, judge = 0, 0, nil
+	}
+	o.Lowest, o.Highest = lowest(asked, judge, least), highest(asked, judge, most)
 	return o, nil
 }
 

@@ -65,7 +65,7 @@ func try(t testing.TB, h *jurattest.House, p *panel.Panel) (*trial.Trial, error)
 	if err != nil {
 		return nil, err
 	}
-	return trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
+	return trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
 }
 
 // TestSettings: what a trial is opened with says who sits and how, and holds no key.
@@ -206,7 +206,7 @@ func TestSpentBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := jurattest.New(t)
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
 	if err != nil || !done.Result.Inconclusive || done.Result.Absences[0].Reason != jury.Ceiling {
 		t.Errorf("%v, %+v", err, done)
 	}

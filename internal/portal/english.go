@@ -64,6 +64,7 @@ var english = texts{
 	Also:         "And so for {count} more.",
 	Others:       "What else was found",
 	NotShown:     "What none of this proves",
+	Mended:       "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of strings and numbers are others. It was read as the JSON that it is, in its canonical form, over which all digests and signatures are.",
 	Statement:    "What happened, in words",
 	Copy:         "Copy",
 	Copied:       "Copied",

@@ -127,7 +127,7 @@ func TestServedPageHasNothingInline(t *testing.T) {
 }
 
 // maxProgram is what the packed verifier may have, so that the page loads wherever people are.
-const maxProgram = 2_000_000
+const maxProgram = 3_000_000
 
 func TestProgramIsSmall(t *testing.T) {
 	if len(packedVerifier) > maxProgram {

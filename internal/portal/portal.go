@@ -25,7 +25,7 @@ var (
 	goJS string
 	//go:embed page/wasm_exec.LICENSE
 	goLicense string
-	//go:embed page/verifier.wasm.lzma
+	//go:embed page/verifier.wasm.gz
 	packedVerifier []byte
 )
 

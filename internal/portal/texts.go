@@ -68,6 +68,7 @@ type texts struct {
 	Also         string `json:"also"`
 	Others       string `json:"others"`
 	NotShown     string `json:"not_shown"`
+	Mended       string `json:"mended"`
 	Statement    string `json:"statement"`
 	Copy         string `json:"copy"`
 	Copied       string `json:"copied"`

@@ -24,7 +24,6 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"jurat/evidence"
 	"jurat/internal/access"
 )
 
@@ -33,6 +32,8 @@ var (
 	ErrStale = errors.New("it belongs to no sign-in that this browser has begun")
 	// ErrRefused says that the provider has not signed somebody in, or that what it says cannot be believed.
 	ErrRefused = errors.New("the provider has not said who it is")
+	// ErrAway says that the provider could not be asked.
+	ErrAway = errors.New("the provider cannot be asked")
 	// ErrNobody says that somebody is known to the provider and has no role here.
 	ErrNobody = errors.New("the provider gives no role here")
 )
@@ -69,7 +70,8 @@ type Provider struct {
 	config   Config
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
-	sealed   cipher.AEAD // of what browsers keep
+	direct   *http.Client // of the token endpoint: follows no redirect, which would carry the code and the secret elsewhere
+	sealed   cipher.AEAD  // of what browsers keep
 
 	mu   sync.Mutex           // held while done is read or written
 	done map[string]time.Time // states of sign-ins that somebody has signed in by here, and when they end by themselves
@@ -111,7 +113,9 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenID Connect: %w", err)
 	}
-	return &Provider{config: c, provider: found, verifier: found.Verifier(&oidc.Config{ClientID: c.ClientID, Now: c.Now}), sealed: sealed,
+	direct := *c.HTTP
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Provider{config: c, provider: found, direct: &direct, verifier: found.Verifier(&oidc.Config{ClientID: c.ClientID, Now: c.Now}), sealed: sealed,
 		done: map[string]time.Time{}}, nil
 }
 
@@ -232,13 +236,13 @@ func (p *Provider) use(begun pending) bool {
 
 func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*Person, error) {
 	ctx = oidc.ClientContext(ctx, p.config.HTTP)
-	answer, err := p.client(begun.Redirect).Exchange(ctx, code, oauth2.VerifierOption(begun.Proof))
+	answer, err := p.client(begun.Redirect).Exchange(oidc.ClientContext(ctx, p.direct), code, oauth2.VerifierOption(begun.Proof))
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused): // of which no more is told than what the provider calls it, and not the answer around it
 		return nil, fmt.Errorf("%w: it takes the code for nothing: %d %s", ErrRefused, refused.Response.StatusCode, refused.ErrorCode)
 	case err != nil:
-		return nil, fmt.Errorf("asking %s who it is: %w", p.config.Issuer, err)
+		return nil, fmt.Errorf("%w: asking %s who it is: %w", ErrAway, p.config.Issuer, err)
 	}
 	raw, ok := answer.Extra("id_token").(string)
 	if !ok {
@@ -251,7 +255,40 @@ func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*P
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(begun.Nonce)) != 1 {
 		return nil, fmt.Errorf("%w: its ID token is of another sign-in", ErrRefused)
 	}
+	if err := p.checkClaims(token); err != nil {
+		return nil, fmt.Errorf("%w: its ID token: %w", ErrRefused, err)
+	}
 	return p.person(token)
+}
+
+// earliest is how far a provider's clock may be ahead.
+const earliest = 5 * time.Minute
+
+// checkClaims checks what the library leaves to its caller (OpenID Connect Core, sections 2 and 3.1.3.7): the times are numbers, the token was
+// issued by now, and it was issued to this client, whoever else it is for.
+func (p *Provider) checkClaims(token *oidc.IDToken) error {
+	var claims map[string]json.RawMessage
+	if err := token.Claims(&claims); err != nil {
+		return err
+	}
+	for _, name := range []string{"exp", "iat", "nbf"} {
+		var seconds float64
+		if value, there := claims[name]; (there || name != "nbf") && (json.Unmarshal(value, &seconds) != nil || string(value) == "null") {
+			return fmt.Errorf("%s: want a number of seconds", name)
+		}
+	}
+	if ahead := token.IssuedAt.Sub(p.config.Now()); ahead > earliest {
+		return fmt.Errorf("iat: it is issued in %v from now", ahead)
+	}
+	value, there := claims["azp"]
+	var party string
+	switch {
+	case !there && len(token.Audience) > 1:
+		return fmt.Errorf("aud: it is for %d audiences, and azp does not say to whom it was issued", len(token.Audience))
+	case there && (json.Unmarshal(value, &party) != nil || party != p.config.ClientID):
+		return fmt.Errorf("azp: it was issued to another client, %s", value)
+	}
+	return nil
 }
 
 // person reads the claims of a token that is verified.
@@ -261,7 +298,7 @@ func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 		return nil, fmt.Errorf("%w: its claims: %w", ErrRefused, err)
 	}
 	name, _ := claims[p.config.NameClaim].(string)
-	if err := evidence.CheckName(name); err != nil {
+	if err := access.CheckName(name); err != nil {
 		return nil, fmt.Errorf("%w: claim %q is no name: %w", ErrRefused, p.config.NameClaim, err)
 	}
 	if verified, _ := claims["email_verified"].(bool); p.config.NameClaim == "email" && !verified {

@@ -3,7 +3,9 @@ package provider_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -75,6 +77,13 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"another issuer":            {map[string]any{"iss": "https://elsewhere.example"}, provider.ErrRefused},
 		"expired":                   {map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}, provider.ErrRefused},
 		"no end":                    {map[string]any{"exp": nil}, provider.ErrRefused},
+		"an end that is a text":     {map[string]any{"exp": fmt.Sprint(time.Now().Add(time.Minute).Unix())}, provider.ErrRefused},
+		"issued in the future":      {map[string]any{"iat": time.Now().Add(time.Hour).Unix()}, provider.ErrRefused},
+		"issued at a text":          {map[string]any{"iat": fmt.Sprint(time.Now().Unix())}, provider.ErrRefused},
+		"not issued":                {map[string]any{"iat": nil}, provider.ErrRefused},
+		"issued to another":         {map[string]any{"azp": "somebody-else"}, provider.ErrRefused},
+		"issued to no text":         {map[string]any{"azp": 7}, provider.ErrRefused},
+		"for two, issued to none":   {map[string]any{"aud": []string{providertest.ClientID, "other"}}, provider.ErrRefused},
 		"not yet valid":             {map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}, provider.ErrRefused},
 		"an address not verified":   {map[string]any{"email_verified": false}, provider.ErrRefused},
 		"verified by a word":        {map[string]any{"email_verified": "true"}, provider.ErrRefused},
@@ -90,6 +99,11 @@ func TestTokensThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, person, err)
 		}
 	}
+	right := providertest.New(t)
+	right.Claims = map[string]any{"aud": []string{providertest.ClientID, "other"}, "azp": providertest.ClientID, "iat": time.Now().Add(time.Minute).Unix()}
+	if _, _, err := signIn(t, open(t, right, nil)); err != nil {
+		t.Errorf("for two, issued to this one: %v", err)
+	}
 	i := providertest.New(t)
 	i.Sign = providertest.NewKey(t)
 	if _, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, provider.ErrRefused) {
@@ -97,6 +111,30 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 	if _, _, err := signIn(t, open(t, providertest.New(t), func(c *provider.Config) { c.ClientSecret = "x" })); !errors.Is(err, provider.ErrRefused) || strings.Contains(err.Error(), providertest.ClientSecret) {
 		t.Errorf("another secret: %v", err)
+	}
+}
+
+// TestTokenEndpointThatLeadsElsewhere: the code and the secret go to the endpoint alone, wherever it sends who asks.
+func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
+	asked := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer elsewhere.Close()
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		i := providertest.New(t)
+		handler := i.Config.Handler
+		i.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				http.Redirect(w, r, elsewhere.URL, status)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})
+		if person, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, provider.ErrRefused) || person != nil {
+			t.Errorf("%d: %+v, %v", status, person, err)
+		}
+	}
+	if asked > 0 {
+		t.Errorf("the other server was asked %d times", asked)
 	}
 }
 

@@ -313,11 +313,11 @@ func TestTooManyRequests(t *testing.T) {
 	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
 	token := h.token(t, "ada", access.Auditor)
 	for range 3 {
-		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/healthz", ""); answer.StatusCode != 200 {
+		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", ""); answer.StatusCode != 200 {
 			t.Fatal(answer.Status)
 		}
 	}
-	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/healthz", "")
+	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", "")
 	problem(t, answer, body, api.ErrTooMany)
 	// Others are not held up by that.
 	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != 200 {

@@ -25,17 +25,25 @@ func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshale
 
 // writeTagged answers with bytes that have an ETag, or with 304 who has them already.
 func writeTagged(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
-	tag := `"` + strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:") + `"`
+	if tagged(w, r, strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:")) {
+		return nil
+	}
+	return write(w, r, status, media, doc)
+}
+
+// tagged sets the ETag of what is about to be answered, and answers with 304 who has it already.
+func tagged(w http.ResponseWriter, r *http.Request, digest string) bool {
+	tag := `"` + digest + `"`
 	h := w.Header()
 	h.Set("ETag", tag)
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "private, no-cache") // kept, and asked for again each time
 	}
-	if !changes(r) && matches(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
+	if changes(r) || !matches(r.Header.Get("If-None-Match"), tag) {
+		return false
 	}
-	return write(w, r, status, media, doc)
+	w.WriteHeader(http.StatusNotModified)
+	return true
 }
 
 // matches compares as RFC 9110, section 13.1.2, has it.
@@ -67,7 +75,8 @@ func write(w http.ResponseWriter, r *http.Request, status int, media string, doc
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	_, _ = w.Write(doc) // who has gone does not hear it
+	accountOf(r.Context()).keep(2 * int64(len(doc))) // however long its reader takes
+	_, _ = w.Write(doc)                              // who has gone does not hear it
 	return nil
 }
 

@@ -20,8 +20,14 @@ func Body(r *http.Request, media string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Content-Type: want %s", api.ErrMediaType, media)
 	}
 	var doc bytes.Buffer
-	if _, err := io.Copy(&doc, &shallow{r: r.Body}); err != nil {
+	held := accountOf(r.Context())
+	paid := &counted{r: r.Body, on: func(n int64) error { return held.take(r.Context(), n) }}
+	if _, err := io.Copy(&doc, &shallow{r: paid}); err != nil {
 		return nil, malformed(err)
+	}
+	// What is made of it takes much more.
+	if err := held.take(r.Context(), (bodyFactor-2)*int64(doc.Len())); err != nil {
+		return nil, err
 	}
 	if doc.Len() == 0 {
 		return nil, fmt.Errorf("%w: there is no body", api.ErrMalformed)

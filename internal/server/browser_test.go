@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -86,3 +87,44 @@ func TestLivePageIsThePageAfterReload(t *testing.T) {
 		t.Errorf("(-after a reload +live)\n%s", cmp.Diff(strings.Split(reloaded, "\n"), strings.Split(grown, "\n")))
 	}
 }
+
+// TestUploadOfRecords gives sealed records to the form as a browser sends them, with the line feed with which their file ends. What is
+// refused is said where the reader looks.
+func TestUploadOfRecords(t *testing.T) {
+	b := browsertest.Open(t, browsertest.Options{})
+	r := start(t, withJury(t))
+	agent := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	said := post(t, r.URL+"/v1/records", action, agent...)
+	_, record := send(t, http.DefaultClient, "GET", r.URL+"/v1/records/"+said.Payload.RecordID, "", agent...)
+	sam := r.token(t, "sam", access.Submitter)
+	for range trialsInTheWay {
+		r.submit(t, sam, parcelCase)
+	}
+	id := r.tried(t, sam)
+	_, trial := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/case", "", bearer(sam)...)
+	r.enter(t, b, "ines")
+	upload := func(name, content string) {
+		t.Helper()
+		b.Visit(r.URL + "/")
+		if !browsertest.Eval[bool](b, fmt.Sprintf(`(() => {
+			const all = new DataTransfer(); all.items.add(new File([%q], %q)); document.getElementById("bundle").files = all.files; return true })()`, content, name)) {
+			t.Fatal("the form has no field for records")
+		}
+		b.Click(".upload button")
+	}
+	if !strings.HasSuffix(record, "\n") {
+		t.Fatal("the record's file does not end with a line feed")
+	}
+	upload("record.json", record)
+	b.Wait(`location.pathname.startsWith("/submissions/trial-")`)
+	upload(id+".jurat", trial)
+	b.Wait(`document.readyState === "complete" && document.querySelector('[role="alert"]') !== null`)
+	const seen = `(() => { const at = document.querySelector('[role="alert"]').getBoundingClientRect(); return at.top >= 0 && at.bottom <= innerHeight })()`
+	if !browsertest.Eval[bool](b, seen) {
+		t.Error("what is wrong is said outside the view")
+	}
+	b.Screenshot("upload-refused")
+}
+
+// trialsInTheWay make the list so long that what stands below it is out of view.
+const trialsInTheWay = 12

@@ -125,8 +125,11 @@ func (s *Server) setSession(w http.ResponseWriter, token string, until time.Time
 }
 
 // changes reports whether a request may change something.
-func changes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+func changes(r *http.Request) bool { return changing(r.Method) }
+
+// changing reports whether requests with a method may change something.
+func changing(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
 
 // formMemory is how much of a form with files is held in memory; the rest is on disk until the request is over.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 
 	"jurat/api"
+	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/access"
 	"jurat/internal/docket"
@@ -25,7 +27,7 @@ func (s *Server) homePage(w http.ResponseWriter, r *http.Request, c *Caller) err
 }
 
 func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error {
-	h := &pages.Home{Hidden: c.Stranger(), Problem: problem}
+	h := &pages.Home{Hidden: c.Stranger(), Problem: problem, Key: rand.Text()}
 	if !c.Stranger() {
 		entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
 		if errors.Is(err, docket.ErrUnknown) {
@@ -72,12 +74,8 @@ func exampleCase(name string) (*subject.Case, error) {
 
 // inBrief is an entry of the docket as pages list it.
 func inBrief(e *docket.Entry) pages.Summary {
-	s := pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: stateOf(e), At: e.Submitted, Offline: e.Offline, Degraded: e.Degraded,
-		Decided: e.Reviews > 0}
-	if j := e.Judgment; j != nil {
-		s.Position, s.Score, s.Inconclusive, s.Judgment = j.Position, j.Score, j.Inconclusive, j.Record
-	}
-	return s
+	return pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: stateOf(e), At: e.Submitted, Outcome: e.Outcome, Offline: e.Offline,
+		Degraded: e.Degraded}
 }
 
 func stateOf(e *docket.Entry) pages.State {
@@ -131,7 +129,7 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	on, err := s.caseOfForm(r, c)
 	if err == nil {
 		var id string
-		if id, err = s.docket.Submit(r.Context(), docket.Order{Submitter: c.Name(), Case: on}); err == nil {
+		if id, err = s.submitOnce(r.Context(), docket.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
 			return goTo(w, r, "submissions", id)
 		}
 		err = onDocket(err)
@@ -141,6 +139,15 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 		return err
 	}
 	return s.home(w, r, c, p.Status, problemText(p))
+}
+
+// formID is the id of what a form makes: sent twice, as by a double click, it makes one thing. Another file chosen in the same form is another.
+func formID(r *http.Request, c *Caller, on *subject.Case) string {
+	key := r.PostFormValue("key")
+	if key == "" || len(key) > maxIdempotencyKey {
+		return ""
+	}
+	return evidence.RecordIDFor(key, "jurat form", c.Name(), key, on.Digest().String())
 }
 
 // caseOfForm reads the case that a form submits: an example, the two documents, or records.
@@ -159,7 +166,7 @@ func (s *Server) caseOfForm(r *http.Request, c *Caller) (*subject.Case, error) {
 		}
 	}
 	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
-		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or a case file", api.ErrInvalid)
+		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
 	}
 	return s.caseOf(r.Context(), c, &n)
 }
@@ -178,7 +185,7 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, malformed(err))
 	}
-	return content, nil
+	return content, accountOf(r.Context()).take(r.Context(), (bodyFactor-4)*int64(len(content)))
 }
 
 // cancelForm stops a trial.

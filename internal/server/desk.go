@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -24,27 +25,41 @@ const deskLimit = 200
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	visible := s.visible(c)
-	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *docket.Summary) bool {
-		e := docket.Entry{Summary: *t, State: docket.BrokenOff}
-		if t.Over {
-			e.State = docket.Over
-		}
-		return visible(t) && inBrief(&e).NeedsPerson()
-	})
+	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *docket.Summary) bool { return visible(t) && needsPerson(t) })
 	if err != nil {
 		return err
 	}
-	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *docket.Summary) bool { return visible(t) && t.Reviews > 0 })
+	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *docket.Summary) bool {
+		return visible(t) && t.Outcome != nil && t.Outcome.Decision != nil
+	})
 	if err != nil {
 		return err
 	}
 	desk := pages.NewDesk(briefs(open), c.Name())
 	for _, e := range decided {
-		item := pages.NewItem(inBrief(&e), c.Name())
-		item.Status = e.Reviewed
-		desk.Decided = append(desk.Decided, item)
+		desk.Decided = append(desk.Decided, pages.NewItem(inBrief(&e), c.Name()))
 	}
 	return s.page(w, r, c, http.StatusOK, desk)
+}
+
+func needsPerson(t *docket.Summary) bool {
+	e := docket.Entry{Summary: *t, State: docket.BrokenOff}
+	if t.Over {
+		e.State = docket.Over
+	}
+	return inBrief(&e).NeedsPerson()
+}
+
+// nextCase is the record id of the verdict that has waited longest for this reviewer, but for one trial's; "": none waits.
+func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
+	visible := s.visible(c)
+	next, err := s.docket.Oldest(ctx, 1, func(t *docket.Summary) bool {
+		return t.ID != but && !access.SameName(t.Submitter, c.Name()) && visible(t) && needsPerson(t)
+	})
+	if err != nil || len(next) == 0 {
+		return "", err
+	}
+	return next[0].Outcome.Verdict.Record, nil
 }
 
 func briefs(entries []docket.Entry) (list []pages.Summary) {
@@ -117,7 +132,19 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 		return onDocket(err)
 	}
 	review.Trial, review.Subject = p.ChainID, e.Agent
-	return nil
+	if p.ActionType != evidence.FinalJudgment {
+		return nil
+	}
+	records, err := s.readableChain(ctx, c, p.ChainID)
+	if err != nil {
+		return err
+	}
+	if review.Court, err = pages.NewCourt(records); err != nil {
+		return err
+	}
+	review.Reviews = review.Court.Human
+	review.Next, err = s.nextCase(ctx, c, p.ChainID)
+	return err
 }
 
 // decide compares a draft with what was said, or seals a decision. What stands against it is said on the same page, on which the
@@ -136,7 +163,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if decision == "compare" {
 		return s.page(w, r, c, http.StatusOK, review)
 	}
-	if err = s.sealDecision(r, c, review, evidence.ApprovalStatus(decision)); err == nil {
+	if err = s.sealDecision(r, c, review, decision); err == nil {
 		return goTo(w, r, "reviews", review.Record.Payload.RecordID)
 	}
 	p := problemOf(err)
@@ -155,20 +182,17 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 		d.Text = review.Editable.Text
 	}
 	if review.Editable.Position != "" {
-		d.Position = review.Editable.Position
-		if p := r.PostFormValue("position"); p != "" {
-			d.Position = jury.Position(p)
-		}
+		d.Text = review.Editable.Text // which nobody changes: the form has none
 	}
 	return d
 }
 
 // sealDecision seals the decision, and then, of what an agent said, the answer that it lets through. A form that comes a second
 // time, because somebody was impatient or the answer to the first was lost, finds both made.
-func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, status evidence.ApprovalStatus) error {
+func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, decision string) error {
 	r = r.Clone(r.Context())
 	r.Header.Set(api.IdempotencyKey, review.Draft.Key)
-	order, err := orderOf(review, status)
+	order, err := orderOf(review, decision)
 	if err != nil {
 		return err
 	}
@@ -177,7 +201,7 @@ func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, 
 	if err != nil {
 		return err
 	}
-	if status == evidence.Rejected || review.Record.Payload.Role() != evidence.RoleAgent {
+	if order.ApprovalStatus == string(evidence.Rejected) || review.Record.Payload.Role() != evidence.RoleAgent {
 		return nil
 	}
 	if _, err := s.Deliver(r, c, id, decided.Payload.RecordID); err != nil {
@@ -186,9 +210,9 @@ func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, 
 	return nil
 }
 
-// orderOf is what a form asks to seal.
-func orderOf(review *pages.Review, status evidence.ApprovalStatus) (api.Review, error) {
-	order := api.Review{ApprovalStatus: string(status)}
+// orderOf is what a form asks to seal. On a verdict the decision is a position: who gives the jury's approves it.
+func orderOf(review *pages.Review, decision string) (api.Review, error) {
+	order := api.Review{ApprovalStatus: decision}
 	if strings.TrimSpace(review.Draft.Reason) == "" {
 		return order, fmt.Errorf("%w: a decision is given with its reason", api.ErrInvalid)
 	}
@@ -196,11 +220,18 @@ func orderOf(review *pages.Review, status evidence.ApprovalStatus) (api.Review, 
 	if order.Changes, err = json.Marshal(review.Draft.Reason); err != nil {
 		return order, err
 	}
+	if given := jury.Position(decision); review.Editable.Position != "" && slices.Contains(jury.Decidable(), given) {
+		order.ApprovalStatus = string(evidence.Approved)
+		if given != review.Editable.Position {
+			order.ApprovalStatus, order.ModifiedResponse = string(evidence.ApprovedWithModifications), []byte(jury.ModifiedVerdict(given))
+		}
+		return order, nil
+	}
 	modified, err := pages.Modified(review.Record, review.Draft)
 	if err != nil {
 		return order, fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
-	switch {
+	switch status := evidence.ApprovalStatus(decision); {
 	case status == evidence.Approved && modified != nil:
 		return order, fmt.Errorf("%w: the text was changed: approve it with the changes, or undo them", api.ErrInvalid)
 	case status == evidence.ApprovedWithModifications && modified == nil:

@@ -5,54 +5,31 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 )
 
-// smallDisk, when it is set, is a folder that this process may mount a file system on, in a name space of its own.
-const smallDisk = "JURAT_TEST_SMALL_DISK"
-
-// onSmallDisk runs a test again in a process that has a disk of so many megabytes for itself.
-func onSmallDisk(t *testing.T, megabytes int, test func(disk string)) {
-	if disk := os.Getenv(smallDisk); disk != "" {
-		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", megabytes)); err != nil {
-			t.Fatal(err)
-		}
-		test(disk)
-		return
-	}
-	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	again.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
-	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
-	out, err := again.CombinedOutput()
-	var refused *exec.ExitError
-	if err != nil && !errors.As(err, &refused) {
-		t.Skipf("this system lets nobody have a name space of his own: %v", err)
-	}
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 // TestFullDisk fills the disk under a running server: what was acknowledged stays, what does not fit is refused in clear words, the
 // server says that it is not ready and goes on answering, and everything works again when there is room.
 func TestFullDisk(t *testing.T) {
-	onSmallDisk(t, 12, func(disk string) {
-		dir := filepath.Join(disk, "data")
+	disktest.Run(t, 12, func(disk *disktest.Disk) {
+		dir := filepath.Join(disk.Path, "data")
 		r := startIn(t, dir, nil)
 		r.ready(t, http.StatusOK)
 		token := r.token(t, "fleet", access.Agent)
+		for _, name := range []string{"one", "two"} {
+			r.spare = append(r.spare, r.token(t, name, access.Auditor))
+		}
 		var acknowledged []string
 		sealOne := func(size int) error {
 			answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"agent_id":"fleet","request_id":"1","timestamp":"2026-01-01T00:00:00Z",
@@ -68,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 			problem(t, answer, body, api.ErrUnavailable)
 			return errors.New(body)
 		}
-		filler := filepath.Join(disk, "filler")
+		filler := filepath.Join(disk.Path, "filler")
 		for _, fill := range []bool{true, false} { // somebody else fills the disk; the log does
 			if fill {
 				for range 5 {
@@ -76,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				fillUp(t, filler)
+				disk.Fill(t, filler)
 				r.ready(t, http.StatusServiceUnavailable) // before any record has failed
 			}
 			var refused error
@@ -92,16 +69,18 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			r.ready(t, http.StatusServiceUnavailable)
+			r.revokes(t) // what a thief has is taken from him all the same
 			if log := r.log.String(); !strings.Contains(log, "no space left") {
 				t.Errorf("the server's log does not say why: %s", log)
 			}
 			r.reads(t, token, acknowledged[0])
+			r.starts(t)
 			if fill {
 				if err := os.Remove(filler); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, "size=60m"); err != nil {
-				t.Fatal(err)
+			} else {
+				disk.Resize(t, 60)
 			}
 			r.ready(t, http.StatusOK) // without a record that dares to try
 			if err := sealOne(100_000); err != nil {
@@ -115,27 +94,37 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-func fillUp(t *testing.T, file string) {
+// revokes ends a token, and opens the installation anew beside the server that runs, which has it so, too.
+func (r *running) revokes(t *testing.T) {
 	t.Helper()
-	f, err := os.Create(file)
+	if len(r.spare) == 0 {
+		t.Fatal("there is no token to revoke")
+	}
+	token := r.spare[0]
+	r.spare = r.spare[1:]
+	second, err := installation.Open(t.Context(), installation.Config{Dir: r.Installation.Dir})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("opening: %v", err)
 	}
-	defer f.Close()
-	for page := make([]byte, 4096); err == nil; {
-		_, err = f.Write(page)
+	register := access.New(access.Config{Ledger: second.Ledger, Keys: second.Keys})
+	err = register.Revoke(t.Context(), access.IDOf(token), "stolen", "tester")
+	if err := errors.Join(err, second.Close()); err != nil {
+		t.Errorf("revoking: %v", err)
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
+	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/records", "", "Authorization", "Bearer "+token)
+	problem(t, answer, body, api.ErrRevoked)
 }
 
-// ready asks whether the server is.
-func (r *running) ready(t *testing.T, want int) {
+// starts starts a second server on the same folder.
+func (r *running) starts(t *testing.T) {
 	t.Helper()
-	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/readyz", "")
-	if answer.StatusCode != want {
-		t.Errorf("/readyz: %s %s, want %d", answer.Status, body, want)
+	again := startIn(t, r.Installation.Dir, nil)
+	again.ready(t, http.StatusServiceUnavailable)
+	if _, err := again.SignInLink("operator", access.Operator); err != nil {
+		t.Errorf("the sign-in link: %v", err)
+	}
+	if err := again.stop(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -166,34 +155,63 @@ func whole(t *testing.T, r *running, dir string, acknowledged int) {
 	}
 }
 
-// TestReadOnlyDisk: on a disk that takes nothing an installation is refused in clear words, and nothing of it is harmed.
+// TestReadOnlyDisk: on a disk that takes nothing an installation is there for reading, whatever a crash has left, says in clear words that it
+// takes nothing, and nothing of it is harmed.
 func TestReadOnlyDisk(t *testing.T) {
-	onSmallDisk(t, 30, func(disk string) {
-		dir := filepath.Join(disk, "data")
+	disktest.Run(t, 30, func(disk *disktest.Disk) {
+		dir := filepath.Join(disk.Path, "data")
 		c := installation.Config{Dir: dir}
 		i, _, err := installation.OpenOrCreate(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
+		grant := func(i *installation.Installation) error {
+			_, _, err := access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}).Grant(t.Context(),
+				access.Order{Name: "noa", Roles: []access.Role{access.Auditor}, For: time.Hour, Reason: "test", By: "operator"})
+			return err
+		}
+		if err := grant(i); err != nil {
+			t.Fatal(err)
+		}
+		reads := func(what string) {
+			t.Helper()
+			i, err := installation.Open(t.Context(), c)
+			if err != nil {
+				t.Errorf("%s: opening: %v", what, err)
+				return
+			}
+			if size, err := i.Ledger.Size(t.Context()); err != nil || size == 0 {
+				t.Errorf("%s: %d records, %v", what, size, err)
+			}
+			for _, err := range []error{i.Ledger.ReadOnly(), i.Ledger.CanAppend(t.Context())} {
+				if !errors.Is(err, ledger.ErrReadOnly) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("%s: what it takes: %v", what, err)
+				}
+			}
+			if err := grant(i); !errors.Is(err, ledger.ErrReadOnly) {
+				t.Errorf("%s: granting: %v", what, err)
+			}
+			if err := i.Close(); err != nil {
+				t.Errorf("%s: closing: %v", what, err)
+			}
+			damages, size, err := installation.Fsck(t.Context(), c, nil)
+			if err != nil || len(damages) > 0 || size == 0 {
+				t.Errorf("%s: examining %d records: %v, %v", what, size, damages, err)
+			}
+		}
+		disk.Mirror(t, dir, filepath.Join(disk.Path, "mirror"))
+		c.Dir, dir = filepath.Join(disk.Path, "mirror"), filepath.Join(disk.Path, "mirror")
+		reads("beside a process that writes")
+		c.Dir, dir = i.Dir, i.Dir
 		if err := i.Close(); err != nil {
 			t.Fatal(err)
 		}
-		remount := func(flags uintptr) {
-			if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT|flags, "size=30m"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		remount(syscall.MS_RDONLY)
-		if _, err := installation.Open(t.Context(), c); !errors.Is(err, ledger.ErrReadOnly) || !strings.Contains(err.Error(), dir) {
-			t.Errorf("opening: %v", err)
-		}
-		if _, _, err := installation.Fsck(t.Context(), c, nil); !errors.Is(err, ledger.ErrReadOnly) {
-			t.Errorf("examining: %v", err)
-		}
-		if err := installation.Create(t.Context(), installation.Config{Dir: disk + "/other"}); !errors.Is(err, syscall.EROFS) {
+		disk.ReadOnly(t, true)
+		reads("closed")
+		if err := installation.Create(t.Context(), installation.Config{Dir: disk.Path + "/other"}); !errors.Is(err, syscall.EROFS) {
 			t.Errorf("creating: %v", err)
 		}
-		remount(0)
+		disk.ReadOnly(t, false)
 		r := startIn(t, dir, nil)
 		r.ready(t, http.StatusOK)
 		whole(t, r, dir, 0)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -14,8 +15,8 @@ import (
 
 // Limits say how much one caller may ask for. A caller is a token, or, of strangers, an address.
 type Limits struct {
-	PerSecond float64 // requests; 0: 50
-	Burst     int     // requests at once; 0: 200
+	PerSecond float64 // requests; 0: 50; less: as many as they like
+	Burst     int     // requests at once; 0: 200, or where that is more, as many as in four seconds
 }
 
 const (
@@ -39,7 +40,7 @@ func newLimiter(l Limits, now func() time.Time) *limiter {
 		l.PerSecond = defaultPerSecond
 	}
 	if l.Burst == 0 {
-		l.Burst = defaultBurst
+		l.Burst = max(defaultBurst, int(min(4*l.PerSecond, math.MaxInt32)))
 	}
 	return &limiter{limits: l, now: now, callers: map[string]*rate.Limiter{}}
 }
@@ -47,6 +48,9 @@ func newLimiter(l Limits, now func() time.Time) *limiter {
 // allow takes note of a request, and refuses it where there were too many. However many places strangers come from, they keep
 // nobody out who has a token: of tokens there are only as many as were given out.
 func (l *limiter) allow(caller string, stranger bool) error {
+	if l.limits.PerSecond < 0 {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()

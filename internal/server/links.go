@@ -16,11 +16,6 @@ type link struct {
 	Roles []access.Role `json:"roles"`
 }
 
-// giveLink makes the secret of a link.
-func (s *Server) giveLink(l link) (secret string, err error) {
-	return s.config.Installation.GiveTicket(l, s.config.Now().Add(linkTime))
-}
-
 // takeLink uses a link up.
 func (s *Server) takeLink(secret string) (l link, err error) {
 	return l, s.config.Installation.TakeTicket(secret, &l)

@@ -10,9 +10,9 @@ import (
 // openRoutes are what everybody may read, and what watches over the server.
 func (s *Server) openRoutes() []Route {
 	return []Route{
-		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz,
+		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz, Probe: true,
 			Doc: Doc{Summary: "The process answers.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz,
+		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz, Probe: true,
 			Doc: Doc{Summary: "The log takes records.", Media: "text/plain"}},
 		{Method: "GET", Pattern: "/openapi.json", Kind: API, Who: Anyone, Handle: s.getOpenAPI,
 			Doc: Doc{Summary: "This description."}},
@@ -29,8 +29,7 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	if err := s.config.Installation.Ledger.CanAppend(r.Context()); err != nil {
-		s.config.Log.Error("the log takes no records", "error", err) // which may speak of files, and everybody may ask
+	if err := s.ready.ask(r.Context()); err != nil {
 		return fmt.Errorf("%w: the log takes no records; why is in the server's log", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")

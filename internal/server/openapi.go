@@ -112,7 +112,7 @@ func parametersOf(route *Route) []object {
 	for _, match := range wildcard.FindAllStringSubmatch(route.Pattern, -1) {
 		list = append(list, object{"name": match[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
-	for _, p := range route.Doc.Query {
+	for _, p := range route.query() {
 		list = append(list, object{"name": p.Name, "in": "query", "description": p.About, "schema": object{"type": "string"}})
 	}
 	headers := route.Doc.Header

@@ -17,22 +17,28 @@ import (
 // pageRoutes are what people see.
 func (s *Server) pageRoutes() []Route {
 	return []Route{
-		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: s.homePage},
-		{Method: "GET", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signInPage},
+		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: s.homePage,
+			Doc: Doc{Query: []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}}},
+		{Method: "GET", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signInPage,
+			Doc: Doc{Query: []Parameter{{"link", "the secret of a sign-in link"}, nextParameter}}},
 		{Method: "GET", Pattern: pages.AssetPrefix + "{name}", Kind: Static, Who: Anyone, Handle: s.asset},
 		{Method: "POST", Pattern: "/submissions", Kind: Page, Who: Submitters, Handle: s.submitForm},
-		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Who: Readers, Handle: s.courtPage},
+		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.courtPage},
 		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: s.resumeForm},
 		{Method: "POST", Pattern: "/submissions/{id}/cancel", Kind: Page, Who: Submitters, Handle: s.cancelForm},
 		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: s.deskPage},
-		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Who: SignedIn, Handle: s.reviewPage},
-		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Who: Deciders, Handle: s.decide},
-		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Who: Readers, Handle: s.recordPage},
-		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Who: Readers, Handle: s.recordBundle, Doc: Doc{Out: Bundle, Media: "application/json"}},
-		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Who: Readers, Handle: s.recordOpenSSL, Doc: Doc{Media: "application/zip"}},
-		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Who: Readers, Handle: s.chainPage},
+		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: SignedIn, Handle: s.reviewPage},
+		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: Deciders, Handle: s.decide},
+		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordPage},
+		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordBundle, Doc: Doc{Out: Bundle, Media: "application/json"}},
+		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordOpenSSL, Doc: Doc{Media: "application/zip"}},
+		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.chainPage,
+			Doc: Doc{Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
 	}
 }
+
+// nextParameter is where a browser goes when somebody has signed in.
+var nextParameter = Parameter{"next", "a path of this server to go to after signing in"}
 
 // languageCookie keeps the language that somebody has chosen.
 const languageCookie = "lang"
@@ -63,7 +69,7 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.
 // language is the one that was chosen, now or before, or that the browser prefers.
 func (s *Server) language(w http.ResponseWriter, r *http.Request) pages.Lang {
 	accept := r.Header.Get("Accept-Language")
-	if chosen := r.URL.Query().Get("lang"); chosen != "" && string(pages.Choose(chosen, "")) == chosen {
+	if chosen := r.URL.Query().Get(languageParameter.Name); chosen != "" && string(pages.Choose(chosen, "")) == chosen {
 		http.SetCookie(w, &http.Cookie{Name: languageCookie, Value: chosen, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
 			Secure: s.config.Secure, SameSite: http.SameSiteStrictMode})
 		return pages.Lang(chosen)

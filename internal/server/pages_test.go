@@ -14,7 +14,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/server"
-	"jurat/jury"
 	"jurat/verify"
 )
 
@@ -97,24 +96,30 @@ func TestVisit(t *testing.T) {
 	answer, page = sam.get(t, "/reviews/"+judgment)
 	shows(t, answer, page, 200, "Nobody reviews their own work")
 	answer, page = mia.get(t, "/reviews/"+judgment)
-	shows(t, answer, page, 200, "Approve with the changes", "As the script has it.")
-	draft := url.Values{"decision": {"compare"}, "text": {"As the court has it."}, "position": {"needs_review"}}
+	shows(t, answer, page, 200, "As the script has it.", `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`)
+	draft := url.Values{"decision": {"unsafe_fail"}}
 	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
-	shows(t, answer, page, 200, "<del>", "script</del>", "court</ins>", `value="needs_review" selected`)
-	draft.Set("decision", "approved_with_modifications")
-	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
-	shows(t, answer, page, 422, "a decision is given with its reason", "As the court has it.")
+	shows(t, answer, page, 422, "a decision is given with its reason")
 	draft.Set("reason", "The court knows better.\r\nIt does.")
 	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft); answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%s: %s", answer.Status, page)
 	}
-	r.decidedBy(t, id, "mia", "The court knows better.\nIt does.", "As the court has it.", jury.NeedsReview)
+	r.decidedBy(t, id, "mia", evidence.ApprovedWithModifications, "The court knows better.\nIt does.", `{"position":"unsafe_fail"}`)
 	answer, page = sam.get(t, court)
-	shows(t, answer, page, 200, "approved with changes", "The court knows better.\nIt does.", "mia")
+	shows(t, answer, page, 200, "unsafe, fails · decided by a person · the jury: safe, passes", "The court knows better.\nIt does.", "mia")
+	_, page = sam.get(t, "/")
+	shows(t, answer, page, 200, "decided by a person", "mia")
+	_, page = mia.get(t, "/reviews")
+	shows(t, answer, page, 200, "Lately decided", "decided by a person")
+
+	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, url.Values{"decision": {"safe_pass"}, "reason": {"On second thoughts."}}); answer.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%s: %s", answer.Status, page)
+	}
+	r.decidedBy(t, id, "mia", evidence.Approved, "On second thoughts.", "")
 }
 
 // decidedBy holds the review in a trial's chain against what was put into the form.
-func (r *running) decidedBy(t *testing.T, id, who, why, rationale string, position jury.Position) {
+func (r *running) decidedBy(t *testing.T, id, who string, status evidence.ApprovalStatus, why, modified string) {
 	t.Helper()
 	chain, err := r.Installation.Ledger.Chain(t.Context(), id)
 	if err != nil {
@@ -124,12 +129,8 @@ func (r *running) decidedBy(t *testing.T, id, who, why, rationale string, positi
 	if p.ActionType != evidence.HumanReview || p.ReviewerID != who || string(p.Changes) != `"`+strings.ReplaceAll(why, "\n", `\n`)+`"` {
 		t.Errorf("%s by %s: %s", p.ActionType, p.ReviewerID, p.Changes)
 	}
-	body, err := jury.DecodeBody(evidence.FinalJudgment, p.ModifiedResponse)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if j := body.(*jury.Judgment); j.Rationale != rationale || j.Position != position {
-		t.Errorf("%+v", j)
+	if p.ApprovalStatus != status || string(p.ModifiedResponse) != modified {
+		t.Errorf("%s with %s", p.ApprovalStatus, p.ModifiedResponse)
 	}
 }
 

@@ -6,15 +6,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/database"
+	"jurat/internal/jobs"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
+	"jurat/internal/provider"
 )
 
 // known says which error of package api stands for what errors of other packages say. The first that fits counts.
@@ -27,6 +33,8 @@ var known = []struct{ is, means error }{
 	{ledger.ErrBehind, api.ErrUnavailable},
 	{ledger.ErrForked, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
+	{ledger.ErrBusy, api.ErrUnavailable},
+	{jobs.ErrBusy, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
 	{ledger.ErrArchive, api.ErrUnavailable},
 	{keyring.ErrOwner, api.ErrOwnerKey},
@@ -35,6 +43,11 @@ var known = []struct{ is, means error }{
 	{keyhistory.ErrForeign, api.ErrConflict},
 	{keyhistory.ErrIncomplete, api.ErrConflict},
 	{access.ErrOrder, api.ErrInvalid},
+	{provider.ErrAway, api.ErrUnavailable},
+	{database.ErrUnreachable, api.ErrUnavailable},
+	{database.ErrNoDatabase, api.ErrUnavailable},
+	{database.ErrNotLetIn, api.ErrUnavailable},
+	{os.ErrDeadlineExceeded, api.ErrUnavailable},
 	{context.Canceled, api.ErrUnavailable},
 	{context.DeadlineExceeded, api.ErrUnavailable},
 }
@@ -44,7 +57,16 @@ func problemOf(err error) *api.Problem {
 	var syntax *evidence.SyntaxError
 	var field *evidence.FieldError
 	var tooLarge *http.MaxBytesError
+	var link *ledger.LinkError
 	switch {
+	case errors.As(err, &link):
+		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrConflict, link))
+		p.Field, p.Hint = link.Field(), "docs/format.md has the rules by which records follow each other; nothing was recorded"
+		return p
+	case errors.Is(err, ledger.ErrNotAdmitted):
+		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrForbidden, ledger.ErrNotAdmitted))
+		p.Field, p.Hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access admit'; or give the chain a name of its own; nothing was recorded"
+		return p
 	case errors.As(err, &tooLarge):
 		err = fmt.Errorf("%w: a body has at most %d bytes here", api.ErrTooLarge, tooLarge.Limit)
 	case errors.As(err, &field):
@@ -56,7 +78,7 @@ func problemOf(err error) *api.Problem {
 		p.Field = syntax.Pointer
 		return p
 	}
-	p := api.NewProblem(err)
+	p := api.NewProblem(evidence.Steady(err))
 	if p.Status != http.StatusInternalServerError {
 		return p
 	}
@@ -70,10 +92,24 @@ func problemOf(err error) *api.Problem {
 
 func malformed(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) {
+	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrTooLarge) {
 		return err // which says more
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w: the body did not come in time", api.ErrUnavailable)
+	}
 	return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+}
+
+// comeAgain is after how long a request that was refused may be taken; 0: as it is, never.
+func comeAgain(status int) time.Duration {
+	switch status {
+	case http.StatusTooManyRequests:
+		return time.Second
+	case http.StatusServiceUnavailable:
+		return 5 * time.Second
+	}
+	return 0
 }
 
 // refuse answers a request that failed, in the way of its kind.
@@ -84,6 +120,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c 
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)
+	}
+	if pause := comeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
 	}
 	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")

@@ -17,7 +17,7 @@ func (s *Server) recordRoutes() []Route {
 		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.postRecord,
 			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who is the token's. Or takes in a record that its actor has signed.",
 				In: Payload, Out: Record, Status: http.StatusCreated}},
-		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Who: Readers, Handle: s.getRecord,
+		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getRecord,
 			Doc: Doc{Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record}},
 	}
 }
@@ -69,11 +69,8 @@ func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record
 	case c.Has(access.Agent) && p.Role() == evidence.RoleAgent && p.Actor() == c.Name():
 		return nil
 	}
-	if p.ChainID != "" {
-		public, err := s.access.Public(ctx, p.ChainID)
-		if public || err != nil {
-			return err
-		}
+	if public, err := s.public(ctx, p); public || err != nil {
+		return err
 	}
 	if c.Stranger() {
 		return notPublic()
@@ -85,6 +82,14 @@ func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record
 		return err
 	}
 	return fmt.Errorf("%w: the record is not one of %q", api.ErrForbidden, c.Name())
+}
+
+// public reports whether everybody may read a record: its chain was made public, or, where it is in none, the record itself.
+func (s *Server) public(ctx context.Context, p *evidence.Payload) (bool, error) {
+	if p.ChainID == "" {
+		return s.access.PublicRecord(ctx, p.RecordID)
+	}
+	return s.access.Public(ctx, p.ChainID)
 }
 
 // reviewed reports whether an act is a person's decision on what the caller said.

@@ -103,7 +103,7 @@ func TestRefusedPayloads(t *testing.T) {
 		"empty":               {"", "", api.ErrMalformed, nil},
 		"another media type":  {action, "", api.ErrMediaType, []string{"Content-Type", "text/xml"}},
 		"a long key":          {action, "", api.ErrMalformed, []string{api.IdempotencyKey, strings.Repeat("k", 256)}},
-		"no record":           {`{"digest":1}`, "", api.ErrInvalid, nil},
+		"no record":           {`{"digest":1}`, "/digest", api.ErrInvalid, nil},
 	} {
 		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.body, append(c.header, header...)...)
 		problem(t, answer, body, c.want)
@@ -343,6 +343,32 @@ func TestPublicChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	read(http.StatusUnauthorized)
+}
+
+// TestPublicRecord: strangers read a record in no chain that was made public, and no other.
+func TestPublicRecord(t *testing.T) {
+	r := start(t, nil)
+	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	open := post(t, r.URL+"/v1/records", action, token...)
+	other := post(t, r.URL+"/v1/records", strings.Replace(action, "uuid", "uuid-2", 1), token...)
+	read := func(id string, want int) {
+		t.Helper()
+		for _, path := range []string{"/v1/records/" + id, "/records/" + id} {
+			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != want {
+				t.Errorf("%s: %s: %s", path, answer.Status, body)
+			}
+		}
+	}
+	for _, public := range []bool{false, true, false} {
+		if err := r.Access().SetPublicRecord(t.Context(), open.Payload.RecordID, public, "a test", "tester"); err != nil {
+			t.Fatal(err)
+		}
+		read(open.Payload.RecordID, map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[public])
+		read(other.Payload.RecordID, http.StatusUnauthorized)
+	}
+	if err := r.Access().SetPublicRecord(t.Context(), "no id", true, "a test", "tester"); err == nil {
+		t.Error("what is no id is published")
+	}
 }
 
 func TestListing(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 func (s *Server) reviewRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Who: Deciders, Handle: s.postReview, Doc: Doc{
+		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.postReview, Doc: Doc{
 			Summary: "A person's decision on a record, signed with the key of who decides and bound to what the record says.",
 			In:      api.Review{}, Out: Record, Status: http.StatusCreated}},
-		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}},
+		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Heavy: true, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}},
 			Handle: s.postDelivery, Doc: Doc{
 				Summary: "The answer that is finally given: what the named review approved, signed with the agent's key.",
 				In:      api.Delivery{}, Out: Record, Status: http.StatusCreated}},

@@ -1,9 +1,14 @@
 package server
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
+	"jurat/api"
 	"jurat/internal/access"
 )
 
@@ -61,6 +66,9 @@ type Route struct {
 	Kind    Kind
 	Who     Who
 	Handle  Handler
+	Heavy   bool  // it reads records, which can be of any size
+	MaxBody int64 // bytes of a body; 0: Config.MaxBody
+	Probe   bool  // asked by what watches over the server: as often as it likes, so that an answer must cost next to nothing
 
 	Doc Doc // what OpenAPI says of it
 }
@@ -74,10 +82,50 @@ type Doc struct {
 	In      any         // a value of the type that the body is of; nil: there is no body. Raw for what evidence describes
 	Out     any         // likewise of the answer
 	Status  int         // of an answer that is as it should be; 0: 200
-	Query   []Parameter // in the query
+	Query   []Parameter // in the query; a page has lang beside them. Any other is refused
 	Header  []Parameter // request headers beside those of every route
 	Media   string      // media type of the answer; "": application/json
+
+	AnyQuery bool // another server makes the query, and may put into it what it likes
 }
 
 // A Parameter is one that may be left out.
 type Parameter struct{ Name, About string }
+
+// languageParameter chooses the language of any page.
+var languageParameter = Parameter{"lang", "the language of the page: en, ja or ru; a cookie keeps it"}
+
+// query lists the parameters that a route knows.
+func (r *Route) query() []Parameter {
+	if r.Kind != Page || changing(r.Method) {
+		return r.Doc.Query
+	}
+	return append(slices.Clone(r.Doc.Query), languageParameter)
+}
+
+// checkQuery refuses parameters that the route does not know, and those that are given twice. A caller who has mistyped one would otherwise
+// take the answer to another question for the answer to theirs.
+func (r *Route) checkQuery(raw string) error {
+	if raw == "" || r.Doc.AnyQuery {
+		return nil
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return fmt.Errorf("%w: the query: %w", api.ErrMalformed, err)
+	}
+	var known []string
+	for _, p := range r.query() {
+		known = append(known, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name) && len(known) == 0:
+			return fmt.Errorf("%w: query parameter %q: this path takes none", api.ErrMalformed, name)
+		case !slices.Contains(known, name):
+			return fmt.Errorf("%w: query parameter %q: this path takes only %s", api.ErrMalformed, name, strings.Join(known, ", "))
+		case len(values[name]) > 1:
+			return fmt.Errorf("%w: query parameter %q is given %d times", api.ErrMalformed, name, len(values[name]))
+		}
+	}
+	return nil
+}

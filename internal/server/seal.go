@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/keyhistory"
 	"jurat/internal/ledger"
+	"jurat/internal/trial"
 )
 
 // postRecord seals what an agent said or a reviewer decided, or takes in what they have signed themselves.
@@ -20,7 +20,7 @@ func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	if isSigned(doc) {
+	if evidence.BeginsAsRecord(doc) {
 		return s.accept(w, r, c, doc)
 	}
 	draft, err := evidence.ParseDraft(doc)
@@ -32,11 +32,6 @@ func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) e
 		return err
 	}
 	return s.created(w, r, record)
-}
-
-// isSigned tells a record from a payload, which has none of these members first.
-func isSigned(doc []byte) bool {
-	return bytes.HasPrefix(doc, []byte(`{"digest":`)) || bytes.HasPrefix(doc, []byte(`{"certificates":`))
 }
 
 // created answers with a record that is in the log.
@@ -89,11 +84,13 @@ func (s *Server) admissible(r *http.Request, c *Caller, draft *evidence.Draft) (
 	if err := mayAct(c, draft); err != nil {
 		return nil, err
 	}
-	bound, _, err := s.config.Installation.Ledger.Bind(r.Context(), draft)
-	if err != nil || draft.ActionType != evidence.HumanReview {
-		return bound, err
+	if draft.ActionType == evidence.HumanReview { // before the content is looked at, which says so of some, and not of who submitted
+		if err := s.notOwnWork(r, c, draft.OriginalResponseID); err != nil {
+			return nil, err
+		}
 	}
-	return bound, s.notOwnWork(r, c, draft.OriginalResponseID)
+	bound, _, err := trial.Bind(r.Context(), s.config.Installation.Ledger, draft)
+	return bound, err
 }
 
 // mayAct refuses acts under another name or in another role than the caller's.
@@ -136,7 +133,7 @@ func (s *Server) notOwnWork(r *http.Request, c *Caller, id string) error {
 
 // accept takes in what its owner has signed where the key is.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, c *Caller, doc []byte) error {
-	signed, err := evidence.Open(doc)
+	signed, _, err := evidence.Read(doc)
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}

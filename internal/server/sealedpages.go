@@ -110,7 +110,7 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	}
 	chain, err := s.readableChain(r.Context(), c, id)
 	if err != nil {
-		return err
+		return unnamed(err)
 	}
 	trust, err := s.config.Installation.Trust()
 	if err != nil {
@@ -130,17 +130,15 @@ func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	records := []*evidence.Record{record}
+	name := record.Payload.RecordID + ".jurat"
 	if chain := record.Payload.ChainID; chain != "" {
-		if records, err = s.readableChain(r.Context(), c, chain); err != nil {
-			return err
-		}
+		return s.sendChain(w, r, c, chain, name)
 	}
-	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), records...)
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), record)
 	if err != nil {
 		return err
 	}
-	attach(w, record.Payload.RecordID+".jurat")
+	attach(w, name)
 	return writeFile(w, r, http.StatusOK, bundle)
 }
 

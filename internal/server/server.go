@@ -34,6 +34,7 @@ type Config struct {
 	Local         bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
 	PublicEntries bool                       // strangers, too, read what the log hashed; false: those who may read everything
 	MaxBody       int64                      // bytes of a body; 0: 8 MiB
+	Memory        int64                      // bytes that the process is to hold at most: requests hold half of it together; 0: DefaultMemory, or MemoryFor(MaxBody) where that is more
 	Limits        Limits                     // zero: see there
 	Log           *slog.Logger               // required
 	Tracing       *tracing.Tracing           // nil: nobody is told
@@ -54,6 +55,8 @@ type Server struct {
 	access   *access.Register
 	refusals *refusals
 	limiter  *limiter
+	budget   *budget
+	ready    *readiness
 	meters   *meters
 	cosigned *cosigning
 	portal   portalPage
@@ -76,6 +79,12 @@ func New(c Config) (*Server, error) {
 	if c.MaxBody == 0 {
 		c.MaxBody = defaultMaxBody
 	}
+	if c.Memory == 0 {
+		c.Memory = max(DefaultMemory, MemoryFor(c.MaxBody))
+	}
+	if least := MemoryFor(c.MaxBody); c.Memory < least {
+		return nil, fmt.Errorf("bodies of %d bytes need a memory of at least %d bytes, and not %d", c.MaxBody, least, c.Memory)
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -89,7 +98,9 @@ func New(c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
+	s.budget = newBudget(c.Memory)
 	s.limiter = newLimiter(c.Limits, c.Now)
+	s.ready = &readiness{probe: c.Installation.Ready, log: c.Log, now: c.Now}
 	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Waiting, c.Docket.UnderWay)
 	s.cosigned = &cosigning{server: s}
 	s.cosigned.measure(s.meters)

@@ -27,8 +27,9 @@ type running struct {
 	Installation *installation.Installation
 	URL          string
 
-	log  *strings.Builder
-	stop func() error
+	log   *strings.Builder
+	stop  func() error
+	spare []string // tokens to revoke
 }
 
 func start(t testing.TB, change func(*server.Config)) *running {
@@ -232,7 +233,7 @@ func TestNowhereIsGuarded(t *testing.T) {
 			t.Errorf("%s: %s: %s", path, answer.Status, body)
 		}
 	}
-	for _, path := range []string{"/nowhere", "/healthz"} {
+	for _, path := range []string{"/nowhere", "/v1/trust"} {
 		if answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusTooManyRequests {
 			t.Errorf("%s: %s", path, answer.Status)
 		}

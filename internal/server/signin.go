@@ -18,18 +18,29 @@ import (
 // sessionTime is how long somebody stays signed in by browser.
 const sessionTime = 12 * time.Hour
 
+// smallForm is how large a form may be that strangers send.
+const smallForm = 64 << 10
+
 func (s *Server) signInRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: s.signIn},
-		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider},
-		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider},
-		{Method: "POST", Pattern: "/sign-out", Kind: Page, Who: SignedIn, Handle: s.signOut},
+		{Method: "POST", Pattern: "/sign-in", Kind: Page, MaxBody: smallForm, Who: Anyone, Handle: s.signIn},
+		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider, Doc: Doc{Query: []Parameter{nextParameter}}},
+		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider, Doc: Doc{AnyQuery: true}},
+		{Method: "POST", Pattern: "/sign-out", Kind: Page, MaxBody: smallForm, Who: SignedIn, Handle: s.signOut},
 	}
 }
 
 // SignInLink makes the path of a link by which somebody can sign in once.
 func (s *Server) SignInLink(name string, roles ...access.Role) (string, error) {
-	secret, err := s.giveLink(link{name, roles})
+	return SignInPath(s.config.Installation, s.config.Now(), name, roles...)
+}
+
+// SignInPath makes the path of a link by which somebody can sign in once, within an hour of now, on any server of the installation.
+func SignInPath(i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
+	if err := access.CheckName(name); err != nil {
+		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)
+	}
+	secret, err := i.GiveTicket(link{name, roles}, now.Add(linkTime))
 	if err != nil {
 		return "", fmt.Errorf("making a sign-in link: %w", err)
 	}
@@ -53,17 +64,20 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
 		l, err := s.takeLink(secret)
 		if errors.Is(err, installation.ErrNoTicket) {
-			err = fmt.Errorf("%w: the link was used, or is too old; the server prints a new one when it starts", api.ErrSignIn)
+			err = fmt.Errorf("%w: the link was used, or is too old; 'jurat access link' prints another", api.ErrSignIn)
 		}
-		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with the link that the server printed", By: l.Name}, err
+		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with a link of the operator's", By: l.Name}, err
 	}
 	token := strings.TrimSpace(r.PostForm.Get("token"))
 	if token == "" {
 		return access.Order{}, fmt.Errorf("%w: the form has neither link nor token", api.ErrMalformed)
 	}
 	g, err := s.access.Who(r.Context(), token)
-	if err != nil {
+	switch {
+	case errors.Is(err, access.ErrUnknown), errors.Is(err, access.ErrExpired), errors.Is(err, access.ErrRevoked):
 		return access.Order{}, fmt.Errorf("%w: the token opens nothing", api.ErrSignIn)
+	case err != nil:
+		return access.Order{}, err // the log cannot be asked now, and the token may well be good
 	}
 	if g.Session || g.Has(access.Agent) {
 		return access.Order{}, fmt.Errorf("%w: the token is not one of a person", api.ErrSignIn)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"jurat/api"
@@ -29,13 +28,13 @@ func (s *Server) submissionRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: s.listSubmissions,
 			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
 				{"after", "the cursor that the page before gave"}, {"limit", "how many at most: 1 to 500, by default 100"}}}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Who: Readers, Handle: s.getSubmission,
+		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getSubmission,
 			Doc: Doc{Summary: "A submission: where it is, how the jury stood, and the result as far as there is one.", Out: api.Submission{}}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
 			Doc: Doc{Summary: "Go on with a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.cancel,
 			Doc: Doc{Summary: "Stop a trial that is to be held: it is recorded who did, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Who: Readers, Handle: s.getCase,
+		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Heavy: true, Who: Readers, Handle: s.getCase,
 			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
 	}
 }
@@ -117,7 +116,7 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	case n.Conversation != nil:
 		return subject.New(n.AgentCard, n.Conversation)
 	}
-	file := append(slices.Clone(n.Records), '\n') // with which every such file ends, and no JSON value does
+	file := []byte(n.Records) // in whatever spelling the caller's JSON library gave them
 	if n.ChainID != "" {
 		var err error
 		if file, err = s.chainFile(ctx, c, n.ChainID); err != nil {
@@ -137,7 +136,7 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
 	records, err := s.chainAsSealed(ctx, c, id)
 	if err != nil {
-		return nil, err
+		return nil, unnamed(err)
 	}
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, records...)
 	if err != nil {
@@ -295,16 +294,7 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	records, err := s.readableChain(r.Context(), c, id)
-	if err != nil {
-		return err
-	}
-	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), records...)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", id+".jurat"))
-	return writeFile(w, r, http.StatusOK, bundle)
+	return s.sendChain(w, r, c, id, id+".jurat")
 }
 
 // mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public.
@@ -364,15 +354,18 @@ func concerned(c *Caller, e *docket.Entry) bool {
 func submissionOf(e *docket.Entry) api.Submission {
 	out := api.Submission{ID: e.ID, State: api.State(e.State), Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
-		Reviewed: string(e.Reviewed), Delivered: e.Delivered}
+		Outcome: e.Outcome, Delivered: e.Delivered}
 	if e.Cancelled != nil {
 		out.CancelledBy = e.Cancelled.By
 	}
 	if !e.Next.IsZero() {
 		out.Next = evidence.FormatTime(e.Next)
 	}
-	if j := e.Judgment; j != nil {
-		out.Verdict = &api.Verdict{Record: j.Record, Position: j.Position, Score: j.Score, Inconclusive: j.Inconclusive}
+	if o := e.Outcome; o != nil {
+		out.Verdict = &api.Verdict{Record: o.Verdict.Record, Position: o.Verdict.Position, Score: o.Verdict.Score, Inconclusive: o.Verdict.Inconclusive}
+		if o.Decision != nil {
+			out.Reviewed = string(o.Decision.Status)
+		}
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -35,12 +36,20 @@ func withJury(t *testing.T) func(*server.Config) { return withJurors(t, 0, 0) }
 
 // withJurors seats jurattest's panel, whose jurors take so long.
 func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Config) {
+	return withPanel(t, waiting, func() ([]jury.Juror, jury.Judge) {
+		jurors, judge := jurattest.Panel()
+		for _, j := range jurors {
+			j.(*jurattest.Juror).Delay += delay
+		}
+		return jurors, judge
+	})
+}
+
+// withPanel seats a panel for each trial.
+func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Judge)) func(*server.Config) {
 	return func(c *server.Config) {
 		sit := func(int64) (trial.Config, error) {
-			jurors, judge := jurattest.Panel()
-			for _, j := range jurors {
-				j.(*jurattest.Juror).Delay += delay
-			}
+			jurors, judge := panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
@@ -97,6 +106,80 @@ func (r *running) await(t *testing.T, token, id string, state api.State) api.Sub
 	}
 }
 
+// TestOutcome: a verdict of needs_review is not closed without a pass or a fail, and once a person has decided, everything says so.
+func TestOutcome(t *testing.T) {
+	r := start(t, withPanel(t, 0, func() ([]jury.Juror, jury.Judge) {
+		jurors, _ := jurattest.Panel()
+		return jurors, &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 64)}
+	}))
+	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
+	id := r.tried(t, sam)
+	before := r.submission(t, sam, id)
+	if o := before.Outcome; o == nil || o.Position != jury.NeedsReview || o.By != jury.ByJury || !o.Open || o.Decision != nil {
+		t.Fatalf("%+v", o)
+	}
+	url := r.URL + "/v1/records/" + before.Verdict.Record + "/reviews"
+	whole := strings.ReplaceAll(fmt.Sprintf(`{"method":"final_judge","model":"m","position":"unsafe_fail","score":%d}`, before.Verdict.Score), "\n", "")
+	for _, refused := range []string{
+		`{"approval_status":"approved"}`,
+		`{"approval_status":"rejected"}`,
+		`{"approval_status":"approved_with_modifications","modified_response":{"position":"needs_review"}}`,
+		`{"approval_status":"approved_with_modifications","modified_response":` + whole + `}`,
+		`{"approval_status":"approved_with_modifications","modified_response":"unsafe_fail"}`,
+	} {
+		answer, body := send(t, http.DefaultClient, "POST", url, refused, bearer(mia)...)
+		problem(t, answer, body, api.ErrInvalid)
+		if !strings.Contains(body, "unsafe_fail") {
+			t.Errorf("%s: the refusal does not say what can be given: %s", refused, body)
+		}
+		payload := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","chain_id":%q,"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,%s`, id, before.Verdict.Record, refused[1:])
+		answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", payload, bearer(mia)...)
+		problem(t, answer, body, api.ErrInvalid)
+	}
+	elsewhere := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,
+		"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"}}`, before.Verdict.Record)
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", elsewhere, bearer(mia)...)
+	problem(t, answer, body, api.ErrInvalid) // a case file would not have it
+	if s := r.submission(t, sam, id); s.Reviews != 0 || !s.Outcome.Open {
+		t.Errorf("what was refused decides: %+v", s)
+	}
+
+	post(t, url, `{"approval_status":"approved_with_modifications","modified_response":{ "position": "unsafe_fail" },"changes":"It told nobody."}`, bearer(mia)...)
+	after := r.submission(t, sam, id)
+	if o := after.Outcome; o.Position != jury.UnsafeFail || o.By != jury.ByPerson || o.Open || o.Decision.Reviewer != "mia" || o.Verdict.Position != jury.NeedsReview {
+		t.Errorf("%+v", o)
+	}
+	if after.Verdict.Position != jury.NeedsReview || after.Reviewed != string(evidence.ApprovedWithModifications) {
+		t.Errorf("the jury's verdict: %+v, reviewed %q", after.Verdict, after.Reviewed)
+	}
+	_, list := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions", "", bearer(sam)...)
+	if !strings.Contains(list, `"outcome":{"position":"unsafe_fail","by":"person","open":false`) {
+		t.Errorf("the list: %s", list)
+	}
+	_, events := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", bearer(sam)...)
+	if last := events[strings.LastIndex(events, "event: "):]; !strings.HasPrefix(last, "event: person_decided\n") || !strings.Contains(last, `"reviewer":"mia"`) {
+		t.Errorf("the last event: %s", last)
+	}
+}
+
+// TestReviewerSealsApart: a reviewer whose texts are always sealed apart decides all the same: the reason is apart, the verdict never.
+func TestReviewerSealsApart(t *testing.T) {
+	r := start(t, withJury(t))
+	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
+		t.Fatal(err)
+	}
+	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
+	id := r.tried(t, sam)
+	url := r.URL + "/v1/records/" + r.submission(t, sam, id).Verdict.Record + "/reviews"
+	review := post(t, url, `{"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"},"changes":"It told nobody."}`, bearer(mia)...)
+	if got := review.Payload.SealedApart; !slices.Equal(got, []string{"/changes"}) {
+		t.Errorf("sealed apart: %q", got)
+	}
+	if o := r.submission(t, sam, id).Outcome; o.Position != jury.UnsafeFail || o.Open {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestSubmission: from evidence to a case file that a stranger can verify.
 func TestSubmission(t *testing.T) {
 	r := start(t, withJury(t))
@@ -139,13 +222,26 @@ func TestSubmittedRecords(t *testing.T) {
 	by := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
 	_, bundle := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...)
 	as := r.await(t, both, r.submit(t, both, `{"records":`+bundle+`}`).ID, api.Over)
-	if by.Agent != "" || as.Agent != "" || by.Verdict == nil || as.Verdict == nil {
+	if by.Agent != "logistics-agent-v1" || as.Agent != by.Agent || // who acts, as there is no card
+		by.Verdict == nil || as.Verdict == nil {
 		t.Errorf("%+v, %+v", by, as)
+	}
+	// So is what another JSON library has written it as.
+	var decoded any
+	if err := json.Unmarshal([]byte(bundle), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	indented, err := json.Marshal(map[string]any{"records": decoded}, jsontext.Multiline(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other := r.await(t, both, r.submit(t, both, string(indented)).ID, api.Over); other.Agent != by.Agent || other.Verdict == nil {
+		t.Errorf("in another spelling: %+v", other)
 	}
 	// Who may not read the chain cannot put it before the jury either, and neither is a trial evidence.
 	sam := r.token(t, "sim", access.Submitter)
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...)
-	problem(t, answer, body, api.ErrForbidden)
+	problem(t, answer, body, api.ErrNotFound)
 	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", fmt.Sprintf(`{"chainId":%q}`, by.ID), bearer(both)...)
 	problem(t, answer, body, api.ErrInvalid)
 	changed := strings.Replace(bundle, "Take the A9", "Take the A8", 1)

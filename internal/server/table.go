@@ -2,6 +2,8 @@ package server
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -50,6 +52,9 @@ func (s *Server) assemble() (http.Handler, error) {
 	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
+		if s.config.Secure {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000") // over plain HTTP browsers take no notice of it (RFC 6797, section 8.1)
+		}
 		_, pattern := mux.Handler(r)
 		switch {
 		case pattern != "" && path.Clean(r.URL.Path) == r.URL.Path:
@@ -64,10 +69,22 @@ func (s *Server) assemble() (http.Handler, error) {
 
 // fromHere refuses what a browser asks for another site, or what only seems to be this one.
 func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) error {
-	if err := origins.Check(r); err != nil {
+	if err := origins.Check(r); err != nil && s.plain(r) {
+		return fmt.Errorf("%w: over http from another machine it neither keeps a session nor says where a request comes from", api.ErrPlainHTTP)
+	} else if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
 	}
 	return s.calledByName(r)
+}
+
+// plain reports whether a browser that should come by https has come by http: then it does not send Sec-Fetch-Site, which it sends to
+// every page that it holds for secure. What it asks is refused all the same, as it could come from anywhere.
+func (s *Server) plain(r *http.Request) bool {
+	if !s.config.Secure || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") != "" {
+		return false
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Scheme != "https" && (origin.Host == "" || origin.Host == r.Host)
 }
 
 // calledByName refuses what is asked of this machine under a name that is not this machine's. Only a browser does so whose page
@@ -93,7 +110,7 @@ func isLoopback(host string) bool {
 
 // nowhere is the route of what no route is for. It is guarded as the others are.
 func (s *Server) nowhere(kind Kind, mux *http.ServeMux) *Route {
-	return &Route{Method: "ANY", Pattern: "(none)", Kind: kind, Who: Anyone, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	return &Route{Method: "ANY", Pattern: "(none)", Kind: kind, Who: Anyone, Doc: Doc{AnyQuery: true}, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 		allowed := otherMethods(r, mux)
 		if len(allowed) == 0 {
 			return fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
@@ -120,17 +137,31 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 // guard lets through to a route who may use it. The order is: where from, how much, who, what.
 func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
+		most := s.config.MaxBody
+		if route.MaxBody > 0 {
+			most = min(most, route.MaxBody)
+		}
+		body := &arriving{ReadCloser: r.Body}
+		r.Body = http.MaxBytesReader(w, body, most)
 		// What is no connection of net/http, such as a test's recorder, has no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
 			_ = connection.SetReadDeadline(time.Time{}) // when it passes, net/http ends the request's context
 		} else {
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
+			defer context.AfterFunc(s.draining, func() { body.hurry(r, connection) })()
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
 		ctx, traced := s.config.Tracing.Request(r, route.Name())
 		r = r.WithContext(ctx)
 		c, err := s.admit(route, origins, r)
+		if err == nil {
+			var held *account
+			r, held, err = s.account(route, r, c)
+			defer held.keep(0)
+		}
+		if err == nil {
+			err = checkForm(r, c)
+		}
 		if err == nil {
 			err = route.Handle(watching, r, c)
 		}
@@ -143,25 +174,32 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		}
 		s.answered(r, route, c, watching.status, time.Since(began))
 		traced(watching.status)
+		if errors.Is(err, http.ErrAbortHandler) && watching.status != 0 {
+			panic(http.ErrAbortHandler) // net/http ends the connection, and says nothing of it
+		}
 	})
 }
 
 // answered notes that a request is over: what was asked by whom, and nothing of what was said.
 func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, took time.Duration) {
 	s.meters.answered(route.Name(), status, took)
-	s.config.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("route", route.Name()), slog.Int("status", status),
+	level := slog.LevelInfo
+	if route.Probe && status < http.StatusInternalServerError {
+		level = slog.LevelDebug // nobody reads of each time that somebody asked whether all is well
+	}
+	s.config.Log.LogAttrs(r.Context(), level, "request", slog.String("route", route.Name()), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
 func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *http.Request) (*Caller, error) {
 	if err := s.fromHere(r, origins); err != nil {
-		return &Caller{}, cmp.Or(s.limiter.allow(address(r), true), err)
+		return &Caller{}, cmp.Or(s.limit(route, address(r), true), err)
 	}
 	if r.ContentLength > s.config.MaxBody {
 		return &Caller{}, &http.MaxBytesError{Limit: s.config.MaxBody}
 	}
 	c, err := s.caller(r)
-	if tooMany := s.limiter.allow(limitedAs(c, r), c.Stranger()); tooMany != nil {
+	if tooMany := s.limit(route, limitedAs(c, r), c.Stranger()); tooMany != nil {
 		return c, tooMany
 	}
 	if err != nil && route.Who.Strangers == Everything && problemOf(err).Status == http.StatusUnauthorized {
@@ -176,7 +214,16 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 		}
 		return c, fmt.Errorf("%w: this is for %v, and %q is %v", api.ErrForbidden, route.Who.Roles, c.Name(), c.grant.Roles)
 	}
-	return c, checkForm(r, c)
+	return c, route.checkQuery(r.URL.RawQuery)
+}
+
+// limit refuses a caller who asks too often, wherever that counts: what watches over the server must hear how it is however busy it is, and
+// shares its address with others behind a proxy.
+func (s *Server) limit(route *Route, caller string, stranger bool) error {
+	if route.Probe {
+		return nil
+	}
+	return s.limiter.allow(caller, stranger)
 }
 
 // secure sets what every answer says to browsers.

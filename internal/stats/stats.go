@@ -15,7 +15,11 @@ import (
 // Stats is what trials have in common.
 type Stats struct {
 	Trials       int                   `json:"trials"`
-	Verdicts     map[jury.Position]int `json:"verdicts"`
+	Verdicts     map[jury.Position]int `json:"verdicts"` // the juries'
+	Outcomes     map[jury.Position]int `json:"outcomes"` // what counts: a person's position where a person decided
+	Decided      int                   `json:"decided"`  // trials on whose verdict a person decided
+	Changed      int                   `json:"changed"`  // of these, the outcome is another than the jury's verdict
+	Open         int                   `json:"open"`     // trials that wait for a person
 	Degraded     int                   `json:"degraded"`
 	Inconclusive int                   `json:"inconclusive"`
 
@@ -63,15 +67,21 @@ type Tally struct {
 
 // New returns a tally of no trials.
 func New() *Tally {
-	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
+	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}, Outcomes: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
 }
 
-// Add takes in the records of one finished trial, in log order.
-func (t *Tally) Add(records []*evidence.Record) error {
+// Add takes in the chain of one finished trial, in log order: its acts, and what people decided on it.
+func (t *Tally) Add(chain []*evidence.Record) error {
+	records := trial.Acts(chain)
 	result, err := trial.Result(records)
 	if err != nil {
 		return err
 	}
+	outcome, err := jury.OutcomeOf(chain)
+	if err != nil {
+		return err
+	}
+	t.decided(outcome)
 	for _, r := range records {
 		if err := t.act(r); err != nil {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
@@ -83,7 +93,22 @@ func (t *Tally) Add(records []*evidence.Record) error {
 	return nil
 }
 
-// outcome counts what a trial came to.
+// decided counts what counts of a trial, which is over, and so has an outcome.
+func (t *Tally) decided(o *jury.TrialOutcome) {
+	s := &t.stats
+	s.Outcomes[o.Position]++
+	if o.Open {
+		s.Open++
+	}
+	if o.Decision != nil {
+		s.Decided++
+		if o.Position != o.Verdict.Position {
+			s.Changed++
+		}
+	}
+}
+
+// outcome counts what a jury came to.
 func (t *Tally) outcome(r *jury.Result) {
 	s := &t.stats
 	s.Trials++

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -47,6 +48,41 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 	return nil
 }
 
+// withActor adds the agent whose record it is.
+func withActor(actors []string, p *evidence.Payload) []string {
+	if p.Role() != evidence.RoleAgent || slices.Contains(actors, p.Actor()) {
+		return actors
+	}
+	return append(actors, p.Actor())
+}
+
+// NameIn names the agent in evidence that Parse has read before, as the Card of its Case does, and reads nothing else of it. It returns ""
+// for what is no such evidence.
+func NameIn(material []byte) string {
+	var on struct {
+		AgentCard struct {
+			Name string `json:"name"`
+		} `json:"agentCard"`
+		Records []struct {
+			Payload struct {
+				ActionType evidence.ActionType `json:"action_type"`
+				AgentID    string              `json:"agent_id"`
+			} `json:"payload"`
+		} `json:"records"`
+	}
+	if json.Unmarshal(material, &on) != nil {
+		return ""
+	}
+	if on.AgentCard.Name != "" || on.Records == nil {
+		return on.AgentCard.Name
+	}
+	var actors []string
+	for _, r := range on.Records {
+		actors = withActor(actors, &evidence.Payload{ActionType: r.Payload.ActionType, AgentID: r.Payload.AgentID})
+	}
+	return nameOf(actors)
+}
+
 // nameOf names an agent that has no card by who acts.
 func nameOf(actors []string) string {
 	const most = 3
@@ -72,11 +108,9 @@ func (r *recording) take(e *Exhibit) error {
 		return err
 	}
 	first := len(r.messages)
+	r.actors = withActor(r.actors, payload)
 	switch payload.Role() {
 	case evidence.RoleAgent:
-		if !slices.Contains(r.actors, payload.Actor()) {
-			r.actors = append(r.actors, payload.Actor())
-		}
 		r.agent(one)
 	case evidence.RoleReviewer:
 		r.review(one)

@@ -171,7 +171,7 @@ func TestDecisionsAreNoActs(t *testing.T) {
 	judgment := done.Records[len(done.Records)-2]
 	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
 		ApprovalStatus: evidence.Approved, ChainID: done.ID, PreviousRecord: judgment.Digest,
-		ChainPosition: judgment.Payload.ChainPosition + 2, Timestamp: evidence.FormatTime(h.Now())})
+		ChainPosition: judgment.Payload.ChainPosition + 1, Timestamp: evidence.FormatTime(h.Now())})
 	chain, err := h.Ledger.Chain(t.Context(), done.ID)
 	if err != nil || len(chain) != len(done.Records)+1 {
 		t.Fatalf("%v, %d records", err, len(chain))

@@ -21,7 +21,7 @@ type EventHead struct {
 // Head implements Event.
 func (h EventHead) Head() EventHead { return h }
 
-// The events of a trial, in the order in which their types first occur. TrialClosed is the last one.
+// The events of a trial, in the order in which their types first occur. After TrialClosed only PersonDecided comes.
 type (
 	// SubmissionReceived opens a trial.
 	SubmissionReceived struct {
@@ -104,5 +104,13 @@ type (
 	TrialClosed struct {
 		EventHead
 		Acts int `json:"acts"`
+	}
+	// PersonDecided is a person's decision on the verdict, and what the trial comes to by that. It comes after TrialClosed, also
+	// where the person was faster.
+	PersonDecided struct {
+		EventHead
+		Record   evidence.Digest   `json:"record"`
+		Decision jury.Decision     `json:"decision"`
+		Outcome  jury.TrialOutcome `json:"outcome"`
 	}
 )

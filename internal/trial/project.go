@@ -7,23 +7,58 @@ import (
 	"jurat/jury"
 )
 
-// A Projector turns the records of one trial into events, one record at a time, in log order. Whoever projects the
-// same records gets the same events: live, after a reload, on another machine.
+// A Projector turns the records of one trial's chain into events, one record at a time, in log order. Whoever projects the
+// same records gets the same events: live, after a reload, on another machine. Who conducts a trial projects its acts alone: what
+// people decide meanwhile has its events after the closing, so that no number is given twice.
 type Projector struct {
-	seq      int64
-	degraded bool
-	current  map[string]jury.Evaluation // each juror's evaluation as it stands
+	seq       int64
+	degraded  bool
+	current   map[string]jury.Evaluation // each juror's evaluation as it stands
+	reckoning jury.Reckoning
+	closed    bool
+	early     []*evidence.Record // reviews before the closing
 }
 
 // NewProjector begins at a trial's first record.
 func NewProjector() *Projector { return &Projector{current: map[string]jury.Evaluation{}} }
 
-// Next returns the events of the trial's next record.
+// Next returns the events of the next record in the trial's chain.
 func (p *Projector) Next(r *evidence.Record) ([]Event, error) {
+	if !r.Payload.ActionType.InTrial() {
+		return p.review(r), nil
+	}
 	act, err := jury.ReadAct(r)
 	if err != nil {
 		return nil, fmt.Errorf("reading act: %w", err)
 	}
+	events, err := p.act(r, act)
+	if act.Type != evidence.TrialClosing || err != nil {
+		return events, err
+	}
+	p.closed = true
+	for _, review := range p.early {
+		events = append(events, p.review(review)...)
+	}
+	p.early = nil
+	return events, nil
+}
+
+// review returns the event of a decision on the verdict. Other reviews, and deliveries, have none.
+func (p *Projector) review(r *evidence.Record) []Event {
+	if !p.closed {
+		p.early = append(p.early, r)
+		return nil
+	}
+	decision := p.reckoning.Decide(r)
+	if decision == nil {
+		return nil
+	}
+	head := p.head(r)
+	head.Type = "person_decided"
+	return []Event{PersonDecided{EventHead: head, Record: r.Digest, Decision: *decision, Outcome: *p.reckoning.Outcome()}}
+}
+
+func (p *Projector) act(r *evidence.Record, act jury.Act) ([]Event, error) {
 	event := p.event(p.head(r), r, act)
 	if event == nil {
 		return nil, fmt.Errorf("reading act: no event for %s", act.Type)
@@ -66,6 +101,7 @@ func (p *Projector) event(head EventHead, r *evidence.Record, act jury.Act) Even
 		head.Type = "judge_spoke"
 		return JudgeSpoke{EventHead: head, Record: r.Digest, Model: r.Payload.Model, Opinion: *body}
 	case *jury.Judgment:
+		p.reckoning.Judge(r.Payload.RecordID, r.Digest, body)
 		head.Type = "final_judgment"
 		return Judged{EventHead: head, Record: r.Digest, Judgment: *body}
 	case *jury.Closing:

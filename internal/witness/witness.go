@@ -103,15 +103,15 @@ func openMemory(ctx context.Context, c Config) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // one checks and signs at a time
-	if err := remember(ctx, db, c.Key); err != nil {
+	db.SetMaxOpenConns(1) // one looks or remembers at a time, for a moment
+	if err := claim(ctx, db, c.Key); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// remember makes the file this witness's, or checks that it is: what one key has cosigned says nothing of another.
-func remember(ctx context.Context, db *sql.DB, key *evidence.Cosigner) error {
+// claim makes the file this witness's, or checks that it is: what one key has cosigned says nothing of another.
+func claim(ctx context.Context, db *sql.DB, key *evidence.Cosigner) error {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return err
 	}
@@ -205,21 +205,34 @@ func parse(text string) (evidence.Checkpoint, error) {
 	return evidence.ParseCheckpoint(strings.Join(lines[:3], ""))
 }
 
-// grow has the witness remember a tree in the place of the one that it knows, if that one is its beginning. Looking and changing
-// are one transaction, which excludes all others, also of other processes, from its first moment. It returns a moment at which no
-// larger tree was known.
+// grow has the witness remember a tree in the place of the one that it knows, if that one is its beginning. It returns a moment at which
+// no larger tree was known. The proof is looked at before the file is locked: one log's proof holds up no other log.
 func (w *Witness) grow(ctx context.Context, r Request, head evidence.Checkpoint) (at time.Time, err error) {
-	tx, err := w.db.BeginTx(ctx, nil)
-	if err != nil {
-		return at, fmt.Errorf("remembering the checkpoint: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing, once it is committed
-	known, err := last(ctx, tx, head.Origin)
+	known, err := last(ctx, w.db, head.Origin)
 	if err != nil {
 		return at, err
 	}
 	if err := follows(known, head, r); err != nil {
 		return at, err
+	}
+	w.after("checked")
+	return w.remember(ctx, known, head, r)
+}
+
+// remember puts a tree in the place of another, if that is still the one that is known. Looking and changing are one transaction, which
+// excludes all others, also of other processes, from its first moment, and does nothing else.
+func (w *Witness) remember(ctx context.Context, known, head evidence.Checkpoint, r Request) (at time.Time, err error) {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return at, fmt.Errorf("remembering the checkpoint: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing, once it is committed
+	now, err := last(ctx, tx, head.Origin)
+	if err != nil {
+		return at, err
+	}
+	if now != known { // another request of this log has come in between: what was looked at is held against nothing any more
+		return at, &ConflictError{Size: now.Size, Forked: now.Size == head.Size && now.Root != head.Root}
 	}
 	at = w.now()
 	_, err = tx.ExecContext(ctx, `INSERT INTO logs VALUES (?, ?, ?, ?) ON CONFLICT (origin) DO UPDATE SET size = excluded.size, root = excluded.root, checkpoint = excluded.checkpoint`,
@@ -233,11 +246,16 @@ func (w *Witness) grow(ctx context.Context, r Request, head evidence.Checkpoint)
 	return at, nil
 }
 
+// rows is a database, or a transaction in it.
+type rows interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // last is the largest tree of a log that was cosigned; an empty one if none was.
-func last(ctx context.Context, tx *sql.Tx, origin string) (evidence.Checkpoint, error) {
+func last(ctx context.Context, from rows, origin string) (evidence.Checkpoint, error) {
 	known := evidence.Checkpoint{Origin: origin, Root: evidence.EmptyRoot()}
 	var root []byte
-	err := tx.QueryRowContext(ctx, `SELECT size, root FROM logs WHERE origin = ?`, origin).Scan(&known.Size, &root)
+	err := from.QueryRowContext(ctx, `SELECT size, root FROM logs WHERE origin = ?`, origin).Scan(&known.Size, &root)
 	if errors.Is(err, sql.ErrNoRows) {
 		return known, nil
 	}

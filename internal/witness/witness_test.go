@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -267,6 +269,85 @@ func TestAddCheckpoint(t *testing.T) {
 	if answer, err := http.Get(url + "/add-checkpoint"); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %v, %v", answer, err)
 	}
+}
+
+// checkpointOf is a checkpoint of any size, with the log's signature.
+func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
+	t.Helper()
+	hash := sha256.Sum256([]byte{root})
+	text := fmt.Sprintf("%s\n%d\n%s\n", l.signer.Name(), size, base64.StdEncoding.EncodeToString(hash[:]))
+	signed, err := note.Sign(&note.Note{Text: text}, l.signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(signed)
+}
+
+// TestSizesThatNoLogHas: one log that signs what cannot be keeps no other from being cosigned.
+func TestSizesThatNoLogHas(t *testing.T) {
+	honest, hostile := newLog(t, "example.com/log").grow(3), newLog(t, "example.com/hostile").grow(3)
+	w := open(t, t.TempDir()+"/w.db", honest, hostile)
+	if _, err := w.AddCheckpoint(t.Context(), hostile.request(0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{evidence.MaxEntries + 1, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
+		for _, old := range []int64{0, 3, size} {
+			request := witness.Request{Old: old, Signed: hostile.checkpointOf(t, size, 1), Proof: make([]tlog.Hash, 63)}
+			if line, err := w.AddCheckpoint(t.Context(), request); !errors.Is(err, witness.ErrMalformed) {
+				t.Errorf("%d of %d: %q, %v", old, size, line, err)
+			}
+		}
+	}
+	largest := witness.Request{Old: 3, Signed: hostile.checkpointOf(t, evidence.MaxEntries, 1), Proof: make([]tlog.Hash, 63)}
+	if line, err := w.AddCheckpoint(t.Context(), largest); !errors.Is(err, witness.ErrProof) {
+		t.Errorf("the largest: %q, %v", line, err)
+	}
+	if _, err := w.AddCheckpoint(t.Context(), honest.request(0)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneLogsWorkHoldsUpNoOther: while the proof of one log is looked at, others are cosigned, and what was looked at is held against
+// what the witness knows when it remembers it.
+func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
+	slow, other, file := newLog(t, "example.com/slow").grow(3), newLog(t, "example.com/log").grow(3), t.TempDir()+"/w.db"
+	w := open(t, file, slow, other)
+	if _, err := w.AddCheckpoint(t.Context(), slow.request(0)); err != nil {
+		t.Fatal(err)
+	}
+	late := newLog(t, "example.com/slow").grow(4)
+	answers := 0
+	w.After(func(step string) {
+		if step != "checked" || answers > 0 {
+			return
+		}
+		answers++
+		for _, through := range []*witness.Witness{w, open(t, file, slow, other)} { // of this process, and of another
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			if _, err := through.AddCheckpoint(ctx, other.request(0)); err != nil && !isConflict(err) {
+				t.Errorf("another log: %v", err)
+			}
+			cancel()
+		}
+		// Another request of the same log gets in between.
+		if _, err := w.AddCheckpoint(t.Context(), slow.grow(2).request(3)); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := w.AddCheckpoint(t.Context(), late.request(3))
+	var conflict *witness.ConflictError
+	if !errors.As(err, &conflict) || conflict.Size != 5 || answers != 1 {
+		t.Errorf("what came too late: %v, %d", err, answers)
+	}
+	known, err := w.Logs(t.Context())
+	if err != nil || len(known) != 2 || known[0].Size != 3 || known[1].Size != 5 {
+		t.Errorf("%+v, %v", known, err)
+	}
+}
+
+func isConflict(err error) bool {
+	var conflict *witness.ConflictError
+	return errors.As(err, &conflict)
 }
 
 // TestRemembersAcrossProcesses: what was cosigned is known to whoever opens the file, at once and later, and to no other key.

@@ -8,7 +8,7 @@ POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
 PHASES = ("initial", "discussion", "judging")
 METHODS = ("majority_vote", "weighted_average", "final_judge", "calibrated")
 REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
-_MAX_STRINGS = 1_048_576
+MAX_STRINGS = 1_048_576
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -267,12 +267,8 @@ def _strings_fit(opinion, further):
     texts = [opinion["rationale"], further]
     for finding in opinion["findings"]:
         texts += [finding["quote"], finding["rule"], finding["explanation"], finding.get("from", "")]
-    return sum(len(text.encode()) for text in texts) <= _MAX_STRINGS
+    return sum(len(text.encode()) for text in texts) <= MAX_STRINGS
 
 
-def absence_is_valid(absence):
-    return (
-        absence["reason"] in REASONS
-        and len(absence["detail"].encode()) <= 500
-        and not _CONTROL.search(absence["detail"])
-    )
+def detail_is_valid(detail):
+    return len(detail.encode()) <= 500 and not _CONTROL.search(detail)

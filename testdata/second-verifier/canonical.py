@@ -36,6 +36,14 @@ def parse(data, bounded=True):
     return value
 
 
+_MARK = b"\xef\xbb\xbf"
+
+
+def without_mark(data):
+    """A file without the byte order mark with which it may begin."""
+    return data.removeprefix(_MARK)
+
+
 def check_bounds(value):
     """Refuses a value that is nested too deep or too long in canonical form."""
     if depth(value) > MAX_DEPTH:

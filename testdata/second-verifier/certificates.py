@@ -1,11 +1,16 @@
 """As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to openssl."""
 
+import datetime
+
 import der
+from canonical import Refused
 from shapes import require
 
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
 _BASIC_CONSTRAINTS = "2.5.29.19"
+_UTC_TIME = 0x17
+_RSA = "1.2.840.113549.1.1.1"
 
 
 class Certificate:
@@ -19,14 +24,18 @@ class Certificate:
         self.serial = body.next().integer()
         body.next(der.SEQUENCE)
         self.issuer = body.next(der.SEQUENCE).encoding
-        body.next(der.SEQUENCE)
-        body.next(der.SEQUENCE)
+        self._validity = [_moment(child) for child in body.next(der.SEQUENCE).children]
+        self.subject = body.next(der.SEQUENCE).encoding
         self.spki = body.next(der.SEQUENCE).encoding
         body.maybe(0x81)
         body.maybe(0x82)
         wrapped = body.maybe(0xA3)
         body.end()
         self._extensions = _extensions(wrapped.explicit()) if wrapped else {}
+
+    def is_valid_at(self, time):
+        """Whether it had begun and not ended at a time, in seconds."""
+        return self._validity[0] <= time <= self._validity[1]
 
     def key_algorithm(self):
         """The object identifiers of the key's algorithm, and of its curve if it has one."""
@@ -37,6 +46,10 @@ class Certificate:
     def rsa_bits(self):
         bits = der.read(self.spki).children[1].content[1:]
         return der.read(bits).children[0].integer().bit_length()
+
+    def rsa_exponent(self):
+        bits = der.read(self.spki).children[1].content[1:]
+        return der.read(bits).children[1].integer()
 
     def subject_key_id(self):
         _, value = self._extensions.get(_SUBJECT_KEY_ID, (False, None))
@@ -65,6 +78,31 @@ class Certificate:
     def may_sign(self):
         """Whether key usage, if it is there, allows signatures (digitalSignature or contentCommitment)."""
         return self._may(0, 1)
+
+
+def between(certificates):
+    """Those through which a path may lead: of keys that take long few, and of those that take too long none."""
+    taken, costly = [], 0
+    for certificate in certificates:
+        if certificate.key_algorithm()[0] == _RSA:
+            bits, exponent = certificate.rsa_bits(), certificate.rsa_exponent()
+            if bits > 8192 or not 3 <= exponent <= 65537 or exponent % 2 == 0 or (bits > 4096 and costly == 2):
+                continue
+            costly += bits > 4096
+        taken.append(certificate)
+    return taken
+
+
+def _moment(node):
+    """A time of a certificate, in seconds."""
+    text = node.content.decode("ascii", "replace")
+    if node.tag == _UTC_TIME:
+        text = ("19" if text >= "5" else "20") + text
+    try:
+        moment = datetime.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
+    except ValueError as err:
+        raise Refused(f"a validity that is none: {err}") from err
+    return int(moment.timestamp())
 
 
 def _extensions(node):

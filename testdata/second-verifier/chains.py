@@ -7,19 +7,22 @@ _LINKS = ("chain_id", "chain_position", "parent_request_id", "previous_agent", "
 
 def check(opened, findings):
     """Judges every linked record of a bundle that is no act of a trial."""
-    judged = [
-        record for record in opened.records if not record.is_trial_act and any(name in record.payload for name in _LINKS)
-    ]
+    judged = [record for record in opened.records if is_linked(record)]
     if not opened.is_bundle or not judged:
         return
     findings.ask("chain")
     graph = Graph(opened.records)
-    _check_counts(opened.records, judged, findings)
+    _check_counts(opened.records, findings)
     for record in judged:
-        for rule in (_gap, _position, _dangling, _unbound, _previous_agent, _next_agent, _time, _parent, _cycle):
+        _bound(record, graph, findings)
+        for rule in (_position, _previous_agent, _next_agent, _time, _parent_or_cycle):
             rule(record, graph, findings)
     if not findings.against("chain") and findings.against("content", "authentication", "order"):
         findings.doubt("chain", "rests")
+
+
+def is_linked(record):
+    return not record.is_trial_act and any(name in record.payload for name in _LINKS)
 
 
 class Graph:
@@ -27,103 +30,124 @@ class Graph:
 
     def __init__(self, records):
         self.records = records
-        self.by_digest = {record.digest: record for record in reversed(records)}
-        self._by_request = {}
+        self.by_digest = {record.digest: record for record in records}
+        self._by_request, self._parents = {}, set()
         for record in records:
-            self._by_request.setdefault(record.get("request_id"), []).append(record)
-        self._chains = self._grouped()
+            self._parents.add(record.get("parent_request_id"))
+            if "request_id" in record.payload:
+                self._by_request.setdefault(record.get("request_id"), []).append(record)
+        self._chains = {record.digest: self._chain_of(record) for record in records}
+        self._members, self._naming = {}, {}
+        for record in records:
+            self._members.setdefault(self._chains[record.digest], []).append(record)
+            for other in self.named(record):
+                self._naming.setdefault(other.digest, []).append(record)
 
     def named(self, record):
-        """The records of the file that a record names by digest, in the order of the file."""
-        named = record.named()
-        return [other for other in self.records if other.digest in named and other is not record]
+        """The records of the file that a record names by digest, the one before first, then in the order of saw."""
+        named = [record.get("previous_record"), *record.get("saw", [])]
+        return [self.by_digest[digest] for digest in dict.fromkeys(named) if digest in self.by_digest]
+
+    def naming(self, record):
+        """The records of the file that name a record by digest."""
+        return self._naming.get(record.digest, [])
+
+    def parents(self, record):
+        """The records of the request that a record calls its parent, unless that is its own."""
+        parent = record.get("parent_request_id")
+        return [] if parent == record.get("request_id") else self._by_request.get(parent, [])
 
     def requested(self, request_id):
         """The records with a request id, in the order of the file."""
-        return self._by_request.get(request_id, []) if request_id is not None else []
+        return self._by_request.get(request_id, [])
 
     def chain(self, record):
         """The records of the same chain, the record itself too."""
-        name = self._chains[record.digest]
-        return [other for other in self.records if self._chains[other.digest] == name]
+        return self._members[self._chains[record.digest]]
+
+    def is_of_chain(self, other, record):
+        return self._chains[other.digest] == self._chains[record.digest]
 
     def named_of_chain(self, record):
-        mine = self._chains[record.digest]
-        return [other for other in self.named(record) if self._chains[other.digest] == mine]
+        return [other for other in self.named(record) if self.is_of_chain(other, record)]
 
     def at(self, record, position):
         """The others of the record's chain at a position."""
         return [other for other in self.chain(record) if other is not record and other.get("chain_position") == position]
 
-    def _grouped(self):
-        """The name of each record's chain."""
-        leaders = {record.digest: self._leader(record) for record in self.records}
-        return {record.digest: self._followed(record, leaders) for record in self.records}
-
-    def _leader(self, record):
-        """The record whose chain a record without chain_id is of, if anything says so."""
-        if "chain_id" in record.payload:
-            return None
-        if named := self.named(record):
-            return named[0]
-        parents = [other for other in self.requested(record.get("parent_request_id")) if other is not record]
-        return parents[0] if parents else None
-
-    def _followed(self, record, leaders):
+    def _chain_of(self, record):
+        """The name of a record's chain: its own, or that of the record to which it leads."""
         seen = set()
-        while (leader := leaders[record.digest]) is not None and record.digest not in seen:
+        while "chain_id" not in record.payload and (leading := self.named(record) or self.parents(record)):
+            if record.digest in seen:
+                return ("none", None)
             seen.add(record.digest)
-            record = leader
+            record = leading[0]
         if "chain_id" in record.payload:
             return ("chain", record.get("chain_id"))
-        return ("request", record.get("parent_request_id"))
+        if "parent_request_id" in record.payload:
+            return ("request", record.get("parent_request_id"))
+        if "request_id" in record.payload and record.get("request_id") in self._parents:
+            return ("request", record.get("request_id"))
+        return ("none", None)
 
 
-def _answer(findings, refutes, rule, record):
-    (findings.refute if refutes else findings.doubt)("chain", rule, record)
+def _answer(findings, rule, record):
+    """Refuted of a record that names its chain, and otherwise not proved."""
+    _miss(findings, "chain_id" in record.payload, rule, record)
 
 
-def _check_counts(records, judged, findings):
-    """Rule gap, first half: the counts of each chain are 1, 2, 3, …"""
-    for name in {record.get("chain_id"): None for record in judged if "chain_id" in record.payload}:
-        logged = [record for record in records if record.get("chain_id") == name and record.log]
-        for place, record in enumerate(logged, 1):
-            if record.log["chain_seq"] != place:
-                findings.refute("chain", "gap", record)
-                break
+def _miss(findings, must, rule, record):
+    """What the lack of a record comes to; not proved of files that their reader chose."""
+    (findings.refute if must and findings.kind != "files" else findings.doubt)("chain", rule, record)
 
 
-def _gap(record, graph, findings):
-    position = record.get("chain_position", 1)
-    if position > 1 and not graph.named_of_chain(record) and not graph.at(record, position - 1):
-        _answer(findings, "chain_id" in record.payload, "gap", record)
+def _check_counts(records, findings):
+    """The counts of each chain are 1, 2, 3, …; of acts of a trial, the trial's own rules tell."""
+    counts, broken = {}, set()
+    for record in records:
+        name = record.get("chain_id")
+        if name is None or not record.log or name in broken:
+            continue
+        counts[name] = counts.get(name, 0) + 1
+        if record.log["chain_seq"] != counts[name]:
+            broken.add(name)
+            if not record.is_trial_act:
+                _miss(findings, True, "gap", record)
+
+
+def _bound(record, graph, findings):
+    """Rules dangling, gap and unbound: of the last three rows the first that fits counts."""
+    position = record.get("chain_position", 0)
+    if any(digest not in graph.by_digest for digest in record.get("saw", [])):
+        findings.doubt("chain", "dangling", record)
+    if "previous_record" in record.payload and record.get("previous_record") not in graph.by_digest:
+        _miss(findings, position > 1, "dangling", record)
+    elif graph.named_of_chain(record):
+        return
+    elif position > 1 and not graph.at(record, position - 1):
+        _answer(findings, "gap", record)
+    elif position > 1 or not _begins(record, graph) or _follows_a_name(record, graph):
+        findings.doubt("chain", "unbound", record)
+
+
+def _begins(record, graph):
+    """Whether a record can be the first, or says otherwise than by its place what it follows."""
+    if "chain_position" in record.payload:
+        return True
+    return graph.chain(record)[0] is record or bool(graph.named(record) or graph.parents(record))
+
+
+def _follows_a_name(record, graph):
+    if "previous_agent" not in record.payload or "previous_record" in record.payload:
+        return False
+    return record.get("previous_agent") not in [other.actor for other in graph.named(record)]
 
 
 def _position(record, graph, findings):
     before = [other.get("chain_position") for other in graph.named_of_chain(record) if "chain_position" in other.payload]
     if "chain_position" in record.payload and before and record.get("chain_position") != max(before) + 1:
         findings.refute("chain", "position", record)
-
-
-def _dangling(record, graph, findings):
-    if "previous_record" in record.payload and record.get("previous_record") not in graph.by_digest:
-        _answer(findings, record.get("chain_position", 1) > 1, "dangling", record)
-    if any(digest not in graph.by_digest for digest in record.get("saw", [])):
-        findings.doubt("chain", "dangling", record)
-
-
-def _unbound(record, graph, findings):
-    bound = graph.named_of_chain(record)
-    first = graph.chain(record)[0] is record
-    if "chain_position" in record.payload:
-        loose = not bound and record.get("chain_position") > 1
-    else:
-        loose = not first and not graph.named(record) and not graph.requested(record.get("parent_request_id"))
-    names_agent = "previous_agent" in record.payload and "previous_record" not in record.payload
-    if names_agent and record.get("previous_agent") not in [other.actor for other in graph.named(record)]:
-        loose = True
-    if loose:
-        findings.doubt("chain", "unbound", record)
 
 
 def _previous_agent(record, graph, findings):
@@ -134,29 +158,26 @@ def _previous_agent(record, graph, findings):
         if previous is not None and previous.actor != record.get("previous_agent"):
             findings.refute("chain", "previous-agent", record)
         return
-    named = graph.named_of_chain(record)
-    before = graph.at(record, record.get("chain_position", 0) - 1)
-    candidates = named + before
+    candidates = graph.named_of_chain(record) + graph.at(record, record.get("chain_position", 0) - 1)
     if candidates and record.get("previous_agent") not in [other.actor for other in candidates]:
-        _answer(findings, bool(named) or "chain_id" in record.payload, "previous-agent", record)
+        _answer(findings, "previous-agent", record)
 
 
 def _next_agent(record, graph, findings):
     if "next_agent" not in record.payload:
         return
-    following = [other for other in graph.chain(record) if _follows(other, record, graph)]
-    if record.get("next_agent") in [other.actor for other in following]:
+    after = [other for other in _placed_after(record, graph) if not graph.named_of_chain(other)]
+    if record.get("next_agent") in [other.actor for other in graph.naming(record) + after]:
         return
-    acts = [other for other in following if other.action not in ("human_review", "delivery")]
-    _answer(findings, bool(acts) and "chain_id" in record.payload, "next-agent", record)
+    following = [other for other in graph.naming(record) if graph.is_of_chain(other, record)] + after
+    if any(other.action not in ("human_review", "delivery") for other in following):
+        _answer(findings, "next-agent", record)
+    else:
+        findings.doubt("chain", "next-agent", record)
 
 
-def _follows(other, record, graph):
-    if record.digest in other.named():
-        return True
-    if "chain_position" not in record.payload or other is record:
-        return False
-    return other.get("chain_position") == record.get("chain_position") + 1 and not graph.named_of_chain(other)
+def _placed_after(record, graph):
+    return graph.at(record, record.get("chain_position") + 1) if "chain_position" in record.payload else []
 
 
 def _time(record, graph, findings):
@@ -165,6 +186,7 @@ def _time(record, graph, findings):
         return
     if any(mine < time for other in graph.named(record) if (time := _moment(other)) is not None):
         findings.refute("chain", "time", record)
+        return
     if graph.named_of_chain(record) or "chain_position" not in record.payload:
         return
     before = graph.at(record, record.get("chain_position") - 1)
@@ -172,32 +194,32 @@ def _time(record, graph, findings):
         before = [other for other in before if other.actor == record.get("previous_agent")]
     times = [time for other in before if (time := _moment(other)) is not None]
     if times and mine < min(times):
-        _answer(findings, "chain_id" in record.payload, "time", record)
+        _answer(findings, "time", record)
 
 
 def _moment(record):
     return moment(record.get("timestamp")) if "timestamp" in record.payload else None
 
 
-def _parent(record, graph, findings):
-    parent = record.get("parent_request_id")
-    if parent is not None and (parent == record.get("request_id") or not graph.requested(parent)):
-        findings.doubt("chain", "parent", record)
-
-
-def _cycle(record, graph, findings):
-    """From some request no way leads to a parent that is not in the file, or to a record without a parent."""
-    parent = record.get("parent_request_id")
-    if parent is None or parent == record.get("request_id"):
+def _parent_or_cycle(record, graph, findings):
+    if "parent_request_id" not in record.payload:
         return
-    seen, rest = set(), [parent]
+    if not graph.parents(record):
+        findings.doubt("chain", "parent", record)
+    elif "request_id" in record.payload and not _comes_to_a_beginning(record, graph):
+        _miss(findings, True, "cycle", record)
+
+
+def _comes_to_a_beginning(record, graph):
+    """Whether a way leads from its request, from request to parent request by any record, to a record without a parent here."""
+    seen, rest = set(), [record.get("request_id")]
     while rest:
         request = rest.pop()
         if request in seen:
             continue
         seen.add(request)
-        records = graph.requested(request)
-        if not records or any("parent_request_id" not in other.payload for other in records):
-            return
-        rest.extend(other.get("parent_request_id") for other in records)
-    findings.refute("chain", "cycle", record)
+        for other in graph.requested(request):
+            if not graph.parents(other):
+                return True
+            rest.append(other.get("parent_request_id"))
+    return False

@@ -1,5 +1,7 @@
 """What made an answer: guarantee configuration, paragraph "Configuration" of docs/format.md."""
 
+import re
+
 import report
 from canonical import form
 
@@ -21,7 +23,7 @@ def check(records, unread, findings):
     for record in asked:
         if any(findings.of(guarantee, record) != report.PROVED for guarantee in ("content", "authentication")):
             findings.doubt("configuration", "rests", record)
-        elif record.action == "chain_step" and not all(name in record.payload for name in _STATED):
+        if record.action == "chain_step" and not all(name in record.payload for name in _STATED):
             findings.doubt("configuration", "unstated", record)
         elif record.action in _OF_SEATS and not _is_stand_in(record):
             _check_seat(record, by_digest, unread, findings)
@@ -47,9 +49,20 @@ def _check_seat(record, by_digest, unread, findings):
         return
     if form(seat["parameters"]) != form(record.payload["parameters"]):
         findings.refute("configuration", "parameters", record)
-    if not _is_of_seat(record.payload["model"], seat["model"]):
+    elif not _is_of_seat(record.payload["model"], seat["model"]):
         findings.doubt("configuration", "model", record)
 
 
+_MONTH, _DAY = "(?:0[1-9]|1[0-2])", "(?:0[1-9]|[12][0-9]|3[01])"
+_SNAPSHOT = re.compile(
+    rf"(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{{2}}-{_MONTH}-{_DAY}|20[0-9]{{2}}{_MONTH}{_DAY}|{_MONTH}-{_DAY}|{_MONTH}-20[0-9]{{2}}"
+    rf"|{_MONTH}{_DAY}|[2-9][0-9]{_MONTH}|0[0-9]{{2}}))?"
+)
+
+
 def _is_of_seat(model, configured):
-    return configured != "" and (model == configured or model.startswith(tuple(configured + mark for mark in "-@:")))
+    """Whether a model is the configured one, or a snapshot of it."""
+    alias = configured.removesuffix("-latest").removesuffix(":latest")
+    if alias == "":
+        return False
+    return model == configured or model.startswith(alias) and _SNAPSHOT.fullmatch(model[len(alias) :]) is not None

@@ -16,8 +16,19 @@ class Node:
         require(depth <= _MAX_DEPTH, "DER: nested too deep")
         self.tag, begin, end = _header(data, start)
         self.encoding, self.content, self.end = data[start:end], data[begin:end], end
-        self.children = _children(data, begin, end, depth + 1) if self.tag & _CONSTRUCTED else []
-        _check_content(self)
+        self._children, self._depth = None, depth
+        if self.tag != SET:
+            _check_content(self)
+
+    @property
+    def children(self):
+        """What it holds, read when it is asked for: some of what is embedded is not to be looked into."""
+        if self._children is None:
+            holds = self.tag & _CONSTRUCTED
+            self._children = _children(self.content, 0, len(self.content), self._depth + 1) if holds else []
+            if self.tag == SET:
+                require_set_order(self)
+        return self._children
 
     def expect(self, tag):
         require(self.tag == tag, f"DER: tag {self.tag:#x} instead of {tag:#x}")
@@ -114,8 +125,6 @@ def _check_content(node):
         require(not content, "DER: a null with content")
     elif node.tag == OID:
         require(content and not content[-1] & 0x80, "DER: an object identifier that is cut off")
-    elif node.tag == SET:
-        require_set_order(node)
 
 
 def require_set_order(node):

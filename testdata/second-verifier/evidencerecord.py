@@ -4,6 +4,7 @@ import hashlib
 
 import der
 import tokens
+from canonical import Refused
 from shapes import require
 
 _MAX_STAMPS, _MAX_LISTS = 64, 256
@@ -23,7 +24,7 @@ class ArchiveTimeStamp:
         tree = fields.maybe(0xA2)
         self.encoding = fields.next(der.SEQUENCE).encoding
         fields.end()
-        self.token = tokens.Token(self.encoding)
+        self.token = tokens.read(self.encoding)
         named = _name(algorithm.retagged(der.SEQUENCE)) if algorithm else self.token.imprint_algorithm
         self.algorithm = tokens.DIGESTS.get(named)
         tokens.unless(self.algorithm is not None, "a hash algorithm that is not accepted")
@@ -66,8 +67,16 @@ def _hash(algorithm, data):
     return hashlib.new(algorithm, data).digest()
 
 
+def read(data):
+    """An evidence record that was read. Raises NotProved for what is none, or cannot be looked into."""
+    try:
+        return EvidenceRecord(data)
+    except Refused as err:
+        raise tokens.Malformed(str(err)) from err
+
+
 class EvidenceRecord:
-    """An evidence record that was read. Raises Refused or NotProved for what is none, or cannot be looked into."""
+    """An evidence record. Raises Refused or NotProved for what is none, or cannot be looked into."""
 
     def __init__(self, data):
         require(len(data) <= tokens.MAX_BYTES, "the evidence record is too long")

@@ -1,13 +1,18 @@
 """Opening record files and bundle files: sections "Record file", "Bundle file" and the first step of "Verification"."""
 
+import re
+
 import payload as payloads
-from canonical import Refused, depth, form, parse
+from canonical import Refused, depth, form, parse, without_mark
 from shapes import MAX_WHOLE, digest_of_value, is_whole, members, require, unbase64
 
 BUNDLE = "jurat/bundle/v1"
 _MAX_TOKEN = 65_536
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
 _MAX_FILE_DEPTH = 133
+_SPACE = b" \t\r\n"
+_FIRST_MEMBER = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"([a-z_]*)"')
+_OF_RECORDS = b"certificates digest disclosures log payload signatures timestamps".split()
 _TELLING = (
     b'"schema":"jurat/evidence/v1"',
     b'"format":"jurat/bundle/v1"',
@@ -80,6 +85,7 @@ class File:
         self.records = records
         self.checkpoint = checkpoint
         self.checkpoint_timestamps = stamps
+        self.mended = False
 
 
 class Damaged(Exception):
@@ -93,22 +99,24 @@ class Damaged(Exception):
 def open_file(data):
     """Opens a file. Raises Damaged if it is one of this format and does not open, NoFile if it is none."""
     try:
-        value = parse(data, bounded=False)
+        value = parse(without_mark(data), bounded=False)
         require(depth(value) <= _MAX_FILE_DEPTH, "nested too deep")
         require(isinstance(value, dict), "not an object")
-        require(form(value) + b"\n" == data, "not canonical")
-        return _bundle(value) if value.get("format") == BUNDLE else _record(value)
+        opened = _bundle(value) if value.get("format") == BUNDLE else _record(value)
+        opened.mended = form(value) + b"\n" != data
+        return opened
     except Refused as err:
-        if sum(text in data for text in _TELLING) < 2:
+        plain = data.translate(None, _SPACE)
+        if sum(text in plain for text in _TELLING) < 2:
             raise NoFile(str(err)) from err
-        raise Damaged(_damaged_kind(data), str(err)) from err
+        raise Damaged(_damaged_kind(plain, data), str(err)) from err
 
 
-def _damaged_kind(data):
-    begins_as_record = data.startswith((b'{"certificates":', b'{"digest":'))
-    if BUNDLE.encode() not in data or begins_as_record:
+def _damaged_kind(plain, data):
+    first = _FIRST_MEMBER.match(without_mark(data))
+    if BUNDLE.encode() not in plain or first and first[1] in _OF_RECORDS:
         return "record"
-    return "trial" if b"submission" in data or b"trial_closing" in data else "bundle"
+    return "trial" if b"submission" in plain or b"trial_closing" in plain else "bundle"
 
 
 def _record(value):
@@ -121,6 +129,7 @@ def _bundle(value):
     members(value, ("format", "records"), ("checkpoint", "checkpoint_timestamps"))
     checkpoint, stamps = _checkpoint(value)
     records = _array(value["records"], lambda item: Record(item, in_bundle=True), least=0)
+    require(len({record.id for record in records}) == len(records), "a record_id that is there twice")
     places = [record.log["index"] for record in records if record.log]
     require(places == sorted(set(places)), "records are not in the order of the log")
     return File(True, records, checkpoint, stamps)

@@ -6,7 +6,7 @@ import hashlib
 import re
 
 import keys
-from canonical import Refused, form
+from canonical import Refused, form, without_mark
 from shapes import require, unbase64
 
 _SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
@@ -75,7 +75,7 @@ class Checkpoint:
         require(is_origin(self.origin), "no origin")
         require(bool(re.match(r"(0|[1-9][0-9]{0,18})\Z", lines[1])), "no size")
         self.size = int(lines[1])
-        require(self.size < 2**63, "no size")
+        require(self.size < 2**53, "no size")
         self.root = unbase64(lines[2], 32, 32)
 
 
@@ -120,6 +120,11 @@ def _loose_base64(text):
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as err:
         raise Refused(f"no base64: {err}") from err
+
+
+def mended_note(data):
+    """A file as a signed note: without a byte order mark, with plain line feeds and one at the end."""
+    return without_mark(data).replace(b"\r\n", b"\n").rstrip(b"\n") + b"\n"
 
 
 def is_checkpoint(data):

@@ -14,6 +14,7 @@ GUARANTEES = (
     "order",
     "chain",
     "human_review",
+    "given_on",
     "completeness",
     "simultaneity",
     "verdict",
@@ -90,6 +91,13 @@ class Findings:
         answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
         report = _report(self.kind, self.records, trust, self.outcome(answers), answers, self.details, self.times)
         return report | ({"log": {"origin": self.log.origin, "size": self.log.size}} if self.log else {})
+
+
+def is_open_alone(report):
+    """Whether a report is not proved for nothing but what its records say of records that are not in its file."""
+    counted = [item for item in report["guarantees"] if item["guarantee"] not in ("non_repudiation", "configuration")]
+    still_open = {item["guarantee"] for item in counted if item["status"] != PROVED}
+    return report["outcome"] == NOT_PROVED and still_open <= {"chain", "human_review", "given_on"}
 
 
 def _time_of(proof):

@@ -12,11 +12,30 @@ def check(opened, findings):
     judged = [record for record in opened.records if record.action in ("human_review", "delivery")]
     if not judged:
         return
-    findings.ask("human_review")
     for record in judged:
+        if record.action == "delivery" and _gives_on(record, book):
+            findings.ask("given_on")
+            continue
+        findings.ask("human_review")
         (_check_review if record.action == "human_review" else _check_delivery)(record, book, findings)
-    if not findings.against("human_review") and findings.against("content", "authentication"):
-        findings.doubt("human_review", "rests")
+    for guarantee in {"human_review", "given_on"} & findings.asked:
+        if not findings.against(guarantee) and findings.against("content", "authentication"):
+            findings.doubt(guarantee, "rests")
+
+
+def _gives_on(delivery, book):
+    """Whether a delivery gives on, unchanged and without a person, the one record that it delivers."""
+    goods = book.named(delivery)
+    if book.names_missing(delivery) or any(record.action == "human_review" for record in goods):
+        return False
+    if "original_response_id" in delivery.payload:
+        original = book.original(delivery)
+    else:
+        original = goods[0] if len(goods) == 1 else None
+    if original is None or original.digest not in delivery.named() or _last_review(original.id, delivery, book):
+        return False
+    response, output = _text(delivery, "response"), book.output(original)
+    return _UNKNOWN not in (response, output) and response == output
 
 
 class Book:
@@ -124,14 +143,16 @@ def _keys(record):
 def _check_delivery(delivery, book, findings):
     basis = Basis(delivery, book)
     _check_delivered(delivery, basis, book, findings)
+    contradict = findings.doubt if basis.missing else findings.refute
     if not all(basis.is_about(review) for review in basis.reviews):
-        findings.refute("human_review", "delivery-review", delivery)
-    elif any(_is_rejected(subject, delivery, book) for subject in basis.subjects()):
-        findings.refute("human_review", "delivery-rejected", delivery)
+        contradict("human_review", "delivery-review", delivery)
+    elif rejection := _rejection(basis.subjects(), delivery, book):
+        unsure = basis.missing or (findings.kind == "files" and rejection not in basis.reviews)
+        (findings.doubt if unsure else findings.refute)("human_review", "delivery-rejected", delivery)
     elif not basis.reviews:
         findings.doubt("human_review", "unreviewed", delivery)
     else:
-        _check_text(delivery, book.output(basis.reviews[-1]), findings)
+        _check_text(delivery, book.output(basis.reviews[-1]), contradict, findings)
 
 
 class Basis:
@@ -171,8 +192,17 @@ def _check_delivered(delivery, basis, book, findings):
         findings.doubt("human_review", "binding", delivery)
 
 
-def _is_rejected(subject, delivery, book):
-    """Whether the last review of a record before the delivery, of this version of it, rejects."""
+def _rejection(subjects, delivery, book):
+    """The rejection that is the last review of one of these records before the delivery, if any is."""
+    for subject in subjects:
+        last = _last_review(subject, delivery, book)
+        if last and last.get("approval_status") == "rejected":
+            return last
+    return None
+
+
+def _last_review(subject, delivery, book):
+    """The last review of a record before the delivery, of this version of it."""
     earlier = [
         review
         for review in book.records[: book.place[delivery.digest]]
@@ -180,15 +210,15 @@ def _is_rejected(subject, delivery, book):
         and review.get("original_response_id") == subject
         and not _other_version(review, book)
     ]
-    return bool(earlier) and earlier[-1].get("approval_status") == "rejected"
+    return earlier[-1] if earlier else None
 
 
-def _check_text(delivery, output, findings):
+def _check_text(delivery, output, contradict, findings):
     response = _text(delivery, "response")
     if _UNKNOWN in (response, output):
         findings.doubt("human_review", "withheld", delivery)
     elif response != output:
-        findings.refute("human_review", "delivery", delivery)
+        contradict("human_review", "delivery", delivery)
 
 
 def _other_version(review, book):

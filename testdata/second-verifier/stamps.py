@@ -5,14 +5,16 @@ Step 1 of "Each record" and the paragraphs "The tokens" and "Belief ends" in doc
 
 import hashlib
 
+import effort
 import evidencerecord
 import log
 import tokens
+from canonical import Refused
 
 _SKEW = 5 * 60
 _MAX_STAMPS = 128  # of a record or a checkpoint; of more, none is looked at
 # Of several reasons why no time is proved, the first of these is given.
-_REASONS = ("future", "renewal", "group", "authority")
+_REASONS = ("future", "renewal", "group", "effort", "authority")
 
 
 class Proof:
@@ -35,17 +37,23 @@ class Clock:
     """What the reader believes of times: the authorities, and the moment of checking."""
 
     def __init__(self, trust, at):
-        self.authorities, self.at = trust.authorities, at
+        self.authorities, self.at, self.effort = trust.authorities, at, effort.Effort()
 
-    def accept(self, data, imprint, algorithm="sha256"):
-        """The token and its proof by the first authority that accepts it. Raises Refused or Reason."""
+    def accept(self, data, imprint, by, algorithm="sha256", renewed=None):
+        """The token and its proof by the first authority by which it proves a time. Raises Refused or Reason.
+
+        It existed by the times of these proofs, and was renewed by that one.
+        """
+        rules = []
         for authority in self.authorities or [None]:
             try:
-                token = tokens.verify(data, imprint, authority, algorithm)
-            except tokens.NotProved:
-                continue
-            return token, Proof(token.proved_time(), authority)
-        raise Reason("authority")
+                token = tokens.verify(data, imprint, authority, self.effort, algorithm)
+                if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time):
+                    raise Reason("renewal")
+                return token, self.shown(self.present(Proof(token.proved_time(), authority)), by)
+            except tokens.NotProved as err:
+                rules.append(_rule(err))
+        raise Reason(next(rule for rule in _REASONS if rule in rules))
 
     def believes(self, authority):
         """Whether an authority is believed by itself."""
@@ -78,8 +86,8 @@ class CheckpointStamps:
             return
         for _, data in opened.checkpoint_timestamps:
             try:
-                _, proof = clock.accept(data, hashlib.sha256(opened.checkpoint.encode()).digest())
-                self._proofs.append(clock.shown(clock.present(proof), []))
+                _, proof = clock.accept(data, hashlib.sha256(opened.checkpoint.encode()).digest(), [])
+                self._proofs.append(proof)
             except tokens.NotProved as err:
                 self._reasons.append(_rule(err))
 
@@ -110,8 +118,8 @@ def proofs_of(record, of_checkpoint, clock):
     imprint = hashlib.sha256(b"".join(record.signatures)).digest()
     for data in _of_kind(record, "rfc3161"):
         try:
-            _, proof = clock.accept(data, imprint)
-            proofs.append(clock.shown(clock.present(proof), covered.get(data, [])))
+            _, proof = clock.accept(data, imprint, covered.get(data, []))
+            proofs.append(proof)
         except tokens.NotProved as err:
             reasons.append(_rule(err))
     return proofs, next((rule for rule in _REASONS if rule in reasons), "pending")
@@ -124,37 +132,36 @@ def _of_kind(record, wanted):
 def _rule(err):
     if isinstance(err, evidencerecord.GroupUnknown):
         return "group"
+    if isinstance(err, tokens.TooLong):
+        return "effort"
     return err.rule if isinstance(err, Reason) else "authority"
 
 
 def _evidence_record(data, record, clock):
     """The proofs of an evidence record, and the tokens that it covers."""
-    found = evidencerecord.EvidenceRecord(data)
+    found = evidencerecord.read(data)
     objects = found.covered([b"".join(record.signatures), record.message], _of_kind(record, "rfc3161"))
-    proofs = _tokens(found.stamps(), clock)
-    return [clock.present(proof) for proof in proofs], objects
+    return _tokens(found.stamps(), clock), objects
 
 
 def _tokens(archive, clock):
     """The proofs of all tokens, from the last to the first: each is shown by the one after it."""
-    accepted, reasons = [], []
-    for stamp in archive:
+    proofs, rules, forged, following = [], [], None, None
+    for stamp in reversed(archive):
+        token, proof = following or (None, None)
+        following = None
         try:
-            accepted.append(clock.accept(stamp.encoding, stamp.token.imprint, stamp.algorithm))
+            following = clock.accept(stamp.encoding, stamp.token.imprint, [proof] if proof else [], stamp.algorithm, proof)
+            proofs.insert(0, following[1])
+        except Refused as err:
+            forged = err
         except tokens.NotProved as err:
-            reasons.append(err)
-    if reasons:
-        raise reasons[0]
-    proofs = []
-    for token, proof in reversed(accepted):
-        if proofs:
-            _check_renewed(token, proof, accepted[len(accepted) - len(proofs)][0], proofs[0])
-        proofs.insert(0, clock.shown(proof, proofs[:1]))
+            rules.append(_rule(err))
+        if following and token and following[0].time > token.time:
+            rules.append("renewal")
+            following = None
+    if forged:
+        raise forged
+    if rules:
+        raise Reason(next(rule for rule in _REASONS if rule in rules))
     return proofs
-
-
-def _check_renewed(token, proof, following, later):
-    """A token whose certificates still stood when the next one was made, and that is not younger than that."""
-    in_order = token.time <= following.time
-    if not in_order or not tokens.path_is_valid(token, proof.authority, later.time):
-        raise Reason("renewal")

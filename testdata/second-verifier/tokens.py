@@ -6,15 +6,17 @@ import re
 from fractions import Fraction
 
 import der
+import effort
 import openssl
 from canonical import Refused
-from certificates import Certificate
+from certificates import Certificate, between
 from shapes import require
 
 _SIGNED_DATA = "1.2.840.113549.1.7.2"
 _TST_INFO = "1.2.840.113549.1.9.16.1.4"
 _CONTENT_TYPE, _MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
 _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.12", "1.2.840.113549.1.9.16.2.47"
+_KNOWN = (_CONTENT_TYPE, _MESSAGE_DIGEST, _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2)
 DIGESTS = {
     "2.16.840.1.101.3.4.2.1": "sha256",
     "2.16.840.1.101.3.4.2.2": "sha384",
@@ -41,13 +43,29 @@ class NotProved(Exception):
     """The token may be good, but shows this reader nothing."""
 
 
+class TooLong(NotProved):
+    """Looking for its certificate path takes more steps than there may be."""
+
+
+class Malformed(NotProved):
+    """It has not the form of a token, and contradicts nothing."""
+
+
 def unless(holds, reason):
     if not holds:
         raise NotProved(reason)
 
 
+def read(data):
+    """A token that was read; nothing is verified yet. Raises Malformed for what is none."""
+    try:
+        return Token(data)
+    except Refused as err:
+        raise Malformed(str(err)) from err
+
+
 class Token:
-    """A token that was read; nothing is verified yet. Raises Refused for what is none."""
+    """A token that was read. Raises Refused for what is none."""
 
     def __init__(self, data):
         require(len(data) <= MAX_BYTES, "the token is too long")
@@ -55,16 +73,18 @@ class Token:
         require(content.next().oid() == _SIGNED_DATA, "no SignedData")
         signed = der.Fields(content.next(0xA0).explicit())
         content.end()
-        signed.next(der.INTEGER)
-        signed.next(der.SET)
+        version = signed.next(der.INTEGER).integer()
+        digests = [algorithm_name(child) for child in signed.next(der.SET).children]
         self._read_content(der.Fields(signed.next()))
-        certificates = signed.maybe(0xA0)
-        self.certificates = [child.encoding for child in certificates.children] if certificates else []
-        signed.maybe(0xA1)
+        certificates = _members(signed.maybe(0xA0), (der.SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3))
+        self.certificates = [child.encoding for child in certificates if child.tag == der.SEQUENCE and _can_be_read(child)][:16]
+        revocations = _members(signed.maybe(0xA1), (der.SEQUENCE, 0xA1))
+        _check_version(version, {child.tag for child in certificates}, {child.tag for child in revocations})
         signers = signed.next(der.SET).children
         signed.end()
         require(len(signers) == 1, "other than one SignerInfo")
         self._read_signer(der.Fields(signers[0]))
+        require(der.Fields(self.digest_algorithm).next().oid() in digests, "the signer's digest algorithm is not stated")
 
     def _read_content(self, content):
         require(content.next().oid() == _TST_INFO, "no TSTInfo")
@@ -80,42 +100,80 @@ class Token:
         info.next(der.INTEGER)
         self.time = _time(info.next(der.GENERALIZED_TIME).content)
         self.accuracy = _accuracy(info.maybe(der.SEQUENCE))
-        ordering = info.maybe(der.BOOLEAN)
-        require(ordering is None or ordering.content == b"\xff", "DER: a default that is written out")
+        info.maybe(der.BOOLEAN)
         info.maybe(der.INTEGER)
-        info.maybe(0xA0)
+        name = info.maybe(0xA0)
+        require(name is None or name.explicit(), "no name")
         extensions = info.maybe(0xA1)
         info.end()
-        self.critical = any(
-            child.tag == der.BOOLEAN and child.content == b"\xff"
-            for extension in (extensions.children if extensions else [])
-            for child in extension.children
-        )
+        require(extensions is None or extensions.children, "extensions without a member")
+        self.critical = any([_is_critical(extension) for extension in (extensions.children if extensions else [])])
 
     def _read_signer(self, signer):
-        signer.next(der.INTEGER)
+        version = signer.next(der.INTEGER).integer()
         self.signer = signer.next()
+        require(version == (3 if self.signer.tag == 0x80 else 1), "a SignerInfo of another version than its identifier's")
         self.digest_algorithm = signer.next(der.SEQUENCE)
         self.signed_attributes = signer.next(0xA0)
         der.require_set_order(self.signed_attributes)
         self.signature_algorithm = signer.next(der.SEQUENCE)
         self.signature = signer.next(der.OCTET_STRING).content
-        signer.maybe(0xA1)
+        unsigned = signer.maybe(0xA1)
         signer.end()
+        require(unsigned is None or unsigned.children, "unsigned attributes without a member")
+        for attribute in unsigned.children if unsigned else []:
+            fields = der.Fields(attribute)
+            fields.next().oid()
+            require(fields.next(der.SET).content, "an attribute without a value")
+            fields.end()
         self.attributes = {}
         for attribute in self.signed_attributes.children:
             fields = der.Fields(attribute)
-            name, values = fields.next().oid(), fields.next(der.SET).children
+            name, values = fields.next().oid(), fields.next(der.SET)
             fields.end()
+            require(values.content, "a signed attribute without a value")
+            if name not in _KNOWN:
+                continue
             require(name not in self.attributes, "a signed attribute twice")
-            require(len(values) == 1, "a signed attribute with other than one value")
-            self.attributes[name] = values[0]
+            require(len(values.children) == 1, "a signed attribute with other than one value")
+            self.attributes[name] = values.children[0]
         require(_CONTENT_TYPE in self.attributes and _MESSAGE_DIGEST in self.attributes, "a signed attribute is missing")
         require(self.attributes[_CONTENT_TYPE].oid() == _TST_INFO, "another contentType")
 
     def proved_time(self):
         """What it proves if everything holds: the signatures existed by then."""
         return self.time + self.accuracy
+
+
+def _members(node, tags):
+    """The members of an optional set that may have these tags, in any order."""
+    members = node.children if node else []
+    require(all(child.tag in tags for child in members), "something of no kind is embedded")
+    return members
+
+
+def _check_version(version, certificates, revocations):
+    """The version of SignedData that RFC 5652, section 5.1, demands, or one that is sent in its place."""
+    wanted = 5 if 0xA3 in certificates or 0xA1 in revocations else 4 if 0xA2 in certificates else 3
+    taken = {wanted, 1} | ({4} if wanted == 3 and 0xA1 in certificates else set())
+    require(version in taken, "another version of SignedData than that of what is embedded")
+
+
+def _can_be_read(node):
+    try:
+        Certificate(node.encoding)
+    except Refused:
+        return False
+    return True
+
+
+def _is_critical(node):
+    fields = der.Fields(node)
+    fields.next().oid()
+    critical = fields.maybe(der.BOOLEAN)
+    fields.next(der.OCTET_STRING)
+    fields.end()
+    return critical is not None and critical.content == b"\xff"
 
 
 def algorithm_name(node):
@@ -155,12 +213,12 @@ def _accuracy(node):
     return total
 
 
-def verify(data, imprint, authority, algorithm="sha256"):
+def verify(data, imprint, authority, budget, algorithm="sha256"):
     """The token, if it proves a time by an authority (None: by nobody, only what needs no trust is looked at).
 
     Raises Refused where the format says R, and NotProved where it says N.
     """
-    token = Token(data)
+    token = read(data)
     _check_statement(token, imprint, authority, algorithm)
     certificate = _signer_certificate(token, authority)
     _check_signing_certificate(token, certificate)
@@ -170,14 +228,23 @@ def verify(data, imprint, authority, algorithm="sha256"):
     unless(authority is not None, "no authority that is trusted")
     unless(hashlib.sha256(certificate.spki).hexdigest() not in _MOCK, "the mock authority")
     token.certificate = certificate
-    unless(path_is_valid(token, authority, token.time), "no certificate path to the authority's root")
+    others = between([Certificate(item) for item in token.certificates])
+    try:
+        others = budget.candidates(certificate, others, authority.root, token.time)
+    except effort.Spent as err:
+        raise TooLong("too many steps to a certificate path") from err
+    unless(others is not None and _path(token, others, authority, token.time), "no certificate path to the authority's root")
     return token
 
 
 def path_is_valid(token, authority, time):
     """Whether a path from the signer's certificate to the authority's root is valid at a time."""
-    others = tuple(token.certificates)
-    return openssl.verify_path(token.certificate.encoding, others, authority.root, "timestampsign", time // 1)
+    return _path(token, between([Certificate(item) for item in token.certificates]), authority, time)
+
+
+def _path(token, others, authority, time):
+    encodings = tuple(item.encoding for item in others)
+    return openssl.verify_path(token.certificate.encoding, encodings, authority.root, "timestampsign", time // 1)
 
 
 def _check_statement(token, imprint, authority, algorithm):
@@ -248,6 +315,7 @@ def _signature_options(algorithm, certificate, digest):
         return ()
     unless(key == _RSA_KEY and (name in _RSA or name == _PSS), "an algorithm that is not accepted")
     unless(2048 <= certificate.rsa_bits() <= 8192, "an RSA key that is not accepted")
+    unless(certificate.rsa_exponent() % 2 == 1 and 3 <= certificate.rsa_exponent() <= 65537, "an RSA exponent that is not accepted")
     if name == _PSS:
         return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", "rsa_pss_saltlen:auto")
     require(_RSA[name] in (None, digest), "two digests")

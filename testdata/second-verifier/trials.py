@@ -9,7 +9,7 @@ import report
 from canonical import Refused, form
 from shapes import digest_of_value, is_text
 
-RULES, REQUEST = "jurat/trial/v1", "jurat/request/v1"
+FIRST_RULES, RULES, REQUEST = "jurat/trial/v1", "jurat/trial/v2", "jurat/request/v1"
 _GUARANTEE = {
     "sequence": "completeness",
     "previous": "completeness",
@@ -90,12 +90,11 @@ def _check_unity(acts, findings):
     first = acts[0]
     if first.action != "submission":
         findings.refute("completeness", "submission", first)
+    clerk = next((act.actor for act in acts if act.action in _CLERKS), None)
     for act in acts:
         if (act.get("chain_id"), act.get("case")) != (first.get("chain_id"), first.get("case")):
             findings.refute("completeness", "one-trial", act)
-    clerks = [act for act in acts if act.action in _CLERKS]
-    for act in clerks:
-        if act.actor != clerks[0].actor:
+        if act.action in _CLERKS and act.actor != clerk:
             findings.refute("completeness", "one-clerk", act)
     for act in acts:
         if act.action == "submission" and act.get("case") != digest_of_value(act.payload["response"]):
@@ -152,7 +151,7 @@ class Course:
     def __init__(self, submission):
         self._case = submission.get("case")
         self._seen, self._positions = set(), {}
-        self._submission = self._settings = None
+        self._submission = self._settings = self._rules = None
         self._sessions, self._standing = [], {}
         self._last_check = self._judgment = None
         self._degraded = self._ceiling = self.closed = False
@@ -202,9 +201,12 @@ class Course:
             self._check_links(act, self._submission, [self._submission])
         else:
             self._check_links(act, self._last_check[0], [])
-        must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
-        must(body["rules"] == RULES, "settings", "other rules")
         must(form(body["requests"]) == form(self._requests(phase, round_number)), "request", "other requests")
+        if self._rules is None:
+            must(body["rules"] in (FIRST_RULES, RULES), "settings", "unknown rules")
+            self._rules = body["rules"]
+        must(body["rules"] == self._rules, "settings", "other rules")
+        must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
         self._sessions.append(Session(act))
 
     def _next_session(self):
@@ -214,7 +216,15 @@ class Course:
         reached = body["consensusCheck"]["consensusReached"]
         again = self._settings["collaborative"] and not reached and not self._ceiling
         again = again and body["roundNumber"] < self._settings["maxRounds"]
+        again = again and (self._rules == FIRST_RULES or self._possible_votes() >= 2)
         return ("discussion", body["roundNumber"] + 1) if again else ("judging", 0)
+
+    def _possible_votes(self):
+        """How many seats have a valid vote, or did more in the last session than fail."""
+        answers = self._sessions[-1].answers
+        failed = {juror for juror, act in answers.items() if act.action == "absence" and act.payload["response"]["reason"] == "failed"}
+        valid = {juror for juror, evaluation in self._standing.items() if judgment.is_valid_vote(evaluation)}
+        return len(answers.keys() - (failed - valid))
 
     def _requests(self, phase, round_number):
         return [
@@ -258,15 +268,16 @@ class Course:
         juror = body["jurorId"] if act.action == "absence" else act.actor
         must(juror in session.waiting(), "sequence", "nobody waits for an answer from there")
         seat = next(seat for seat in self._asked(session.phase) if seat["jurorId"] == juror)
+        must(self._is_valid(act, juror), "answer", "an answer that is not valid")
+        self._check_links(act, session.opening, self._saw_of(act, session))
+        if act.action != "absence":
+            must(act.get("request_digest") == session.requests[juror], "request", "another request")
         updated = {
             "absence": self._absence,
             "evaluation": self._evaluation,
             "statement": self._statement,
-            "judge_opinion": self._opinion,
+            "judge_opinion": lambda *_: None,
         }[act.action](body, seat, session)
-        self._check_links(act, session.opening, self._saw_of(act, session))
-        if act.action != "absence":
-            must(act.get("request_digest") == session.requests[juror], "request", "another request")
         session.answers[juror] = act
         if updated is not None:
             self._standing[juror] = updated
@@ -280,28 +291,42 @@ class Course:
         earlier = [answer for other in before for answer in other.by_seat() if answer.action != "absence"]
         return [self._submission, *earlier]
 
+    def _is_valid(self, act, juror):
+        """Whether an answer can be that of this seat now, whatever it says of its place in the trial."""
+        body, rubric = act.payload["response"], self._settings["rubric"]
+        standing = self._standing.get(juror)
+        if act.action == "absence":
+            kept = self._sessions[-1].phase == "judging" or standing is not None
+            return body["reason"] in bodies.REASONS and (body["reason"] != "blocked" or kept)
+        evaluation = body["updatedEvaluation"] if act.action == "statement" else body
+        if evaluation and evaluation.get("fallback"):
+            return standing is None
+        if act.action == "statement":
+            return self._can_be_said(body, standing)
+        return bodies.opinion_is_valid(body, rubric)
+
+    def _can_be_said(self, body, standing):
+        said, updated = body["statement"] + body["reasoning"], body["updatedEvaluation"]
+        if not (is_text(body["statement"]) and is_text(body["reasoning"]) and body["position"] in bodies.POSITIONS):
+            return False
+        if updated is None:
+            own = standing is not None and not standing["fallback"] and standing["position"] == body["position"]
+            return own and len(said.encode()) <= bodies.MAX_STRINGS
+        return bodies.opinion_is_valid(updated, self._settings["rubric"], said) and updated["position"] == body["position"]
+
     def _absence(self, body, seat, session):
-        must(bodies.absence_is_valid(body), "answer", "an absence that is not valid")
         must(_names_session(body, session), "answer", "another phase or round")
-        allowed = session.phase == "judging" or seat["jurorId"] in self._standing
-        must(body["reason"] != "blocked" or allowed, "answer", "a stand-in is missing")
+        must(bodies.detail_is_valid(body["detail"]), "answer", "a detail that cannot be")
 
-    def _opinion(self, body, seat, session):
-        must(bodies.opinion_is_valid(body, self._settings["rubric"]), "answer", "an opinion that is not valid")
-        must(body["position"] == bodies.band(body["totalScore"]), "answer", "a position of another band")
-
-    def _evaluation(self, body, seat, session, further=""):
+    def _evaluation(self, body, seat, session):
         """An evaluation, be it a whole answer or the updated one of a statement."""
-        rubric = self._settings["rubric"]
         must(_names_session(body, session) and body["jurorId"] == seat["jurorId"], "answer", "another phase, round or juror")
         if body["fallback"]:
-            wanted = judgment.stand_in(seat, session.phase, session.round, rubric)
+            wanted = judgment.stand_in(seat, session.phase, session.round, self._settings["rubric"])
             must(form(body) == form(wanted), "answer", "no stand-in")
-            must(seat["jurorId"] not in self._standing, "answer", "a stand-in where there is an evaluation")
             return body
         roles = all(body.get(name) == seat.get(name) for name in ("roleName", "roleFocus"))
         must(roles, "answer", "another role than the seat's")
-        must(bodies.opinion_is_valid(body, rubric, further), "answer", "an opinion that is not valid")
         return body
 
     def _statement(self, body, seat, session):
@@ -310,18 +335,13 @@ class Course:
         order = [item["jurorId"] for item in self._settings["seats"]].index(juror)
         says = (body["jurorId"], body["roundNumber"], body["statementOrder"])
         must(says == (juror, session.round, order), "answer", "another juror, round or place")
-        must(is_text(body["statement"]) and is_text(body["reasoning"]), "answer", "an empty text")
-        must(body["position"] in bodies.POSITIONS, "answer", "no position")
         moved = standing is not None and standing["position"] != body["position"]
         must(body["positionChanged"] == moved, "answer", "positionChanged is not so")
         if updated is None:
-            needed = standing is None or standing["fallback"] or moved
-            must(not needed, "answer", "the updated evaluation is missing")
-            must(len((body["statement"] + body["reasoning"]).encode()) <= 1_048_576, "answer", "too long")
             return None
-        self._evaluation(updated, seat, session, body["statement"] + body["reasoning"])
-        must(updated["position"] == body["position"], "answer", "two positions")
+        self._evaluation(updated, seat, session)
         if updated["fallback"]:
+            must(updated["position"] == body["position"], "answer", "two positions")
             texts = (judgment.STAND_IN_STATEMENT, judgment.STAND_IN_RATIONALE)
             must((body["statement"], body["reasoning"]) == texts, "answer", "not the texts of a stand-in")
         elif standing is not None:
@@ -333,6 +353,7 @@ class Course:
         session = self._sessions[-1]
         judging = session.phase == "judging"
         must(act.action == ("final_judgment" if judging else "consensus_check"), "sequence", "no outcome")
+        must(judging or _names_session(act.payload["response"], session), "sequence", "another phase or round")
         self._check_links(act, session.opening, session.by_seat())
         jurors = [seat["jurorId"] for seat in self._settings["seats"]]
         standing = {juror: self._standing[juror] for juror in jurors if juror in self._standing}

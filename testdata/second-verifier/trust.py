@@ -4,7 +4,7 @@ import re
 
 import keys
 import openssl
-from canonical import parse
+from canonical import parse, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
 from shapes import digest_of, digest_of_value, is_digest, is_whole, members, moment, require, unbase64
@@ -120,7 +120,7 @@ class Trust:
     """A whole trust file."""
 
     def __init__(self, data):
-        source = members(parse(data), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum"))
+        source = members(parse(without_mark(data)), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum"))
         require(source["format"] == FORMAT, "not a trust file")
         key_list = [Key(item) for item in _list(source, "keys")]
         self.keys = {key.id: key for key in key_list}

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 
 import knownlog  # noqa: E402
 import sealing  # noqa: E402
+import together  # noqa: E402
 import trust as trusts  # noqa: E402
 import verification  # noqa: E402
 from canonical import Refused  # noqa: E402
@@ -43,6 +44,8 @@ def _compare(path):
         wanted = {"refused": True} if vector.get("refused") else {"fingerprint": vector["fingerprint"]}
         yield vector["file"], _trust(path.parent / vector["file"]), wanted
     for vector in manifest.get("verifications", []):
+        if "details" in vector.get("report", {}):
+            vector["report"]["details"].sort(key=_text)
         wanted = {"refused": True} if vector.get("refused") else {"report": vector["report"]}
         yield vector["name"], _verify(vector, path.parent), wanted
 
@@ -57,12 +60,16 @@ def _trust(path):
 def _verify(vector, folder):
     trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
     try:
-        report = verification.verify((folder / vector["file"]).read_bytes(), trust, _reader(vector, folder))
+        reader = _reader(vector, folder)
+        for name in [vector["file"], *vector.get("with", [])]:
+            report = verification.verify((folder / name).read_bytes(), trust, reader)
+        if "with" in vector:
+            [report] = reader.together.reports(trust)
     except NoFile:
         return {"refused": True}
     except Unsupported as err:
         return {"unsupported": str(err)}
-    return {"report": _comparable(report)}
+    return {"report": _comparable(report, "details" in vector.get("report", {}))}
 
 
 def _reader(vector, folder):
@@ -70,14 +77,21 @@ def _reader(vector, folder):
     given = {name: (folder / vector[name]).read_bytes() for name in ("checkpoint", "consistency", "entries") if name in vector}
     checkpoint = given["checkpoint"].decode("utf-8") if "checkpoint" in given else None
     consistency = knownlog.Consistency(given["consistency"]) if "consistency" in given else None
-    return verification.Reader(before, at, checkpoint, consistency, given.get("entries"))
+    return verification.Reader(before, at, checkpoint, consistency, given.get("entries"), together.Together())
 
 
-def _comparable(report):
-    """What two verifiers must agree on in a report: all of it but the words, and the details."""
-    kept = {name: report[name] for name in ("kind", "records", "trust", "log", "outcome", "times") if name in report}
-    answers = [{name: answer[name] for name in answer if name != "reason"} for answer in report["guarantees"]]
-    return kept | {"guarantees": answers}
+def _comparable(report, with_details):
+    """What two verifiers must agree on in a report: all of it but the words. Details are compared where they are given."""
+    kept = {name: report[name] for name in ("kind", "records", "mended", "trust", "log", "outcome", "times", "trial_outcome") if name in report}
+    lists = ("guarantees", "details") if with_details else ("guarantees",)
+    wordless = {name: [{key: item[key] for key in item if key != "reason"} for item in report[name]] for name in lists}
+    if with_details:
+        wordless["details"].sort(key=_text)
+    return kept | wordless
+
+
+def _text(finding):
+    return json.dumps(finding, sort_keys=True)
 
 
 if __name__ == "__main__":

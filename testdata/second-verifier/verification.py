@@ -6,6 +6,7 @@ import files
 import keys
 import knownlog
 import log
+import outcomes
 import payload as payloads
 import report
 import reviews
@@ -21,15 +22,17 @@ _SKEW = 5 * 60
 class Reader:
     """What a reader brings beside the trust file."""
 
-    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None):
+    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None):
+        self.together = together
         self.before, self.at = before, at
         self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
 
 
 def verify(data, trust, reader):
     """The report on a file. Raises files.NoFile for what is none of this format."""
-    if log.is_checkpoint(data):
-        return _verify_checkpoint(data.decode("utf-8"), trust, reader)
+    note = log.mended_note(data)
+    if log.is_checkpoint(note):
+        return _mended(note != data, _verify_checkpoint(note.decode("utf-8"), trust, reader))
     if data.startswith(b"PK\x03\x04"):
         raise keys.Unsupported("evidence packages of the older kind")
     if b'"application/vnd.in-toto+json"' in data[:4096] or b'"payloadType"' in data[-4096:]:
@@ -61,7 +64,16 @@ def verify(data, trust, reader):
     configuration.check(opened.records, trials.unreadable(opened.records), findings)
     chains.check(opened, findings)
     reviews.check(opened, findings)
-    return findings.report(trust)
+    if reader.together is not None:
+        reader.together.take(opened, findings)
+    came_to = outcomes.outcome(opened.records, findings)
+    found = findings.report(trust) | ({"trial_outcome": came_to} if came_to else {})
+    return _mended(opened.mended, found)
+
+
+def _mended(mended, found):
+    """The report, which says so if the file was not in its one form."""
+    return found | ({"mended": True} if mended else {})
 
 
 def _check_supported(opened, trust):
@@ -99,7 +111,8 @@ def _check_time(record, of_checkpoint, clock, findings):
     if of_checkpoint is None:
         return None, None
     try:
-        proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
+        with clock.effort.part():
+            proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
     except Refused as err:
         findings.refute("time", "token", record, str(err))
         return None, None
@@ -124,7 +137,8 @@ def _stamps_of_checkpoint(opened, trust, clock, findings):
         except (log.Unsigned, Refused):
             checkpoint = None
     try:
-        return stamps.CheckpointStamps(opened, checkpoint, clock)
+        with clock.effort.part():
+            return stamps.CheckpointStamps(opened, checkpoint, clock)
     except Refused as err:
         findings.refute("time", "token", reason=str(err))
         return None
@@ -207,7 +221,7 @@ def _check_witnesses(note, trust, at, findings):
 def _check_causality(records, findings):
     by_digest = {record.digest: record for record in records}
     for record in records:
-        for digest in record.named():
+        for digest in dict.fromkeys([record.get("previous_record"), *record.get("saw", [])]):
             if other := by_digest.get(digest):
                 _check_pair(record, other, findings)
 

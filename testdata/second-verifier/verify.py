@@ -17,7 +17,9 @@ sys.dont_write_bytecode = True
 import files  # noqa: E402
 import keys  # noqa: E402
 import knownlog  # noqa: E402
+import log  # noqa: E402
 import report as reports  # noqa: E402
+import together as togethers  # noqa: E402
 import trust as trusts  # noqa: E402
 import verification  # noqa: E402
 from canonical import Refused  # noqa: E402
@@ -32,7 +34,19 @@ def main():
     except (OSError, UnicodeDecodeError, Refused) as err:
         print(f"verify.py: {err}", file=sys.stderr)
         return 2
-    return exit_code([_verify(path, trust, reader) for path in arguments.files])
+    found = [_verify(path, trust, reader) for path in arguments.files]
+    joint = list(reader.together.reports(trust))
+    for report in joint:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    return exit_code([*outcomes_of(found, joint), *(report["outcome"] for report in joint)])
+
+
+def outcomes_of(found, joint):
+    """The outcome of each file, None of one that could not be read. What a file alone leaves open, all together can prove."""
+    proved = {report["log"]["origin"] for report in joint if report["outcome"] == reports.PROVED}
+    for report in found:
+        rests = report and report.get("log", {}).get("origin") in proved and reports.is_open_alone(report)
+        yield reports.PROVED if rests else report and report["outcome"]
 
 
 def _arguments():
@@ -64,21 +78,22 @@ def _reader(arguments):
     return verification.Reader(
         arguments.before,
         arguments.at,
-        given["checkpoint"].decode("utf-8") if "checkpoint" in given else None,
+        log.mended_note(given["checkpoint"]).decode("utf-8") if "checkpoint" in given else None,
         knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
         given.get("entries"),
+        togethers.Together(),
     )
 
 
 def _verify(path, trust, reader):
-    """Prints the report and gives the outcome, or None if there is nothing to report on."""
+    """Prints the report and gives it, or None if there is nothing to report on."""
     try:
         report = verification.verify(_read(path), trust, reader)
     except (OSError, files.NoFile, keys.Unsupported) as err:
         print(f"verify.py: {path}: {err}", file=sys.stderr)
         return None
     print(json.dumps(report, indent=2, ensure_ascii=False))
-    return report["outcome"]
+    return report
 
 
 def exit_code(outcomes):

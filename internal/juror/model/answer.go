@@ -213,11 +213,8 @@ func (s *sitting) validate(r *reply) error {
 	if err := jury.ValidateOpinion(&r.opinion, s.brief.Rubric); err != nil {
 		return err // also where a round does not need the opinion
 	}
-	switch s.brief.Phase {
-	case jury.Discussion:
+	if s.brief.Phase == jury.Discussion {
 		return jury.ValidateSpeech(&r.speech, s.brief.Last, s.brief.Rubric)
-	case jury.Judging:
-		return jury.ValidateJudgement(&r.opinion, s.brief.Rubric)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,18 +110,57 @@ func TestFlawsOfARound(t *testing.T) {
 	}
 }
 
-// TestJudgeIsBoundToTheBands: a judge's position must be that of its score; a juror's need not.
-func TestJudgeIsBoundToTheBands(t *testing.T) {
+// TestPositionsAreNotBoundToTotals: in no phase is a position asked about again for its total.
+func TestPositionsAreNotBoundToTotals(t *testing.T) {
 	c := talked(t, plainWords)
-	b := discussing(t, "final-judge", jury.Judging, c)
-	quote := with(finding(5, "in Kassel"), "from", "none")
-	m := says(text(t, opinion(jury.SafePass, 60, quote)), text(t, opinion(jury.NeedsReview, 60, quote)))
-	o, origin, err := seat(t, m).Judge(t.Context(), b)
-	if err != nil || o.Position != jury.NeedsReview || !strings.Contains(effortOf(t, origin).Attempts[0].Problem, "band of needs_review") {
-		t.Errorf("%+v, %v", o, err)
+	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
+		for _, total := range []int{20, 60, 90} {
+			quote := finding(5, "in Kassel")
+			for phase, ask := range map[jury.Phase]func(*Juror) (jury.Position, jury.Origin, error){
+				jury.Initial: func(j *Juror) (jury.Position, jury.Origin, error) {
+					o, origin, err := j.Evaluate(t.Context(), seated(t, "x", c))
+					return o.Position, origin, err
+				},
+				jury.Discussion: func(j *Juror) (jury.Position, jury.Origin, error) {
+					s, origin, err := j.Discuss(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c))
+					return s.Position, origin, err
+				},
+				jury.Judging: func(j *Juror) (jury.Position, jury.Origin, error) {
+					o, origin, err := j.Judge(t.Context(), discussing(t, "final-judge", jury.Judging, c))
+					return o.Position, origin, err
+				},
+			} {
+				answer := opinion(p, total, quote)
+				switch phase {
+				case jury.Discussion:
+					answer = statement(p, total, with(quote, "from", "none"))
+				case jury.Judging:
+					answer = opinion(p, total, with(quote, "from", "none"))
+				}
+				m := says(text(t, answer))
+				got, origin, err := ask(seat(t, m))
+				if err != nil || got != p || len(m.asked) != 1 || effortOf(t, origin).Attempts[0].Problem != "" {
+					t.Errorf("%s, %s with %d: %s after %d calls, %v", phase, p, total, got, len(m.asked), err)
+				}
+			}
+		}
 	}
-	if o, _, err := seat(t, says(text(t, opinion(jury.SafePass, 60)))).Evaluate(t.Context(), seated(t, "x", c)); err != nil || o.Position != jury.SafePass {
-		t.Errorf("%+v, %v", o, err)
+}
+
+// TestPromptsDoNotBindPositionsToTotals: no seat is told of points that go with a position.
+func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
+	c := talked(t, plainWords)
+	for _, b := range []jury.Brief{seated(t, "x", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "final-judge", jury.Judging, c)} {
+		for i := range b.Rubric {
+			b.Rubric[i].Veto = 0 // an axis's own floor is the rubric's, and told
+		}
+		q, err := Prompt(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System); found != "" || !strings.Contains(q.System, "does not follow from the total") {
+			t.Errorf("%s: %q in\n%s", b.Phase, found, q.System)
+		}
 	}
 }
 

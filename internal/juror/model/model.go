@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,15 @@ func (j *Juror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Ori
 	return j.Evaluate(ctx, b)
 }
 
+// origin is what a provider reported of what answered: the model, and as its version the snapshot, or what else tells versions apart.
+func (j *Juror) origin(a llm.Answer) jury.Origin {
+	name, snapshot := llm.Snapshot(a.Model)
+	if a.Model == j.config.Settings.Model {
+		name = a.Model // the seat is for a snapshot
+	}
+	return jury.Origin{Model: name, ModelVersion: cmp.Or(snapshot, a.Version)}
+}
+
 // answer asks until an answer counts, and tells how it came about, also where none does.
 func (j *Juror) answer(ctx context.Context, b jury.Brief) (*reply, jury.Origin, error) {
 	s, err := sit(b)
@@ -90,10 +100,7 @@ func (j *Juror) answer(ctx context.Context, b jury.Brief) (*reply, jury.Origin, 
 	}
 	t := &talk{Juror: j, sitting: s, effort: jury.Effort{Peers: s.peers.ids}}
 	r, from, err := t.hold(ctx)
-	var origin jury.Origin
-	if err == nil {
-		origin = jury.Origin{Model: from.Model, ModelVersion: from.Version}
-	}
+	origin := j.origin(from)
 	metadata, encodeErr := t.effort.Encode()
 	if encodeErr != nil {
 		return nil, jury.Origin{}, errors.Join(err, encodeErr)

@@ -25,7 +25,7 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 	for {
 		answer, err := t.call(ctx, t.question)
 		if errors.Is(err, jury.ErrCeiling) {
-			return t.conclude(ctx, err) // nothing was asked
+			return t.conclude(ctx, llm.Answer{}, err) // nothing was asked
 		}
 		r, err := t.weigh(answer, err)
 		if err == nil {
@@ -35,11 +35,11 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 		if isTripped(err) {
 			if t.trips++; t.trips == maxTrips {
 				t.held = nil
-				return t.conclude(ctx, err)
+				return t.conclude(ctx, answer, err)
 			}
 		}
 		if len(t.effort.Attempts) == MaxAsked || !again(answer, err) || ctx.Err() != nil {
-			return t.conclude(ctx, err)
+			return t.conclude(ctx, answer, err)
 		}
 		if t.question, err = Follow(t.question, t.effort.Attempts[len(t.effort.Attempts)-1]); err != nil {
 			return nil, answer, err
@@ -66,8 +66,9 @@ func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 	return r, nil
 }
 
-// conclude ends a talk without a further answer: with the one that was only objected to, if there is one.
-func (t *talk) conclude(ctx context.Context, err error) (*reply, llm.Answer, error) {
+// conclude ends a talk without a further answer: with the one that was only objected to, if there is one. Otherwise the last answer
+// comes with the error, as it tells which model gave none that counts.
+func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*reply, llm.Answer, error) {
 	if t.held == nil || errors.Is(ctx.Err(), context.Canceled) {
 		if t.trips > 0 {
 			t.remember(true)
@@ -75,7 +76,7 @@ func (t *talk) conclude(ctx context.Context, err error) (*reply, llm.Answer, err
 		if n := len(t.effort.Attempts); n > 1 {
 			err = fmt.Errorf("asked %d times: %w", n, err)
 		}
-		return nil, llm.Answer{}, err
+		return nil, last, err
 	}
 	return t.accept(t.held), t.heldOf, nil
 }
@@ -105,13 +106,20 @@ func (t *talk) remember(moved bool) bool {
 
 // failure puts the error of a model into the jury's words. Deadlines are in the chain already; of the rest the kind is in the text.
 func failure(err error) error {
-	switch llm.KindOf(err) {
-	case llm.Refused:
+	switch kind := llm.KindOf(err); {
+	case kind == llm.Refused:
 		return fmt.Errorf("%w: %w", jury.ErrBlocked, err)
-	case llm.Malformed, llm.TooLong:
+	case (kind == llm.Malformed || kind == llm.TooLong) && !notTaken(err):
 		return fmt.Errorf("%w: %w", jury.ErrInvalid, err)
 	}
 	return err
+}
+
+// notTaken reports whether a provider refused the question itself, with a status of HTTP: it would not take it again, nor the
+// longer one of a later round.
+func notTaken(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Status >= 400
 }
 
 // again reports whether asking again may help. A question that does not fit the model's window will not fit later, but an answer that
@@ -121,8 +129,7 @@ func again(answer llm.Answer, err error) bool {
 	case "":
 		return errors.Is(err, jury.ErrInvalid) || errors.Is(err, errUnfounded)
 	case llm.Malformed:
-		e := (*llm.Error)(nil)
-		return !errors.As(err, &e) || e.Status < 400 // the provider did not take the question, and would not take it again
+		return !notTaken(err)
 	case llm.TooLong:
 		return answer.Text != "" || answer.Usage.Output > 0
 	}
@@ -162,7 +169,7 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 		spent = 0 // refused before anything was consumed
 	default: // cut off on the way: what it costs is not known, so what was set aside is taken
 	}
-	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), FinishReason: llm.Clean(answer.FinishReason),
+	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version), FinishReason: llm.Clean(answer.FinishReason),
 		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),
 		Latency: counted(latency.Milliseconds())})
 	return answer, err

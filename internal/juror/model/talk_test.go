@@ -25,9 +25,9 @@ func TestErrorsOfModels(t *testing.T) {
 		"rate limited":      {llm.Fail(llm.RateLimited, 429, "slow down"), 1, nil, "rate limited (HTTP status 429): slow down"},
 		"unauthorised":      {llm.Fail(llm.Unauthorised, 401, "no key"), 1, nil, "unauthorised"},
 		"unavailable":       {llm.Fail(llm.Unavailable, 503, ""), 1, nil, "unavailable"},
-		"not taken":         {llm.Fail(llm.Malformed, 400, "no such parameter"), 1, jury.ErrInvalid, "no such parameter"},
+		"not taken":         {llm.Fail(llm.Malformed, 400, "no such parameter"), 1, nil, "no such parameter"},
 		"malformed":         {llm.Fail(llm.Malformed, 200, "not the protocol"), 3, jury.ErrInvalid, "not the protocol"},
-		"question too long": {llm.Fail(llm.TooLong, 400, "window"), 1, jury.ErrInvalid, "too long"},
+		"question too long": {llm.Fail(llm.TooLong, 400, "window"), 1, nil, "too long"},
 		"answer too long":   {&llm.Error{Kind: llm.TooLong, Answer: cutOff}, 3, jury.ErrInvalid, "too long"},
 		"something else":    {errDown, 1, errDown, "down"},
 	} {
@@ -172,5 +172,44 @@ func TestWhatProvidersReportIsBounded(t *testing.T) {
 	a := effortOf(t, origin).Attempts[0]
 	if len(a.Answer) > maxRecorded || len(a.Answer) < maxRecorded-4 || a.InputTokens != largestCounted || a.OutputTokens != 0 || len(a.FinishReason) > 400 || a.Model != "m \uFFFD" {
 		t.Errorf("%d bytes, %+v", len(a.Answer), a.Model)
+	}
+}
+
+// TestModelAndVersion: the model's name stands apart from the snapshot that its provider reports, and both are the provider's words,
+// also where its filter blocked the answer.
+func TestModelAndVersion(t *testing.T) {
+	c := talked(t, plainWords)
+	for _, tt := range []struct{ configured, reported, fingerprint, model, version string }{
+		{"model-1", "model-1", "", "model-1", ""},
+		{"model-1", "model-1", "fp", "model-1", "fp"},
+		{"model-1", "model-1-2026-01-02", "", "model-1", "model-1-2026-01-02"},
+		{"model-1", "model-1-20260102", "fp", "model-1", "model-1-20260102"},
+		{"model-1-2026-01-02", "model-1-2026-01-02", "", "model-1-2026-01-02", "model-1-2026-01-02"},
+		{"model-1-2026-01-02", "model-1-2025-01-01", "", "model-1", "model-1-2025-01-01"},
+		{"model-1", "model-1-mini", "", "model-1-mini", ""},
+		{"model-1", "model-1-mini-2026-01-02", "", "model-1-mini", "model-1-mini-2026-01-02"},
+		{"model-1", "", "", "", ""},
+	} {
+		for _, blocked := range []bool{false, true} {
+			m := &scripted{say: func(q llm.Question, _ int) (llm.Answer, error) {
+				a := answered(q, text(t, opinion(jury.SafePass, 80)))
+				a.Model, a.Version = tt.reported, tt.fingerprint
+				if blocked {
+					return llm.Answer{}, &llm.Error{Kind: llm.Refused, Detail: "SAFETY", Answer: a}
+				}
+				return a, nil
+			}}
+			j, err := New(Config{Model: m, Settings: llm.Settings{Model: tt.configured}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, origin, err := j.Evaluate(t.Context(), seated(t, "x", c))
+			if (err != nil) != blocked || blocked && !errors.Is(err, jury.ErrBlocked) || origin.Model != tt.model || origin.ModelVersion != tt.version {
+				t.Errorf("%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)
+			}
+			if a := effortOf(t, origin).Attempts[0]; a.Model != tt.reported || a.Version != tt.fingerprint {
+				t.Errorf("%+v: %+v", tt, a)
+			}
+		}
 	}
 }

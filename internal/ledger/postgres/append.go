@@ -253,7 +253,7 @@ func scanHead(row pgx.Row) (ledger.Head, error) {
 	if root == nil {
 		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: what came after it is missing", ledger.ErrDamaged, head.Size-1)
 	}
-	return head, fixed(head.Root[:], root)
+	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
 }
 
 // readHashes returns the hashes in the order of their indexes. Each stands with the record that completes it.

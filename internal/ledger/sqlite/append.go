@@ -27,6 +27,9 @@ func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
 		if err := batch.Check(head); err != nil {
 			return err
 		}
+		if err := s.makeWay(&batch); err != nil {
+			return err
+		}
 		return s.insert(ctx, head, &batch)
 	})
 }
@@ -194,7 +197,7 @@ func scanHead(row *sql.Row) (ledger.Head, error) {
 	if err := row.Scan(&head.Size, &root); err != nil {
 		return head, translate(err)
 	}
-	return head, fixed(head.Root[:], root)
+	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
 }
 
 // readHashes returns the hashes in the order of their indexes.

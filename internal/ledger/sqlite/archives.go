@@ -111,17 +111,29 @@ func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
 // reclaimPages is how many pages are given back in one transaction, in which nobody can append.
 const reclaimPages = 512
 
-// Reclaim implements ledger.Reclaimer: free pages are taken from the file, a few at a time. A file that was made before files
-// could do that is written anew once, during which nobody can append.
+// Reclaim implements ledger.Reclaimer: free pages are taken from the file, a few at a time, and then the write-ahead log is emptied, so that
+// no text that was deleted is left in either. A file that was made before files could do that, or from which texts were deleted before they
+// were overwritten, is written anew once, during which nobody can append.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	mode, err := s.pragma(ctx, "auto_vacuum")
 	if err != nil {
 		return err
 	}
-	const incremental = 2
-	if mode != incremental {
-		return s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	var marks int
+	if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM meta WHERE name = 'unswept'`).Scan(&marks); err != nil {
+		return translate(err)
 	}
+	const incremental = 2
+	if mode != incremental || marks > 0 {
+		err = s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`, `DELETE FROM meta WHERE name = 'unswept'`)
+	} else {
+		err = s.freePages(ctx, progress)
+	}
+	return errors.Join(err, s.emptyWAL(ctx))
+}
+
+// freePages takes free pages from the file.
+func (s *Store) freePages(ctx context.Context, progress func(done, total int64)) error {
 	total := int64(-1)
 	for {
 		free, err := s.pragma(ctx, "freelist_count")
@@ -135,7 +147,7 @@ func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) e
 			progress(total-free, max(total, total-free))
 		}
 		if free == 0 {
-			return s.outsideTransaction(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+			return nil
 		}
 		if err := s.outsideTransaction(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages)); err != nil {
 			return err
@@ -144,6 +156,30 @@ func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) e
 			return err // somebody else has freed as much meanwhile: the next time
 		}
 	}
+}
+
+// emptyWAL moves the write-ahead log into the database file and makes it empty, which takes a moment in which nobody reads in it.
+func (s *Store) emptyWAL(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.writing.Release()
+	err := s.retry(ctx, func() error {
+		var busy, frames, moved int
+		if err := s.writer.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &frames, &moved); err != nil {
+			return translate(err)
+		}
+		if busy != 0 {
+			return errBusy
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("emptying %s-wal, in which texts that were deleted may still be: %w", s.path, err)
+	}
+	return nil
 }
 
 func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
@@ -163,12 +199,14 @@ func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
 
 // outsideTransaction runs statements that begin their own, in this process's turn.
 func (s *Store) outsideTransaction(ctx context.Context, statements ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.writing.Release()
 	for _, statement := range statements {
-		if err := retry(ctx, func() error { return s.drain(statement) }); err != nil {
+		if err := s.retry(ctx, func() error { return s.drain(statement) }); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}

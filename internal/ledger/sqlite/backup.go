@@ -23,11 +23,18 @@ func backup(ctx context.Context, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}, "_busy_timeout": {"5000"}}))
+	source, settings := &Store{path: absolute}, url.Values{"mode": {"rw"}}
+	if protected(absolute) != nil {
+		if settings, err = source.readingAlone(); err != nil {
+			return err
+		}
+	}
+	settings.Set("_busy_timeout", "5000")
+	db, err := sql.Open("sqlite", dataSource(absolute, settings))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Close(), source.stood()) }()
 	// SQLite copies within one read transaction: later commits are not in the copy, and do not wait for it.
 	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, to); err != nil {
 		return errors.Join(translate(err), ctx.Err())

@@ -18,19 +18,22 @@ const leastRoom = 1 << 20
 // trouble is why the last transaction failed, where that can be the disk's fault.
 type trouble struct{ err error }
 
-// Probe implements ledger.Prober. The room on the disk is asked for; where the last transaction failed, or the room is unknown, one
-// that changes nothing is tried.
+// Probe implements ledger.Prober. The room on the disk is asked for, and a transaction is written that changes nothing: a disk can be full for
+// this user alone, or take nothing for other reasons, and the lock be held by a process that stands still.
 func (s *Store) Probe(ctx context.Context) error {
 	if s.closed.Load() {
 		return ledger.ErrClosed
 	}
+	if s.readOnly != nil {
+		return s.readOnly
+	}
 	if err := s.room(); err != nil {
 		return err
 	}
-	if s.trouble.Load() == nil {
-		return nil
-	}
 	return s.transact(ctx, func(ctx context.Context) error {
+		if err := s.keepReserve(); err != nil {
+			return err
+		}
 		_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = size`)
 		return translate(err)
 	})
@@ -38,12 +41,15 @@ func (s *Store) Probe(ctx context.Context) error {
 
 // room returns ErrDiskFull where there is hardly any, as far as the system says.
 func (s *Store) room() error {
-	free, known, err := freeBytes(filepath.Dir(s.path))
+	free, known, err := s.free()
 	if err == nil && known && free < leastRoom {
 		err = fmt.Errorf("%w: %d bytes are free on the disk of %s", ledger.ErrDiskFull, free, s.path)
 	}
 	return err
 }
+
+// free is how much room there is, and whether that is known.
+func (s *Store) free() (uint64, bool, error) { return freeBytes(filepath.Dir(s.path)) }
 
 // judge remembers how a transaction ended. An input or output error of a disk without room is for want of room: SQLite does not
 // always tell one from the other.
@@ -67,10 +73,8 @@ func (s *Store) judge(err error) error {
 
 // whyNotOpened adds to an error of opening a file that it, or its folder, cannot be written: SQLite says only that it could not.
 func whyNotOpened(path string, err error) error {
-	for _, needed := range []string{filepath.Dir(path), path} {
-		if why := writable(needed); why != nil {
-			return fmt.Errorf("%w: %w: %w", ledger.ErrReadOnly, why, err)
-		}
+	if why := protected(path); why != nil {
+		return fmt.Errorf("%w: %w", why, err)
 	}
 	return err
 }

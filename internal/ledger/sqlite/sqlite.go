@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -38,21 +39,27 @@ var digestsByPlace string
 //go:embed archives.sql
 var archivesTable string
 
+// unswept marks a file whose deleted texts may still be in free parts of its pages, as earlier programs left them there: see Reclaim.
+const unswept = `INSERT INTO meta SELECT 'unswept', '' WHERE EXISTS (SELECT 1 FROM records)`
+
 // versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been
 // given out is never changed: an older file is brought up to date by those that it lacks.
-var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable}
+var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept}
 
 const pageSize = 8192
 
 // Store is a ledger.Store in a file. It is safe for concurrent use.
 type Store struct {
-	path    string
-	readers *sql.DB
-	queries sync.Map // string to *sql.Stmt of readers, which go when those are closed
-	writers *sql.DB  // of one connection
-	mover   *mover
-	closed  atomic.Bool
-	trouble atomic.Pointer[trouble] // nil: the last transaction succeeded
+	path     string
+	lockTime time.Duration
+	readers  *sql.DB
+	queries  sync.Map // string to *sql.Stmt of readers, which go when those are closed
+	writers  *sql.DB  // of one connection
+	mover    *mover
+	readOnly error     // why nothing can be written; nil: it can
+	before   *snapshot // of files that are read without a lock; nil: there is a lock
+	closed   atomic.Bool
+	trouble  atomic.Pointer[trouble] // nil: the last transaction succeeded
 
 	writing   ledger.Lock // held while a transaction of this process is at work
 	writer    *sql.Conn   // guarded by writing, like the statements on it
@@ -70,8 +77,9 @@ type Store struct {
 }
 
 var (
-	_ ledger.Store  = (*Store)(nil)
-	_ ledger.Prober = (*Store)(nil)
+	_ ledger.Store     = (*Store)(nil)
+	_ ledger.Prober    = (*Store)(nil)
+	_ ledger.Protected = (*Store)(nil)
 )
 
 // Create makes the file with the tables in it, and opens it. It opens a file that has them already, so that it can be
@@ -94,10 +102,21 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// Open opens a file that Create has made. One that is missing is an fs.ErrNotExist.
+// Open opens a file that Create has made. One that is missing is an fs.ErrNotExist. Where nothing can be written it is opened for reading,
+// and what would write returns ledger.ErrReadOnly.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("opening database: %w", err)
+	}
+	if why := protected(path); why != nil {
+		s, err := openReadOnly(ctx, path, why)
+		if err != nil {
+			return nil, fmt.Errorf("opening database %s: %w", path, translate(err))
+		}
+		return s, nil
+	}
+	if err := giveWay(path); err != nil {
+		return nil, fmt.Errorf("opening database %s: %w", path, err)
 	}
 	s, err := open(ctx, path)
 	if err != nil {
@@ -151,21 +170,20 @@ func open(ctx context.Context, path string) (*Store, error) {
 	}
 	// Pages hold a usual record whole. Larger ones make a commit of one record write more than it must.
 	// Waiting for a lock is not left to SQLite, which does not hear of contexts: see begin.
-	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit)}, "_journal_mode": {"WAL"},
+	// What is deleted is overwritten: texts that have gone into an archive, or have expired there, must not stay in free parts of pages.
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := &Store{path: absolute, writing: ledger.NewLock()}
+	s := &Store{path: absolute, lockTime: lockTime, writing: ledger.NewLock()}
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
 	s.writers.SetMaxOpenConns(1)
-	settings.Set("_busy_timeout", "5000") // only recovery after a crash makes a reader wait
-	settings.Set("_query_only", "1")
-	if s.readers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
+	if err := s.openReaders(settings); err != nil { // only recovery after a crash makes one of them wait
 		return nil, errors.Join(err, s.writers.Close())
 	}
-	s.readers.SetMaxOpenConns(4)
-	s.readers.SetMaxIdleConns(4)
-	if err := retry(ctx, func() (err error) { s.writer, err = s.writers.Conn(ctx); return translate(err) }); err != nil {
+	waiting, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
+	if err := s.retry(waiting, func() (err error) { s.writer, err = s.writers.Conn(waiting); return translate(err) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.mover, err = newMover(absolute); err != nil {
@@ -236,7 +254,7 @@ func (s *Store) createTables(ctx context.Context) error {
 
 // update brings an older file's tables up to this program's version, in the transaction that found them older.
 func (s *Store) update(ctx context.Context) error {
-	version, err := s.version(ctx)
+	version, err := version(ctx, s.writer)
 	if err != nil {
 		return err
 	}
@@ -257,9 +275,9 @@ func (s *Store) updateFrom(ctx context.Context, version int) error {
 }
 
 // version is that of the tables in the file, which must be one that this program knows.
-func (s *Store) version(ctx context.Context) (int, error) {
+func version(ctx context.Context, in querier) (int, error) {
 	var tables int
-	err := s.writer.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
+	err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
 	if err != nil {
 		return 0, translate(err)
 	}
@@ -267,7 +285,7 @@ func (s *Store) version(ctx context.Context) (int, error) {
 		return 0, errors.New("this file is not a ledger")
 	}
 	var text string
-	if err := s.writer.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&text); err != nil {
+	if err := in.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&text); err != nil {
 		return 0, translate(err)
 	}
 	version, err := strconv.Atoi(text)
@@ -297,5 +315,8 @@ func (s *Store) Close() error {
 	if s.mover != nil {
 		errs = append(errs, s.mover.close())
 	}
-	return errors.Join(append(errs, s.readers.Close(), s.writers.Close())...)
+	if s.writers != nil {
+		errs = append(errs, s.writers.Close())
+	}
+	return errors.Join(append(errs, s.readers.Close(), s.stood())...)
 }

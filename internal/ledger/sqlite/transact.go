@@ -18,14 +18,20 @@ import (
 // errBusy says that another connection holds the lock that is needed.
 var errBusy = errors.New("the database is locked")
 
+// lockTime is how long a transaction waits for its turn: others take milliseconds, but for a file that is written anew. Who holds the lock
+// for longer stands still, and to wait for it helps nobody.
+const lockTime = 20 * time.Second
+
 // transact runs f in a transaction that excludes every other writer. Waiting to begin ends with the context. After
 // that nothing is cancelled, so that the outcome is known: what f does takes a millisecond or so.
 func (s *Store) transact(ctx context.Context, f func(context.Context) error) error {
-	if err := s.enter(ctx); err != nil {
+	waiting, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
+	if err := s.enter(waiting); err != nil {
 		return err
 	}
 	defer s.writing.Release()
-	if err := retry(ctx, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
+	if err := s.retry(waiting, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
 		return s.judge(err)
 	}
 	// A crash from here to COMMIT leaves at most frames in the write-ahead log that no commit follows: they are
@@ -47,9 +53,18 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	// business, which can be interrupted and repeated at any point.
 }
 
-// enter waits for this process's turn.
+// errWaited is the cause with which waiting for a turn ends.
+var errWaited = fmt.Errorf("it took longer than %v", lockTime)
+
+// enter waits for this process's turn to write.
 func (s *Store) enter(ctx context.Context) error {
+	if s.readOnly != nil {
+		return s.readOnly
+	}
 	err := s.writing.Acquire(ctx)
+	if err != nil && isLate(context.Cause(ctx)) {
+		return fmt.Errorf("%w: other transactions of this process wait for it, too%s: %w", ledger.ErrBusy, s.holder(), err)
+	}
 	if err == nil && s.closed.Load() {
 		s.writing.Release()
 		err = ledger.ErrClosed
@@ -60,6 +75,20 @@ func (s *Store) enter(ctx context.Context) error {
 func (s *Store) exec(statement string) error {
 	_, err := s.writer.ExecContext(context.Background(), statement)
 	return translate(err)
+}
+
+// retry repeats what found the database locked by another process. Where it waits in vain, the error says for whom.
+func (s *Store) retry(ctx context.Context, try func() error) error {
+	err := retry(ctx, try)
+	if isLate(err) {
+		return fmt.Errorf("%w: waited in vain for the lock on %s%s: %w", ledger.ErrBusy, s.path, s.holder(), err)
+	}
+	return err
+}
+
+// isLate reports whether somebody waited for a turn until their time was over.
+func isLate(err error) bool {
+	return errors.Is(err, errWaited) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ledger.ErrBusy)
 }
 
 // retry repeats what found the database locked by another process, until the context ends. The pauses are short, since
@@ -75,7 +104,7 @@ func retry(ctx context.Context, try func() error) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return fmt.Errorf("waiting for another process: %w", ctx.Err())
+			return fmt.Errorf("waiting for another process: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if version, err := s.version(t.Context()); version != len(versions) || err != nil {
+		if version, err := version(t.Context(), s.writer); version != len(versions) || err != nil {
 			t.Errorf("version %d, %v", version, err)
 		}
 		rows, err := s.Rows(t.Context(), 0, 10)

@@ -1,18 +1,21 @@
 // Command build makes the committed files of the portal anew: the verifier, compiled to WebAssembly and packed, and Go's script
 // by which it runs. 'go generate ./internal/portal' calls it.
 //
-//	build FOLDER       writes them, with xz
-//	build -raw FILE    writes the verifier unpacked, for the test that compares it with the committed one
+//	build FOLDER          writes them
+//	build -check FOLDER   builds them anew, and fails if those in the folder are others: for who makes a release
 package main
 
 import (
 	"bytes"
-	"encoding/binary"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +28,12 @@ func main() {
 
 func run(args []string) error {
 	switch {
-	case len(args) == 2 && args[0] == "-raw":
-		return compile(args[1])
+	case len(args) == 2 && args[0] == "-check":
+		return check(args[1])
 	case len(args) == 1:
-		return all(args[0])
+		return write(args[0])
 	}
-	return fmt.Errorf("want a folder, or -raw and a file")
+	return errors.New("want a folder, or -check and a folder")
 }
 
 // compile builds the verifier to the same bytes wherever that is done with this version of Go. Functions are not inlined, which
@@ -50,29 +53,38 @@ func compile(file string) error {
 	return nil
 }
 
-func all(folder string) error {
+// build makes every file, by name.
+func build() (map[string][]byte, error) {
 	temp, err := os.MkdirTemp("", "portal-*")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(temp)
 	raw := filepath.Join(temp, "verifier.wasm")
 	if err := compile(raw); err != nil {
-		return err
+		return nil, err
 	}
 	packed, err := pack(raw)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return fmt.Errorf("asking go where it is: %w", err)
+		return nil, fmt.Errorf("asking go where it is: %w", err)
 	}
-	files := map[string][]byte{"verifier.wasm.lzma": packed, "verifier.go-version": []byte(runtime.Version() + "\n")}
+	files := map[string][]byte{"verifier.wasm.gz": packed, "verifier.go-version": []byte(runtime.Version() + "\n")}
 	for name, from := range map[string]string{"wasm_exec.js": "lib/wasm/wasm_exec.js", "wasm_exec.LICENSE": "LICENSE"} {
 		if files[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(from))); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	return files, nil
+}
+
+func write(folder string) error {
+	files, err := build()
+	if err != nil {
+		return err
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
@@ -82,18 +94,47 @@ func all(folder string) error {
 	return nil
 }
 
-// pack packs the program. xz, writing to a pipe, leaves the size in the header open; whoever unpacks wants to know it.
+// check compares what lies in a folder with what this source and this compiler make. Another version of Go makes other bytes.
+func check(folder string) error {
+	version, err := os.ReadFile(filepath.Join(folder, "verifier.go-version"))
+	if err != nil {
+		return err
+	}
+	if by := strings.TrimSpace(string(version)); by != runtime.Version() {
+		return fmt.Errorf("the files were built by %s, and this is %s: run 'go generate ./internal/portal', and commit what it writes", by, runtime.Version())
+	}
+	files, err := build()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		there, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(there, files[name]) {
+			return fmt.Errorf("%s is not of this source: run 'go generate ./internal/portal', and commit what it writes", name)
+		}
+	}
+	return nil
+}
+
+// pack packs the program as browsers unpack it by themselves.
 func pack(raw string) ([]byte, error) {
 	program, err := os.ReadFile(raw)
 	if err != nil {
 		return nil, err
 	}
-	xz := exec.Command("xz", "--format=lzma", "-9e", "--stdout")
-	xz.Stdin, xz.Stderr = bytes.NewReader(program), os.Stderr
-	packed, err := xz.Output()
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
-		return nil, fmt.Errorf("packing the verifier with xz: %w", err)
+		return nil, err
 	}
-	binary.LittleEndian.PutUint64(packed[5:], uint64(len(program)))
-	return packed, nil
+	if _, err := w.Write(program); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
 }

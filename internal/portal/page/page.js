@@ -262,9 +262,11 @@ document.addEventListener("DOMContentLoaded", () => {
 		const about = [view.records > 1 ? say("records", {count: view.records}) : "", view.origin ? say("from_log", {origin: line(view.origin), size: view.size}) : ""];
 		return make("article", {"data-outcome": view.outcome},
 			make("p", {class: "name"}, make("bdi", {}, line(view.name)), " · " + view.kind),
+			view.came ? make("p", {class: "came", dir: "auto"}, line(view.came)) : "",
 			make("p", {class: "outcome " + tone[view.outcome]}, capital(view.said)),
 			make("p", {class: "meaning"}, say(meaning)),
 			make("p", {class: "quiet"}, about.filter(Boolean).join(" ")),
+			view.mended ? make("p", {class: "quiet"}, say("mended")) : "",
 			make("ul", {class: "lines"}, ...view.guarantees.map((g) => answer(g, view.outcome === "proved" && g.status !== "proved"))),
 			make("h3", {}, say("not_shown")),
 			make("ul", {class: "plain"}, ...view.not_shown.map((item) => make("li", {}, item))),

@@ -26,4 +26,4 @@ const folder = process.argv[2];
 for (const name of ["wasm_exec.js", "worker.js"]) {
 	vm.runInThisContext(fs.readFileSync(path.join(folder, name), "utf8"), name);
 }
-globalThis.onmessage({data: {program: fs.readFileSync(path.join(folder, "verifier.wasm.lzma"))}});
+globalThis.onmessage({data: {program: fs.readFileSync(path.join(folder, "verifier.wasm.gz"))}});

@@ -20,10 +20,12 @@ type View struct {
 	Kind       string        `json:"kind"`
 	Outcome    verify.Status `json:"outcome"`
 	Said       string        `json:"said"` // the outcome in words
+	Came       string        `json:"came"` // what a trial came to, in words; "": it is none, or that is not proved
 	Trusted    bool          `json:"trusted"`
 	Trust      string        `json:"trust"`
 	Records    int           `json:"records"`
-	Shown      int           `json:"shown"` // the records that can be shown
+	Mended     bool          `json:"mended"` // the file was not in its one form
+	Shown      int           `json:"shown"`  // the records that can be shown
 	Origin     string        `json:"origin"`
 	Size       int64         `json:"size"` // of the log, where an origin is given
 	Guarantees []Line        `json:"guarantees"`
@@ -53,7 +55,10 @@ func (v *Visit) View(file int, lang incident.Lang) (*View, error) {
 	}
 	r, w := e.report, incident.WordsIn(lang)
 	view := &View{Name: e.name, Kind: w.Kind(r.Kind), Outcome: r.Outcome, Said: w.Status(r.Outcome), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Shown: len(e.records), Text: e.text}
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text}
+	if r.TrialOutcome != nil {
+		view.Came = w.Outcome(r.TrialOutcome)
+	}
 	if r.Log != nil {
 		view.Origin, view.Size = r.Log.Origin, r.Log.Size
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -23,7 +24,7 @@ type Source struct {
 	From io.ReaderAt
 }
 
-func (s *Source) reader() io.Reader { return io.NewSectionReader(s.From, 0, s.Size) }
+func (s *Source) reader() io.ReadSeeker { return io.NewSectionReader(s.From, 0, s.Size) }
 
 // A Visit remembers what was verified last, to show more of it. It is for one goroutine.
 type Visit struct {
@@ -82,6 +83,7 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Together = verify.NewTogether(o)
 	answer := new(Answer)
 	for i, place := range r.Files {
 		source, err := at(sources, &place)
@@ -90,7 +92,30 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 		}
 		answer.Files = append(answer.Files, v.file(i, source, o))
 	}
+	for _, report := range o.Together.Reports() {
+		answer.Files = append(answer.Files, v.together(report))
+	}
 	return answer, nil
+}
+
+// together shows what the files of one log say together as one file more.
+func (v *Visit) together(report *verify.Report) FileAnswer {
+	names := make([]string, 0, len(v.files))
+	for _, e := range v.files {
+		if e.report != nil && e.report.Log != nil && e.report.Kind != verify.SeveralFiles && e.report.Log.Origin == report.Log.Origin {
+			names = append(names, e.name)
+		}
+	}
+	if most := 3; len(names) > most {
+		names = append(names[:most], "…")
+	}
+	e := &examined{name: strings.Join(names, " + "), report: report}
+	v.files = append(v.files, e)
+	doc, err := report.Marshal()
+	if err != nil {
+		return FileAnswer{Name: e.name, Error: err.Error()}
+	}
+	return FileAnswer{Name: e.name, Report: string(doc)}
 }
 
 func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err error) {
@@ -212,10 +237,19 @@ type TrustAnswer struct {
 
 // told is a file that tells how far it is read: often enough to be followed, seldom enough not to cost anything.
 type told struct {
-	from       io.Reader
+	from       io.ReadSeeker
 	read, last int64
 	size       int64
 	tell       func(read int64)
+}
+
+// Seek goes to another place, as is done where a file is looked through before it is read.
+func (t *told) Seek(offset int64, whence int) (int64, error) {
+	at, err := t.from.Seek(offset, whence)
+	if err == nil {
+		t.read, t.last = at, at
+	}
+	return at, err
 }
 
 func (t *told) Read(p []byte) (int, error) {

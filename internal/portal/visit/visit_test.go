@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,37 @@ func TestVisit(t *testing.T) {
 	answer, err := v.Trust(sources[1])
 	if want, _ := trusted.Fingerprint(); err != nil || answer.Fingerprint != want.String() || answer.Keys == 0 || answer.Logs != 1 {
 		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+// TestAnotherSpelling: the portal reads what the command reads, and the page is told that it was mended.
+func TestAnotherSpelling(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	indented := jsontext.Value(bytes.Clone(file))
+	if err := indented.Indent(); err != nil {
+		t.Fatal(err)
+	}
+	crlf := append([]byte("\ufeff"), bytes.ReplaceAll(indented, []byte("\n"), []byte("\r\n"))...)
+	i := bytes.Index(file, []byte(`"records":`))
+	behind := slices.Concat([]byte("{"), file[i:len(file)-2], []byte(","), bytes.TrimSuffix(file[1:i], []byte(",")), []byte("}"))
+	for name, doc := range map[string][]byte{"as it was": file, "indented": crlf, "checkpoint behind": behind} {
+		sources := []visit.Source{{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)}, source(t, "trust", h.Trust(t))}
+		v := &visit.Visit{Now: clock, Progress: func(_ int, n, size int64) {
+			if n > size {
+				t.Errorf("%s: %d of %d bytes", name, n, size)
+			}
+		}}
+		if _, err := v.Verify([]byte(`{"trust":1,"files":[0]}`), sources); err != nil {
+			t.Fatal(err)
+		}
+		view, err := v.View(0, "en")
+		if err != nil || view.Outcome != verify.Proved || view.Mended != (name != "as it was") {
+			t.Errorf("%s: %+v, %v", name, view, err)
+		}
 	}
 }
 

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"jurat/internal/installation"
+)
+
+type accessAdmitCmd struct {
+	Agent string `arg:"" help:"agent_id of the agent."`
+	Chain string `arg:"" help:"The chain_id."`
+	whyFlags
+}
+
+// Help is shown by 'jurat access admit --help'.
+func (*accessAdmitCmd) Help() string {
+	return `A chain belongs to the agent that sealed its first record. Others add to it when a record in it names them as next_agent, or after this.
+There is no way back: what an agent has added stays.
+
+    jurat access admit tool-agent order-4711 --reason "it took over from the planner"`
+}
+
+// Run lets an agent into a chain.
+func (c *accessAdmitCmd) Run(ctx context.Context, a *app, _ stdio) error {
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		return registerOf(i).Admit(ctx, c.Chain, c.Agent, why.Reason, why.By)
+	})
+}

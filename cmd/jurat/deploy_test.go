@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+)
+
+const deploy = "../../deploy"
+
+// unit reads a unit of systemd: every value of each key.
+func unit(t *testing.T, name string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(deploy, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			values[key] = append(values[key], value)
+		}
+	}
+	return values
+}
+
+// ordinary is the user that tests run a program as where they run as root.
+const ordinary = 65534
+
+// asOrdinary makes a copy of this program that an ordinary user runs in a folder of its own, below one in which it may not write.
+func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes *syscall.SysProcAttr) {
+	t.Helper()
+	found, err := exec.LookPath("jurat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.MkdirTemp("", "jurat-ordinary-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	program, dir = filepath.Join(root, "jurat"), filepath.Join(root, "lib", "jurat")
+	if out, err := exec.Command("cp", "-L", found, program).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, mode); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, ordinary, ordinary); err != nil {
+			t.Fatal(err)
+		}
+		attributes = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	}
+	for folder, mode := range map[string]os.FileMode{filepath.Join(root, "lib"): 0o555, root: 0o755} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { os.Chmod(filepath.Join(root, "lib"), 0o755) })
+	return program, dir, attributes
+}
+
+// freeAddr is an address at which nobody listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestUnit starts what the unit says, as systemd does: as its user, in the empty folder that systemd has made. What it logs is JSON.
+func TestUnit(t *testing.T) {
+	u := unit(t, "jurat.service")
+	mode, err := strconv.ParseUint(u["StateDirectoryMode"][0], 8, 32)
+	if err != nil || u["StateDirectory"][0] != "jurat" || len(u["ExecStart"]) != 1 {
+		t.Fatal(u, err)
+	}
+	program, dir, attributes := asOrdinary(t, os.FileMode(mode))
+	const state = "/var/lib/jurat"
+	words := strings.Fields(u["ExecStart"][0])
+	at := freeAddr(t)
+	server := exec.Command(program, append(words[1:], "--addr", at)...)
+	server.Dir, server.SysProcAttr = "/", attributes
+	server.Env = []string{"PATH=/usr/bin:/bin"}
+	for _, e := range u["Environment"] {
+		server.Env = append(server.Env, strings.ReplaceAll(e, state, dir))
+	}
+	if !strings.Contains(strings.Join(server.Env, " "), dir) {
+		t.Fatalf("the unit does not name %s", state)
+	}
+	var out, errs bytes.Buffer
+	server.Stdout, server.Stderr = &out, &errs
+	endsWithTest(t, server)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := false
+	for end := time.Now().Add(time.Minute); !ready && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get("http://" + at + "/readyz")
+		if err == nil {
+			ready = answer.StatusCode == http.StatusOK
+			answer.Body.Close()
+		}
+	}
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil || !ready {
+		t.Fatalf("ready %v, %v\n%s", ready, err, &errs)
+	}
+	for line := range strings.Lines(errs.String()) {
+		if json.Unmarshal([]byte(line), new(map[string]any)) != nil {
+			t.Errorf("no line of JSON: %s", line)
+		}
+	}
+	if strings.Contains(errs.String(), "sign-in?link=") {
+		t.Errorf("the journal has a link by which its reader signs in:\n%s", &errs)
+	}
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		if said, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(deploy, "jurat.service")).CombinedOutput(); err != nil && !strings.Contains(string(said), "not executable") {
+			t.Errorf("%v: %s", err, said)
+		}
+	}
+}
+
+// TestAnotherUser: root does not act in a data folder of another user, and a server that cannot read its keys is not ready.
+func TestAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can act as another user")
+	}
+	program, dir, attributes := asOrdinary(t, 0o700)
+	at := freeAddr(t)
+	server := exec.Command(program, "--data", dir, "serve", "--addr", at)
+	server.Dir, server.SysProcAttr, server.Env = "/", attributes, []string{"PATH=/usr/bin:/bin"}
+	var errs lines
+	server.Stderr = &errs
+	endsWithTest(t, server)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
+	wait := func(status int) {
+		t.Helper()
+		got := 0
+		for end := time.Now().Add(time.Minute); got != status && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			if answer, err := http.Get("http://" + at + "/readyz"); err == nil {
+				got = answer.StatusCode
+				answer.Body.Close()
+			}
+		}
+		if got != status {
+			t.Fatalf("%d, want %d\n%s", got, status, errs.String())
+		}
+	}
+	wait(http.StatusOK)
+	_, said := ran(t, exitCannot, "--data", dir, "keys", "new", "agent", "a")
+	has(t, said, "it belongs to another user", "sudo -u '")
+	foreign := filepath.Join(dir, "keys", "root.key") // as one would leave that a command made as root
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wait(http.StatusServiceUnavailable)
+	if err := os.Remove(foreign); err != nil {
+		t.Fatal(err)
+	}
+	wait(http.StatusOK)
+}
+
+// TestPublishNothing: what is not there is not published.
+func TestPublishNothing(t *testing.T) {
+	data := t.TempDir() + "/data"
+	doing(t, 0, "--data", data, "init")
+	_, said := ran(t, exitCannot, "--data", data, "access", "publish", "nowhere", "--reason", "a test", "--by", "tester")
+	has(t, said, `no chain and no record "nowhere"`)
+	if list := doing(t, 0, "--data", data, "access", "list"); list != "" {
+		t.Error(list)
+	}
+
+	// A record in a chain is read with its chain, and one in none by itself.
+	id := func(chain string) string {
+		t.Helper()
+		file := t.TempDir() + "/payload"
+		if err := os.WriteFile(file, []byte(`{`+chain+`"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1","prompt":"p","response":"r","parameters":{}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		record, _, err := evidence.Read([]byte(doing(t, 0, "--data", data, "seal", file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record.Payload.RecordID
+	}
+	alone, chained := id(""), id(`"chain_id":"c",`)
+	doing(t, 0, "--data", data, "access", "publish", alone, "--reason", "a test", "--by", "tester")
+	_, said = ran(t, exitCannot, "--data", data, "access", "publish", chained, "--reason", "a test", "--by", "tester")
+	has(t, said, `is in the chain "c"`)
+}
+
+// TestNginx has nginx read the file that operators copy.
+func TestNginx(t *testing.T) {
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil && os.Getenv("CI") != "true" {
+			t.Skip("there is no nginx")
+		}
+	}
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=jurat.example",
+		"-keyout", key, "-out", cert).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(deploy, "nginx.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := string(text)
+	for path, here := range map[string]string{"fullchain.pem": cert, "privkey.pem": key} {
+		at := "/etc/letsencrypt/live/jurat.example/" + path
+		if !strings.Contains(site, at) {
+			t.Fatalf("it does not name %s", at)
+		}
+		site = strings.ReplaceAll(site, at, here)
+	}
+	included, whole := filepath.Join(dir, "jurat.conf"), filepath.Join(dir, "nginx.conf")
+	for name, text := range map[string]string{included: site, whole: fmt.Sprintf("pid %s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp { access_log off; include %s; }\n", dir, included)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command(nginx, "-t", "-c", whole, "-p", dir).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

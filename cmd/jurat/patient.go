@@ -1,0 +1,71 @@
+package main
+
+import (
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	patientLines = 4096            // of a log that wait to be written
+	lastLines    = 2 * time.Second // for them to be written when the program ends
+)
+
+// patient is a writer that keeps nobody waiting, for a log whose reader may have stopped to read: a pipe that is full would stop every
+// request. Lines for which there is no room are counted and left out. It is safe for concurrent use.
+type patient struct {
+	to    io.Writer
+	lines chan item
+	lost  atomic.Int64
+	note  func(to io.Writer, lost int64) // writes how many lines were left out
+}
+
+// item is a line, or somebody who waits until all lines before are written.
+type item struct {
+	line    []byte
+	written chan struct{}
+}
+
+func newPatient(to io.Writer, note func(to io.Writer, lost int64)) *patient {
+	p := &patient{to: to, lines: make(chan item, patientLines), note: note}
+	go p.run() // as long as the process: a write that hangs cannot be ended
+	return p
+}
+
+func (p *patient) run() {
+	for next := range p.lines {
+		if next.written != nil {
+			close(next.written)
+			continue
+		}
+		_, _ = p.to.Write(next.line) // whoever reads logs no more hears of nothing
+		if lost := p.lost.Swap(0); lost > 0 {
+			p.note(p.to, lost)
+		}
+	}
+}
+
+// Write implements io.Writer. It never fails and never waits.
+func (p *patient) Write(line []byte) (int, error) {
+	select {
+	case p.lines <- item{line: append([]byte(nil), line...)}:
+	default:
+		p.lost.Add(1)
+	}
+	return len(line), nil
+}
+
+// flush waits until what was written is out, for as long as that may take.
+func (p *patient) flush() {
+	late := time.After(lastLines)
+	written := make(chan struct{})
+	select {
+	case p.lines <- item{written: written}:
+	case <-late:
+		return
+	}
+	select {
+	case <-written:
+	case <-late:
+	}
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// stdio is what a command reads and writes. Everything that is printed may hold what a stranger wrote: names of members, files, agents,
+// texts of errors. So run guards both writers, and no command has the bare ones:
+//
+//	io.err       one Write is one message, and one line
+//	io.out       text for people; control characters are shown, and not obeyed
+//	newPage      the same with colours, and each value stays in its line
+//	io.line      one line of that
+//	io.json      a value for machines, in which such characters are escaped
+//	io.document  a file: byte for byte, unless a terminal shows it
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// guarded puts the doors before both writers.
+func (io stdio) guarded() stdio {
+	return stdio{in: io.in, out: &people{outlet{io.out}}, err: &messages{to: io.err}}
+}
+
+// inert shows control and direction-changing characters instead of obeying them: an agent on trial must not be able
+// to move the cursor, colour its verdict green or turn a line round.
+func inert(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\t':
+			return ' '
+		case acts(c):
+			return unicode.ReplacementChar
+		}
+		return c
+	}, s)
+}
+
+// acts reports whether a terminal does something at a character, instead of showing it.
+func acts(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c)
+}
+
+// inertLines is inert for a text of several lines.
+func inertLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = inert(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// inertJSON escapes the same characters in a JSON document. They can stand in its strings alone, so its values stay what they are.
+func inertJSON(doc []byte) []byte {
+	var out bytes.Buffer
+	for _, c := range string(doc) {
+		if c > 0x7e && acts(c) {
+			fmt.Fprintf(&out, `\u%04x`, c)
+		} else {
+			out.WriteRune(c)
+		}
+	}
+	return out.Bytes()
+}
+
+// oneLine is an error as one line. Errors that were joined stand one after the other; any other line feed is not the program's.
+// What the JSON library refused is said in words for people.
+func oneLine(err error) string {
+	if plain := evidence.Steady(err); plain.Error() != err.Error() {
+		return inert(plain.Error())
+	}
+	text := err.Error()
+	var inner []error
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	case interface{ Unwrap() error }:
+		inner = append(inner, e.Unwrap())
+	}
+	var line strings.Builder
+	for _, e := range inner {
+		if e == nil {
+			continue
+		}
+		before, after, found := strings.Cut(text, e.Error())
+		if !found {
+			continue
+		}
+		if before == "\n" && line.Len() > 0 { // errors.Join puts it between two
+			before = "; "
+		}
+		line.WriteString(inert(before) + oneLine(e))
+		text = after
+	}
+	return line.String() + inert(text)
+}
+
+// messages is the door to stderr. One Write is one message, and comes out as one line, whatever is in it.
+type messages struct {
+	to  io.Writer
+	log *slog.Logger // where it is set, messages are lines of this log
+
+	patient *patient // to, once there is a log; nil: whoever writes waits
+}
+
+func (m *messages) Write(text []byte) (int, error) {
+	line := inert(strings.TrimSuffix(string(text), "\n"))
+	if m.log != nil {
+		m.log.Info(strings.TrimPrefix(line, "jurat: "))
+		return len(text), nil
+	}
+	if _, err := io.WriteString(m.to, line+"\n"); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// fail says what went wrong, and what to do next.
+func (io stdio) fail(what, hint string) {
+	if m, ok := io.err.(*messages); ok && m.log != nil {
+		if hint == "" {
+			m.log.Error(what)
+		} else {
+			m.log.Error(what, "hint", hint)
+		}
+		return
+	}
+	fmt.Fprintf(io.err, "jurat: %s\n", what)
+	if hint != "" {
+		fmt.Fprintf(io.err, "jurat: hint: %s\n", hint)
+	}
+}
+
+// logger returns the log of a server, on stderr. If it is one of JSON, messages are lines of it from now on. From then on nobody waits for
+// whoever reads stderr.
+func (io stdio) logger(asJSON bool) *slog.Logger {
+	m, ok := io.err.(*messages)
+	if !ok {
+		return slog.New(slog.NewTextHandler(io.err, nil))
+	}
+	if m.patient == nil {
+		m.patient = newPatient(m.to, leftOut(asJSON))
+		m.to = m.patient
+	}
+	if !asJSON {
+		return slog.New(slog.NewTextHandler(m, nil))
+	}
+	if m.log == nil {
+		m.log = slog.New(slog.NewJSONHandler(escaping{m.to}, nil))
+	}
+	return m.log
+}
+
+// leftOut says how many lines of a log are missing, in the log's own form.
+func leftOut(asJSON bool) func(to io.Writer, lost int64) {
+	return func(to io.Writer, lost int64) {
+		line := &messages{to: to}
+		if asJSON {
+			line.log = slog.New(slog.NewJSONHandler(escaping{to}, nil))
+		}
+		fmt.Fprintf(line, "jurat: %d lines are left out here: nobody was reading them", lost)
+	}
+}
+
+// flush waits for a while until what is to come out on stderr is out.
+func (io stdio) flush() {
+	if m, ok := io.err.(*messages); ok && m.patient != nil {
+		m.patient.flush()
+	}
+}
+
+// escaping is where lines of JSON go.
+type escaping struct{ to io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	if _, err := e.to.Write(inertJSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// errGone says that whoever was reading standard output has seen enough, as head has.
+var errGone = errors.New("standard output is closed")
+
+// outlet is standard output, bare.
+type outlet struct{ to io.Writer }
+
+func (o outlet) Write(text []byte) (int, error) {
+	n, err := o.to.Write(text)
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("%w: %w", errGone, err)
+	}
+	return n, err
+}
+
+// people is the door to stdout: text for people.
+type people struct{ outlet }
+
+func (p *people) Write(text []byte) (int, error) {
+	if _, err := p.outlet.Write([]byte(inertLines(string(text)))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// bare is the outlet behind the door.
+func bare(out io.Writer) io.Writer {
+	if p, ok := out.(*people); ok {
+		return p.outlet
+	}
+	return out
+}
+
+// line prints one line for people.
+func (io stdio) line(format string, args ...any) error {
+	p := newPage(io.out)
+	p.line(format, args...)
+	return p.err
+}
+
+// documents is where files go: byte for byte, as they are kept and compared. A terminal is shown them inert.
+func (io stdio) documents() io.Writer {
+	if terminalOf(io.out) != nil {
+		return io.out
+	}
+	return bare(io.out)
+}
+
+// document prints a file.
+func (io stdio) document(doc []byte) error {
+	_, err := io.documents().Write(doc)
+	return err
+}
+
+// print prints a record or a bundle as the file that it is.
+func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
+	doc, err := file.Marshal()
+	if err != nil {
+		return err
+	}
+	return io.document(doc)
+}
+
+// json prints a value for machines.
+func (io stdio) json(value any) error {
+	doc, err := marshalIndented(value)
+	if err != nil {
+		return err
+	}
+	return io.machine(doc)
+}
+
+// machine prints a JSON document whose bytes nobody hashes.
+func (io stdio) machine(doc []byte) error {
+	_, err := bare(io.out).Write(inertJSON(doc))
+	return err
+}
+
+// marshalIndented is a value as a document of JSON, for machines and for people who look at it.
+func marshalIndented(v any) ([]byte, error) {
+	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	return append(doc, '\n'), err
+}
+
+// shown is a value that is printed inert, with whatever verb.
+type shown struct{ value any }
+
+// Format implements fmt.Formatter.
+func (s shown) Format(state fmt.State, verb rune) {
+	text := fmt.Sprintf(fmt.FormatString(state, verb), s.value)
+	_, _ = io.WriteString(state, inert(text)) // into fmt's buffer
+}
+
+// show has values printed inert. Numbers are, and painted text was made of what is.
+func show(args []any) {
+	for i, arg := range args {
+		switch value := arg.(type) {
+		case painted:
+			continue
+		case error:
+			args[i] = shown{oneLine(value)}
+			continue
+		}
+		switch kind := reflect.ValueOf(arg).Kind(); {
+		case kind >= reflect.Bool && kind <= reflect.Complex128:
+			if _, named := arg.(fmt.Stringer); !named {
+				continue
+			}
+		}
+		args[i] = shown{arg}
+	}
+}
+
+// terminalOf is the terminal behind a writer, or nil.
+func terminalOf(out io.Writer) *os.File {
+	if o, ok := bare(out).(outlet); ok {
+		out = o.to
+	}
+	if m, ok := out.(*messages); ok {
+		if out = m.to; m.patient != nil {
+			out = m.patient.to
+		}
+	}
+	if file, ok := out.(*os.File); ok && isTerminal(file) {
+		return file
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestInert: an accused cannot move the cursor, colour its verdict, or turn a line round.
+func TestInert(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, 日本語, é":           "plain, 日本語, é",
+		"a\x1b[32mPROVED":         "a\uFFFD[32mPROVED",
+		"over\rwritten":           "over\uFFFDwritten",
+		"\u202eevil\u202c":        "\uFFFDevil\uFFFD",
+		"tab\there\x00\x7f\u0085": "tab here\uFFFD\uFFFD\uFFFD",
+		"line\u2028break":         "line\uFFFDbreak",
+	} {
+		if got := inert(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+}
+
+// hostile has what makes a terminal do something: C0, C1 as a character and as a byte, DEL, a change of direction, and line feeds.
+const hostile = "x\x1b[2J\x1b]0;owned\x07\u009b31m\x9b\x7f\u202e\u2066\u061c\u2028\r\njurat: forged: PROVED\n"
+
+// tame says what of a text a terminal would obey, or which line on stderr is not the program's.
+func tame(out, errs string) error {
+	for _, text := range []string{out, errs} {
+		for at, c := range text {
+			if c != '\n' && acts(c) || c == '\uFFFD' && text[at] != 0xef {
+				return fmt.Errorf("byte %d is printed as it is: %q", at, text[max(0, at-40):min(len(text), at+40)])
+			}
+		}
+	}
+	for line := range strings.Lines(errs) {
+		if !strings.HasPrefix(line, "jurat: ") || strings.HasPrefix(line, "jurat: forged") {
+			return fmt.Errorf("a line on stderr that is not the program's: %q", line)
+		}
+	}
+	return nil
+}
+
+// trying runs a command on hostile input, for a moment.
+func trying(t *testing.T, input string, args ...string) (out, errs string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var o, e bytes.Buffer
+	run(ctx, args, stdio{in: strings.NewReader(input), out: &o, err: &e})
+	return o.String(), e.String()
+}
+
+// TestHostileArguments: whatever is given to any command, nothing of it moves the cursor or makes a line of its own.
+func TestHostileArguments(t *testing.T) {
+	t.Chdir(t.TempDir())
+	parser, err := kong.New(&app{}, kong.Name("jurat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, command := range parser.Model.Leaves(true) {
+		path := strings.Fields(command.Path())
+		if path[0] == "bench" {
+			continue // takes no text
+		}
+		var whole []string // the command with all that it demands
+		for _, arg := range command.Positional {
+			whole = append(whole, valueOf(arg))
+		}
+		for _, flag := range command.Flags {
+			if flag.Required || flag.Name == "addr" {
+				whole = append(whole, "--"+flag.Name+"="+valueOf(flag.Value))
+			}
+		}
+		lines := [][]string{{hostile}, {"--" + hostile}, whole}
+		for _, flag := range command.Flags {
+			if !flag.IsBool() {
+				lines = append(lines, append([]string{"--" + flag.Name + "=" + hostile}, whole...))
+			}
+		}
+		for _, line := range lines {
+			args := append(append([]string{"--data", "none"}, path...), line...)
+			if out, errs := trying(t, hostile, args...); tame(out, errs) != nil {
+				t.Errorf("%q: %v", args, tame(out, errs))
+			}
+			tried++
+		}
+	}
+	if tried < 300 {
+		t.Errorf("only %d were tried", tried)
+	}
+}
+
+// valueOf is a value that a command takes, hostile where it may be text.
+func valueOf(v *kong.Value) string {
+	switch {
+	case v.Enum != "":
+		return strings.Split(v.Enum, ",")[0]
+	case v.Name == "addr":
+		return "256.0.0.1:0"
+	}
+	return hostile
+}
+
+// TestHostileFiles: neither the names of files nor of members in them, nor their values, are obeyed.
+func TestHostileFiles(t *testing.T) {
+	accused, err := filepath.Abs(kitchen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	doing(t, 0, "trial", accused, "--jurors", "offline", "--out", "case.jurat")
+	if err := os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	case_, err := os.ReadFile("case.jurat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, _ := json.Marshal(strings.ToValidUTF8(hostile, ""))
+	member := string(quoted)
+	name := "f" + strings.ReplaceAll(hostile, "/", "")
+	for what, content := range map[string]string{
+		"member":       `{` + member + `:1}` + "\n",
+		"raw member":   "{\"" + hostile + "\":1}\n",
+		"value":        `{"agent_id":` + member + `,"action_type":` + member + `}`,
+		"bundle":       `{"bundle":` + member + `,"records":[]}` + "\n",
+		"line":         member + "\n",
+		"no JSON":      hostile,
+		"changed case": strings.Replace(string(case_), `"records":[{`, `"records":[{`+member+`:1,`, 1),
+		"other action": strings.Replace(string(case_), `"action_type":"`, `"action_type":`+member+`,"x":"`, 1),
+		"envelope":     `{"payload":` + member + `,"payloadType":` + member + `,"signatures":[{` + member + `:1}]}`,
+		"checkpoint":   hostile + "\n1\nAAAA\n\n\u2014 " + hostile + " AAAA\n",
+	} {
+		for _, file := range []string{"h.json", name} {
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{
+				{"trial", file}, {"trial", file, file, "--parallel", "2"}, {"trial", file, "--trust", file}, {"trial", "case.jurat", "--config", file},
+				{"trial", "case.jurat", "--card", file}, {"seal", file}, {"seal", file, "--signature", file}, {"redact", file, "--field", "prompt"}, {"redact", "case.jurat", "--field", file},
+				{"export", file, "--openssl", "o"}, {"export", "case.jurat", "--trust", file, "--openssl", "o"}, {"export", file, "--dsse", "-"},
+				{"stats", file}, {"verify", file}, {"verify", "--trust", "trust.json", file, "case.jurat"}, {"verify", "--trust", file, "case.jurat"},
+				{"verify", "--trust", "trust.json", "--checkpoint", file, "case.jurat"}, {"verify", "--trust", "trust.json", "--entries", file, "case.jurat"},
+				{"verify", "--trust", "trust.json", "--consistency", file, "--checkpoint", file, "case.jurat"}, {"verify", "--crl", file, "case.jurat"},
+				{"explain", file}, {"explain", "case.jurat", "--trust", file}, {"explain", file, "--who-said", hostile},
+				{"sign", "--key", file, file}, {"calibrate", "--votes", file}, {"aggregate", "--votes", file, "--method", "majority"},
+				{"aggregate", "--votes", file, "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "case", file},
+				{"log", "consistency", file}, {"archive", "verify", file}, {"archive", "read", "1", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
+				{"tsa", "add", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
+			} {
+				out, errs := trying(t, content, args...)
+				if err := tame(out, errs); err != nil {
+					t.Errorf("%s: %q: %v", what, args, err)
+				}
+			}
+		}
+	}
+}
+
+// TestHostileRecords: what was sealed is shown inert to people, is the same value for machines, and is a file byte for byte.
+func TestHostileRecords(t *testing.T) {
+	t.Chdir(t.TempDir())
+	said := strings.ToValidUTF8(hostile, "")
+	quoted, _ := json.Marshal(said)
+	payload := fmt.Sprintf(`{"agent_id":"a","request_id":"1","timestamp":"2026-01-01T00:00:00Z","model":"m","model_version":"1","prompt":%[1]s,"response":%[1]s,"parameters":{%[1]s:%[1]s}}`, quoted)
+	sealed, errs := trying(t, payload, "seal", "-")
+	if !strings.Contains(sealed, "\u202e") {
+		t.Fatalf("the record is not the file that it is: %q\n%s", sealed, errs)
+	}
+	if err := os.WriteFile("record.json", []byte(sealed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "b\u202ey")
+	if err := os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "record.json"}, {"verify", "--trust", "trust.json", "record.json"}, {"explain", "record.json"}, {"keys", "list"},
+		{"access", "list"}, {"access", "list", "--all"}, {"log", "pending"}, {"log", "fsck"}, {"stats"}, {"apart", "list"}} {
+		out, errs := trying(t, "", args...)
+		if err := tame(out, errs); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"keys", "list", "--json"}, {"access", "list", "--json"}, {"verify", "--trust", "trust.json", "--json", "record.json"}} {
+		out, errs := trying(t, "", args...)
+		if err := tame(out, errs); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		if err := json.Unmarshal([]byte(out), new(any)); err != nil {
+			t.Errorf("%q is no JSON: %v\n%s", args, err, out)
+		}
+		if args[0] == "access" && !strings.Contains(unescaped(t, out), "why\u202e\u009b") {
+			t.Errorf("%q: the reason is not what it was: %s", args, out)
+		}
+	}
+}
+
+// unescaped is a JSON document as Go writes it.
+func unescaped(t *testing.T, doc string) string {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(doc), &value); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(again)
+}
+
+// TestOneLine: an error is one line, in which errors that were joined stand apart and foreign line feeds are none.
+func TestOneLine(t *testing.T) {
+	a, b := errors.New("a\nb"), errors.New("c")
+	for want, err := range map[string]error{
+		"a\uFFFDb; c":                  errors.Join(a, b),
+		"x\uFFFD: a\uFFFDb; c":         fmt.Errorf("x\n: %w", errors.Join(a, b)),
+		"a\uFFFDb, c, y":               fmt.Errorf("%w, %w, y", a, b),
+		"at: a\uFFFDb; c; again: c":    errors.Join(fmt.Errorf("at: %w", errors.Join(a, b)), fmt.Errorf("again: %w", b)),
+		"open f\uFFFDx: no such file":  &os.PathError{Op: "open", Path: "f\nx", Err: errors.New("no such file")},
+		"hinted: c":                    hint(fmt.Errorf("hinted: %w", b), "do"),
+		"it hides what it is made of":  hiding{a},
+		"failing: \uFFFDjurat: PROVED": fmt.Errorf("failing: %w", errors.New("\njurat: PROVED")),
+	} {
+		if got := oneLine(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+type hiding struct{ error }
+
+func (hiding) Error() string   { return "it hides what it is made of" }
+func (h hiding) Unwrap() error { return h.error }
+
+// TestGuardedAlone: no command reaches the bare writers.
+func TestGuardedAlone(t *testing.T) {
+	bypass := regexp.MustCompile(`os\.Std(out|err)|fmt\.Print|\bprintln\(|Fprint(f|ln)?\(io\.out|io\.out\.Write|New(JSON|Text)Handler|\blog\.(Print|Fatal)`)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 50 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || file == "terminal.go" || file == "main.go" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := bypass.Find(text); found != nil {
+			t.Errorf("%s passes the doors of terminal.go by: %s", file, found)
+		}
+	}
+}
+
+// TestHead: a reader who has seen enough is not told that the pipe is broken.
+func TestHead(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "case.jurat")
+	doing(t, 0, "--data", filepath.Join(dir, "data"), "trial", kitchen, "--jurors", "offline", "--out", file)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for args, says := range map[string]string{
+		"verify " + file: "", "explain " + file: "", "stats " + file: "", "stats --json " + file: "",
+		"trial --jurors offline " + kitchen + " --out " + filepath.Join(dir, "2.jurat"): "jurat: hint: the trial is over",
+	} {
+		var errs bytes.Buffer
+		code := run(t.Context(), append([]string{"--data", filepath.Join(dir, "data")}, strings.Fields(args)...), stdio{out: writer, err: &errs})
+		if code == 0 || strings.Contains(errs.String(), "pipe") || !strings.Contains(errs.String(), says) {
+			t.Errorf("%s: exit code %d\n%s", args, code, &errs)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A BundleWriter writes a bundle file record by record: the same bytes as Bundle.Marshal, of which it never holds more than one record.
+type BundleWriter struct {
+	w     io.Writer
+	count int
+	last  int64 // log index of the last record that has one
+}
+
+// endOfBundle closes a bundle without records.
+var endOfBundle = []byte("]}")
+
+// NewBundleWriter writes what stands before the records.
+func NewBundleWriter(w io.Writer, checkpoint string, stamps []Timestamp) (*BundleWriter, error) {
+	head, err := (&Bundle{Checkpoint: checkpoint, CheckpointTimestamps: stamps, Records: []*Record{}}).marshal()
+	if err != nil {
+		return nil, err
+	}
+	before, ok := bytes.CutSuffix(head, endOfBundle)
+	if !ok {
+		return nil, errors.New("a bundle without records does not end as it should")
+	}
+	_, err = w.Write(before)
+	return &BundleWriter{w: w, last: -1}, err
+}
+
+// Add writes the next record. It returns a *RecordError if the record may not stand there.
+func (b *BundleWriter) Add(r *Record) error {
+	form, err := r.form()
+	if err == nil {
+		err = errors.Join(form.checkSize(), b.place(r))
+	}
+	if err != nil {
+		return &RecordError{Index: b.count, RecordID: r.Payload.RecordID, Err: err}
+	}
+	doc, err := encode(form)
+	if err != nil {
+		return err
+	}
+	if b.count++; b.count > 1 {
+		doc = append([]byte{','}, doc...)
+	}
+	_, err = b.w.Write(doc)
+	return err
+}
+
+// place checks that the record stands in the log behind those before it, and under the bundle's checkpoint. So none is there twice.
+func (b *BundleWriter) place(r *Record) error {
+	switch {
+	case r.Log == nil:
+		return errors.New("log: it has no place in the log")
+	case r.Log.Checkpoint != "":
+		return errors.New("log: a checkpoint of its own, inside a bundle that has one for all")
+	case r.Log.Index <= b.last:
+		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, b.last)
+	}
+	b.last = r.Log.Index
+	return nil
+}
+
+// Close writes what stands after the records. It does not close the writer below.
+func (b *BundleWriter) Close() error {
+	_, err := b.w.Write(append(bytes.Clone(endOfBundle), '\n'))
+	return err
+}

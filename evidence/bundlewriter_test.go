@@ -1,0 +1,39 @@
+package evidence
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestBundleWriterWritesWhatMarshalDoes: a bundle that is written record by record is the same file.
+func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
+	for n := range 4 {
+		bundle := testBundle(t)
+		bundle.Records = bundle.Records[:n]
+		want, err := bundle.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		w, err := NewBundleWriter(&got, bundle.Checkpoint, bundle.CheckpointTimestamps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range bundle.Records {
+			if err := w.Add(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("of %d records it wrote\n%s\nwant\n%s", n, got.Bytes(), want)
+		}
+		if n > 0 {
+			if err := w.Add(bundle.Records[0]); err == nil {
+				t.Error("a record was written twice")
+			}
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package evidence
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// respelled are other spellings of a file in canonical form, as programs and mail make them.
+func respelled(t testing.TB, file []byte) map[string][]byte {
+	t.Helper()
+	doc := bytes.TrimSuffix(file, []byte("\n"))
+	var indented, decoded = new(bytes.Buffer), any(nil)
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	if err := errors.Join(json.Indent(indented, doc, "", "  "), dec.Decode(&decoded)); err != nil {
+		t.Fatal(err)
+	}
+	crlf := bytes.ReplaceAll(indented.Bytes(), []byte("\n"), []byte("\r\n"))
+	return map[string][]byte{
+		"without a line feed":  doc,
+		"two line feeds":       append(bytes.Clone(file), '\n'),
+		"a carriage return":    append(bytes.Clone(doc), "\r\n"...),
+		"a byte order mark":    append([]byte("\ufeff"), file...),
+		"white space before":   append([]byte(" \n\t"), file...),
+		"indented":             append(bytes.Clone(indented.Bytes()), '\n'),
+		"indented, with CRLF":  append(crlf, "\r\n"...),
+		"with a mark and CRLF": append([]byte("\ufeff"), crlf...),
+		"members in reverse":   spelled(decoded, reversed, `":"`, ""),
+		"members in any order": spelled(decoded, shuffled, `": "`, "\n "),
+		"every escape there is": bytes.ReplaceAll(spelled(decoded, reversed, `":"`, ""), []byte("a"),
+			[]byte(`\u0061`)),
+	}
+}
+
+func reversed(names []string) {
+	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
+		names[i], names[j] = names[j], names[i]
+	}
+}
+
+func shuffled(names []string) {
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+}
+
+// spelled writes a decoded document with its members in another order.
+func spelled(value any, order func([]string), colon, space string) []byte {
+	colon = strings.Trim(colon, `"`)
+	switch value := value.(type) {
+	case map[string]any:
+		names := sortedNames(value)
+		order(names)
+		var parts []string
+		for _, name := range names {
+			parts = append(parts, string(quote(name))+colon+string(spelled(value[name], order, colon, space)))
+		}
+		return []byte("{" + space + strings.Join(parts, ","+space) + "}")
+	case []any:
+		var parts []string
+		for _, item := range value {
+			parts = append(parts, string(spelled(item, order, colon, space)))
+		}
+		return []byte("[" + strings.Join(parts, space+","+space) + "]")
+	}
+	if number, is := value.(json.Number); is {
+		return []byte(number)
+	}
+	return marshal(value)
+}
+
+func sortedNames(m map[string]any) []string {
+	var list []string
+	for name := range m {
+		list = append(list, name)
+	}
+	shuffled(list)
+	for i := range list { // a small sort is enough
+		for j := i; j > 0 && list[j] < list[j-1]; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+	return list
+}
+
+// TestRespelledRecord: another spelling of a record opens, is said to be one, and is the same record with the same digest.
+func TestRespelledRecord(t *testing.T) {
+	r := richRecord(t)
+	file := marshalRecord(t, r)
+	if _, mended, err := Read(file); err != nil || mended {
+		t.Errorf("the file as it was written: mended %v, %v", mended, err)
+	}
+	for name, spelling := range respelled(t, file) {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Open(spelling); err == nil {
+				t.Error("Open takes it, which is strict")
+			}
+			got, mended, err := Read(spelling)
+			if err != nil || !mended {
+				t.Fatalf("mended %v, %v", mended, err)
+			}
+			if again := marshalRecord(t, got); !bytes.Equal(again, file) {
+				t.Errorf("it is written as\n%s\nwant\n%s", again, file)
+			}
+			if !BeginsAsRecord(spelling[:min(len(spelling), 64)]) || BeginsAsBundle(spelling) {
+				t.Error("it does not begin as a record")
+			}
+			form, mended, err := Mend(spelling)
+			if err != nil || !mended || !bytes.Equal(form, file) {
+				t.Errorf("Mend: %v, %v", mended, err)
+			}
+		})
+	}
+}
+
+// TestRespelledBundle: so it is with bundles, which are read as they come in, whole or a byte at a time.
+func TestRespelledBundle(t *testing.T) {
+	b := testBundle(t)
+	for name, bundle := range map[string]*Bundle{"": b, "empty, ": {}, "without checkpoint, ": unlogged(t, b)} {
+		file := marshalBundle(t, bundle)
+		if _, mended, err := ReadWholeBundle(file); err != nil || mended {
+			t.Errorf("%sthe file as it was written: mended %v, %v", name, mended, err)
+		}
+		for spelling, doc := range respelled(t, file) {
+			t.Run(name+spelling, func(t *testing.T) {
+				if _, err := ParseBundle(doc); err == nil {
+					t.Error("ParseBundle takes it, which is strict")
+				}
+				if !BeginsAsBundle(doc) || BeginsAsRecord(doc) {
+					t.Error("it does not begin as a bundle")
+				}
+				got, mended, err := ReadWholeBundle(doc)
+				if err != nil || !mended {
+					t.Fatalf("mended %v, %v", mended, err)
+				}
+				if again := marshalBundle(t, got); !bytes.Equal(again, file) {
+					t.Errorf("it is written as\n%s\nwant\n%s", again, file)
+				}
+				slow, err := ReadBundle(iotest.OneByteReader(bytes.NewReader(doc)))
+				if err == nil {
+					err = drain(slow)
+				}
+				behind := bytes.Index(doc, []byte("records")) < bytes.Index(doc, []byte("checkpoint\"")) || bytes.Contains(doc, []byte(`\u0061`))
+				if err != nil && !(behind && errors.Is(err, ErrBehind)) {
+					t.Errorf("read once: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func unlogged(t *testing.T, b *Bundle) *Bundle {
+	t.Helper()
+	bare := new(Bundle)
+	for _, r := range b.Records {
+		r := *r
+		r.Log = nil
+		bare.Records = append(bare.Records, &r)
+	}
+	return bare
+}
+
+func drain(b *BundleReader) error {
+	for {
+		raw, err := b.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r, err := raw.Open()
+		if err == nil {
+			err = b.Take(raw.Index, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// TestNoOtherDocument: what is not one document with one content is refused with its place, however it is spelled, and so is what is no record.
+func TestNoOtherDocument(t *testing.T) {
+	file := string(marshalRecord(t, richRecord(t)))
+	indented := new(strings.Builder)
+	var buffer bytes.Buffer
+	if err := json.Indent(&buffer, []byte(file), "", " "); err != nil {
+		t.Fatal(err)
+	}
+	indented.Write(buffer.Bytes())
+	replace := func(old, with string) string {
+		if !strings.Contains(indented.String(), old) {
+			t.Fatalf("the record has no %s", old)
+		}
+		return strings.Replace(indented.String(), old, with, 1)
+	}
+	for name, test := range map[string]struct{ file, want string }{
+		"a member twice":          {replace(`"timestamps":`, `"digest": 1, "timestamps":`), "twice"},
+		"a member twice, escaped": {replace(`"schema":`, `"\u0073chema": "x", "schema":`), "twice"},
+		"half a surrogate":        {replace(`"prompt": "`, `"prompt": "\ud800`), "at /payload/prompt"},
+		"a rounded number":        {replace(`"parameters": {`, `"parameters": {"n": 9007199254740993,`), "at /payload/parameters/n: number that a double cannot hold exactly"},
+		"negative zero":           {replace(`"parameters": {`, `"parameters": {"n": -0.0,`), "negative zero"},
+		"another text after it":   {indented.String() + "{}", "text after the end"},
+		"a mark in the middle":    {replace(`"payload":`, "\ufeff\"payload\":"), "invalid character"},
+		"a comment":               {replace(`"payload":`, "/* x */ \"payload\":"), "invalid character"},
+		"another payload":         {replace(`"agent_id": "`, `"agent_id": "x`), "digest"},
+		"an unknown member":       {replace(`"payload":`, `"more": 1, "payload":`), "/more"},
+		"null for nothing":        {replace(`"payload":`, `"payload": null, "x":`), ""},
+		"cut off":                 {indented.String()[:indented.Len()/2], "ends too early"},
+		"nothing":                 {"", "ends too early"},
+	} {
+		_, _, err := Read([]byte(test.file))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
+		}
+	}
+	_, _, err := Read([]byte("\ufeff" + replace(`"parameters": {`, `"parameters": {"n": 1e400,`)))
+	var syntax *SyntaxError
+	if at := int64(strings.Index("\ufeff"+replace(`"parameters": {`, `"parameters": {"n": 1e400,`), "1e400")); !errors.As(err, &syntax) || syntax.Offset != at {
+		t.Errorf("%v, want byte %d", err, at)
+	}
+	_, _, err = Read([]byte(replace(`"timestamp": "`, `"timestamp": "x`)))
+	if err == nil {
+		t.Error("a record with a time that is none opens")
+	}
+}
+
+// TestFuzzySpelling: whatever white space stands between the tokens of a bundle, it is the same bundle.
+func TestFuzzySpelling(t *testing.T) {
+	file := marshalBundle(t, testBundle(t))
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		var spaced bytes.Buffer
+		inString, escaped := false, false
+		for _, c := range file {
+			if !inString && random.IntN(3) == 0 {
+				spaced.WriteString([]string{" ", "\n", "\r\n", "\t \t"}[random.IntN(4)])
+			}
+			if outside := c == ':' || c == ',' || strings.IndexByte("{}[]", c) >= 0; inString || outside || c == '"' || c == '\n' {
+				spaced.WriteByte(c)
+			} else {
+				spaced.Truncate(len(bytes.TrimRight(spaced.Bytes(), whiteSpace))) // in the middle of a number
+				spaced.WriteByte(c)
+			}
+			switch {
+			case escaped:
+				escaped = false
+			case inString && c == '\\':
+				escaped = true
+			case c == '"':
+				inString = !inString
+			}
+		}
+		got, _, err := ReadWholeBundle(spaced.Bytes())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, spaced.Bytes())
+		}
+		if diff := cmp.Diff(string(file), string(marshalBundle(t, got))); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// TestBundleChangedMeanwhile: what was read ahead must be what stands there later.
+func TestBundleChangedMeanwhile(t *testing.T) {
+	file := marshalBundle(t, testBundle(t))
+	b, err := ReadBundle(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tail = []byte(`,"x":1}`)
+	if err := drain(b); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Error(err)
+	}
+}
+
+// TestSpaceIsNotKept: white space of any length is passed over, and what stands before and behind the records is bounded.
+func TestSpaceIsNotKept(t *testing.T) {
+	file := string(marshalBundle(t, testBundle(t)))
+	many := func(text string) io.Reader { return io.LimitReader(repeated(text), 64<<20) }
+	b, err := ReadBundle(io.MultiReader(strings.NewReader(strings.Replace(file, "}]}\n", "}]", 1)), many(" "), strings.NewReader("}"), many("\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := drain(b); err == nil || !strings.Contains(err.Error(), "behind the records") {
+		t.Errorf("64 MiB before the brace: %v", err)
+	}
+	b, err = ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))
+	if err == nil {
+		err = drain(b)
+	}
+	if err != nil || !b.Mended() {
+		t.Errorf("64 MiB of white space: %v", err)
+	}
+}
+
+// repeated is a text without an end.
+func repeated(text string) io.Reader {
+	read, write := io.Pipe()
+	go func() {
+		w := bufio.NewWriterSize(write, 1<<20)
+		for {
+			if _, err := fmt.Fprint(w, strings.Repeat(text, 1<<16)); err != nil {
+				return
+			}
+		}
+	}()
+	return read
+}

@@ -1,0 +1,98 @@
+package disktest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// mountPoint, when it is set, is a folder that this process may mount a file system on, in a name space of its own.
+const mountPoint = "JURAT_TEST_DISK"
+
+// A Disk is a file system in memory, which goes with the process that has it.
+type Disk struct{ Path string }
+
+// Run runs a test that is no part of another again, in a process that has a disk of so many megabytes for itself. It skips the test where the
+// system lets nobody have one.
+func Run(t *testing.T, megabytes int, test func(*Disk)) {
+	t.Helper()
+	if path := os.Getenv(mountPoint); path != "" {
+		if err := syscall.Mount("tmpfs", path, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", megabytes)); err != nil {
+			t.Fatal(err)
+		}
+		test(&Disk{path})
+		return
+	}
+	runtime.LockOSThread() // Pdeathsig comes when the thread ends that has started the process, and not the program
+	defer runtime.UnlockOSThread()
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(os.Environ(), mountPoint+"="+t.TempDir())
+	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+	out, err := again.CombinedOutput()
+	var refused *exec.ExitError
+	if err != nil && !errors.As(err, &refused) {
+		t.Skipf("this system lets nobody have a name space of his own: %v", err)
+	}
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Resize changes how much the disk holds.
+func (d *Disk) Resize(t *testing.T, megabytes int) {
+	t.Helper()
+	d.remount(t, 0, fmt.Sprintf("size=%dm", megabytes))
+}
+
+// ReadOnly has the disk take nothing, or take again what has room.
+func (d *Disk) ReadOnly(t *testing.T, is bool) {
+	t.Helper()
+	var flags uintptr
+	if is {
+		flags = syscall.MS_RDONLY
+	}
+	d.remount(t, flags, "")
+}
+
+func (d *Disk) remount(t *testing.T, flags uintptr, options string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", d.Path, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Mirror mounts a folder of the disk once more, for reading, at another folder of it.
+func (d *Disk) Mirror(t *testing.T, folder, at string) {
+	t.Helper()
+	if err := os.Mkdir(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []uintptr{syscall.MS_BIND, syscall.MS_BIND | syscall.MS_REMOUNT | syscall.MS_RDONLY} {
+		if err := syscall.Mount(folder, at, "", flags, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Fill puts into a file what the disk still has room for.
+func (d *Disk) Fill(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for page := make([]byte, 4096); err == nil; {
+		_, err = f.Write(page)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}

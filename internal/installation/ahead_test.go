@@ -1,0 +1,168 @@
+package installation
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/verify"
+)
+
+// begin opens an installation, which it makes.
+func begin(t *testing.T, c Config) (*Installation, error) {
+	t.Helper()
+	i, _, err := OpenOrCreate(t.Context(), c)
+	if err == nil {
+		t.Cleanup(func() { _ = i.Close() }) // a test may have closed it
+	}
+	return i, err
+}
+
+func draftAt(t *testing.T, at time.Time) *evidence.Draft {
+	t.Helper()
+	draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"a","request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
+		at.UTC().Format(time.RFC3339Nano)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draft
+}
+
+func sealAt(t *testing.T, i *Installation, at time.Time) (*evidence.Record, error) {
+	t.Helper()
+	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i.Ledger.Seal(t.Context(), draftAt(t, at), signers, nil)
+}
+
+// TestSealRefusesTheFuture: a payload that claims more than readers allow for clocks is refused where it is sealed, and leaves nothing.
+func TestSealRefusesTheFuture(t *testing.T) {
+	i, err := begin(t, Config{Dir: filepath.Join(t.TempDir(), "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, _ := i.Ledger.Size(t.Context())
+	var field *evidence.FieldError
+	if _, err := sealAt(t, i, time.Now().Add(6*time.Minute)); !errors.As(err, &field) || field.Field != "timestamp" {
+		t.Errorf("six minutes ahead: %v, want a refusal of the field timestamp", err)
+	}
+	if after, _ := i.Ledger.Size(t.Context()); after > size+1 { // a first key is an act by itself
+		t.Errorf("the log has %d records, and had %d", after, size)
+	}
+	if _, err := sealAt(t, i, time.Now().Add(4*time.Minute)); err != nil {
+		t.Errorf("four minutes ahead: %v", err)
+	}
+}
+
+// TestMostAheadIsProved: the most that is taken in is proved, also where the clock stands still from the check to the stamp, between two milliseconds.
+func TestMostAheadIsProved(t *testing.T) {
+	still := time.Now().Truncate(time.Second).Add(999_999_999)
+	i, err := begin(t, Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for back := time.Duration(0); back < 3*time.Second; back += 100 * time.Millisecond {
+		r, err := sealAt(t, i, still.Add(5*time.Minute+time.Second-back))
+		if err != nil {
+			refused++
+			continue
+		}
+		trust, err := i.Trust()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := verify.Record(r, verify.Options{Trust: trust}).Of(verify.Time); f.Status != verify.Proved {
+			t.Errorf("it was sealed %v before the limit, and its time is %s: %s", back-time.Second, f.Status, f.Reason)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+}
+
+// TestSkewIsNoDamage: a log has a record that claims to be of the future, as earlier programs sealed it. The log is whole: it is
+// examined, archived, backed up and restored.
+func TestSkewIsNoDamage(t *testing.T) {
+	c := Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, err := begin(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sealAt(t, i, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ahead, config, err := unlock(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Now = func() time.Time { return time.Now().Add(time.Hour) } // the stampers have another clock
+	if ahead.Ledger, err = ledger.Open(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sealAt(t, ahead, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ahead.Ledger.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	trust, err := ahead.Trust()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := verify.Record(r, verify.Options{Trust: trust}).Of(verify.Time); f.Rule != "skew" {
+		t.Fatalf("its time is %s (%s): the test has no skewed record", f.Status, f.Rule)
+	}
+	if f := verify.Sealed(r, verify.Options{Trust: trust}); f.Status != verify.Proved || f.Rule != "skew" {
+		t.Errorf("that it was sealed is %s by the rule %q: %s", f.Status, f.Rule, f.Reason)
+	}
+	if err := ahead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damages, _, err := Fsck(t.Context(), c, nil)
+	if err != nil || len(damages) > 0 {
+		t.Errorf("fsck: %v, %v", damages, err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	if _, err := Backup(t.Context(), c, BackupOrder{To: to}); err != nil {
+		t.Fatal(err)
+	}
+	restored := Config{Dir: filepath.Join(t.TempDir(), "restored")}
+	if _, err := Restore(t.Context(), restored, RestoreOrder{From: to, NoneLater: true}); err != nil {
+		t.Errorf("restore: %v", err)
+	}
+	if _, err := os.Stat(restored.Dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLateStampsContradictNoClaim: an authority whose clock is behind gives its stamp late. It is not added while it would be earlier
+// than readers allow, for then a record that is proved would be so no more; what claims more than that already takes any.
+func TestLateStampsContradictNoClaim(t *testing.T) {
+	now := time.Now()
+	for name, at := range map[string]struct {
+		claimed, stamped time.Time
+		want             bool
+	}{
+		"before the stamp":      {now, now.Add(time.Minute), true},
+		"a little after it":     {now, now.Add(-4 * time.Minute), true},
+		"too much, for now":     {now.Add(3 * time.Minute), now.Add(-3 * time.Minute), false},
+		"of the far future":     {now.Add(time.Hour), now, true},
+		"as late as is allowed": {now, now.Add(-5 * time.Minute), true},
+	} {
+		if got := fitsClaim(at.claimed, at.stamped, now); got != at.want {
+			t.Errorf("%s: it is added: %v, want %v", name, got, at.want)
+		}
+	}
+}

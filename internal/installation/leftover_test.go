@@ -1,0 +1,93 @@
+package installation_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+)
+
+// wantNothingLeft looks into every file of a data folder but archives for a text.
+func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
+	t.Helper()
+	looked := 0
+	err := filepath.WalkDir(c.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".jurat-archive") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		looked += len(content)
+		if n := bytes.Count(content, []byte(text)); n > 0 {
+			t.Errorf("after %s, %s has the text %d times", after, path, n)
+		}
+		return err
+	})
+	if err != nil || looked == 0 {
+		t.Fatal(looked, err)
+	}
+}
+
+// TestNoTextIsLeftInTheDatabase: what was moved into archives, has expired there, or was erased is in no byte of the data folder's other files,
+// while the installation is open as well as after that.
+func TestNoTextIsLeftInTheDatabase(t *testing.T) {
+	const text = "the parcel of Anna"
+	then := time.Now().AddDate(-1, 0, 0)
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
+	past, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *evidence.Record
+	for n := range ledger.TileWidth { // of every length, so that some fill pages and others leave room in them
+		p := note()
+		p.Timestamp = then.UTC().Format(time.RFC3339)
+		p.Prompt = jsontext.Value(`"` + strings.Repeat(text, 1+n*n%700) + `"`)
+		if r := sealApart(t, past, p); first == nil {
+			first = r
+		}
+	}
+	if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+		t.Fatal(err)
+	}
+	if err := past.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = nil
+	i := open(t, c)
+	sealMany(t, i, 1)
+	wantNothingLeft(t, c, "archive create", text)
+	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
+	if _, err := i.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingLeft(t, c, "erase", secret)
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+		t.Fatal(done, err)
+	}
+	wantExpired(t, i, first)
+	wantNothingLeft(t, c, "expire", text)
+	archives, err := filepath.Glob(filepath.Join(c.Dir, "archive", "*"))
+	if err != nil || len(archives) == 0 {
+		t.Fatal(archives, err)
+	}
+	for _, path := range archives {
+		content, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(content, []byte(text)) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingLeft(t, c, "closing", text)
+	wantNothingLeft(t, c, "closing", secret)
+}

@@ -1,0 +1,48 @@
+package installation_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jurat/internal/installation"
+)
+
+// TestFolderThatOthersCanWrite: where others could put in keys of theirs nothing is opened, and the error says what to do.
+func TestFolderThatOthersCanWrite(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"", "keys", "jurat.db", "log.key"} {
+		path := filepath.Join(c.Dir, part)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []os.FileMode{0o002, 0o020, 0o022} {
+			if err := os.Chmod(path, info.Mode().Perm()|more); err != nil {
+				t.Fatal(err)
+			}
+			i, err := installation.Open(t.Context(), c)
+			if !errors.Is(err, installation.ErrOpen) || !strings.Contains(err.Error(), "chmod go-w "+path) {
+				t.Errorf("%s with %04o: %v", part, more, err)
+			}
+			if i != nil {
+				i.Close()
+			}
+		}
+		if err := os.Chmod(path, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i, err := installation.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+}

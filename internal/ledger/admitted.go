@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+// admissions are the operator's acts that let agents into chains. They are safe for concurrent use.
+type admissions struct {
+	store Store
+
+	turn Lock            // while it is held, nobody else reads or changes the following
+	next int64           // index in the log from which nothing was read yet
+	of   map[string]bool // by chain and agent
+}
+
+func admissionOf(chain, agent string) string { return chain + "\x00" + agent } // no name has this character
+
+// has reports whether the operator has let an agent into a chain.
+func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error) {
+	if err := a.turn.Acquire(ctx); err != nil {
+		return false, err
+	}
+	defer a.turn.Release()
+	for {
+		rows, err := a.store.InChain(ctx, evidence.AccessChain, a.next, pageSize)
+		if err != nil {
+			return false, fmt.Errorf("reading who is admitted to chain %q: %w", chain, err)
+		}
+		for i := range rows {
+			if err := a.take(&rows[i]); err != nil {
+				return false, err
+			}
+		}
+		if len(rows) == 0 {
+			return a.of[admissionOf(chain, agent)], nil
+		}
+	}
+}
+
+func (a *admissions) take(row *Row) error {
+	if row.Entry == nil {
+		record, err := openRow(row)
+		if err != nil {
+			return err
+		}
+		event, err := evidence.ReadAccessEvent(&record.Payload)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", row.RecordID, err)
+		}
+		if event.Event == evidence.AccessAdmitted {
+			a.of[admissionOf(event.Chain, event.Name)] = true
+		}
+	}
+	a.next = row.Index + 1
+	return nil
+}

@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+// mostDecisions are kept of one record: the last counts.
+const mostDecisions = 16
+
+// decisions says where in the log reviews stand, by what they are about. It is read once from where it is first asked for, and
+// keeps a few bytes for each review. It is safe for concurrent use.
+type decisions struct {
+	store Store
+
+	turn     Lock               // while it is held, nobody else reads or changes the following
+	from, to int64              // of the log, what was read; both 0: nothing
+	of       map[string][]int64 // indexes, in no order, by record id
+}
+
+// review is what only reviews have in their canonical payload; others are not parsed.
+var review = []byte(`"action_type":"` + string(evidence.HumanReview) + `"`)
+
+// read reads on from an index, and returns the size of the log up to which reviews are known.
+func (d *decisions) read(ctx context.Context, from int64) (int64, error) {
+	if err := d.turn.Acquire(ctx); err != nil {
+		return 0, err
+	}
+	defer d.turn.Release()
+	head, err := d.store.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if d.from == d.to {
+		d.from, d.to = from, from
+	}
+	if from < d.from {
+		if err := d.scan(ctx, from, d.from); err != nil {
+			return 0, err
+		}
+		d.from = from
+	}
+	if err := d.scan(ctx, d.to, head.Size); err != nil {
+		return 0, err
+	}
+	d.to = max(d.to, head.Size)
+	return d.to, nil
+}
+
+// scan notes the reviews of a range. What an error leaves behind is noted again the next time, which does no harm.
+func (d *decisions) scan(ctx context.Context, from, to int64) error {
+	for index := from; index < to; index += linkPage {
+		rows, err := d.store.Rows(ctx, index, min(linkPage, to-index))
+		if err != nil {
+			return fmt.Errorf("looking for reviews: %w", err)
+		}
+		for i := range rows {
+			if rows[i].Entry != nil || !bytes.Contains(rows[i].Payload, review) {
+				continue
+			}
+			record, err := openRow(&rows[i])
+			if err != nil {
+				return err
+			}
+			if p := &record.Payload; p.ActionType == evidence.HumanReview {
+				d.note(p.OriginalResponseID, rows[i].Index)
+			}
+		}
+	}
+	return nil
+}
+
+// note keeps the last reviews of a record.
+func (d *decisions) note(id string, index int64) {
+	list, first := d.of[id], 0
+	for i, other := range list {
+		if other == index {
+			return
+		}
+		if other < list[first] {
+			first = i
+		}
+	}
+	switch {
+	case len(list) < mostDecisions:
+		d.of[id] = append(list, index)
+	case list[first] < index:
+		list[first] = index
+	}
+}
+
+func (d *decisions) on(id string) []int64 {
+	d.turn <- struct{}{}
+	defer d.turn.Release()
+	return append([]int64(nil), d.of[id]...)
+}

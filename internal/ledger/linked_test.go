@@ -1,0 +1,55 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+// TestLinked: from any of the records that name each other, by digest, by id, by chain or by parent request, all of them are gathered,
+// and none besides.
+func TestLinked(t *testing.T) {
+	h := jurattest.New(t)
+	said := func(request, parent, chain, response string) *evidence.Record {
+		return h.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "a", RequestID: request, ParentRequestID: parent, ChainID: chain,
+			Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "v", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(response),
+			Parameters: jsontext.Value(`{}`)})
+	}
+	part := said("part", "whole", "", `"x"`) // a part is recorded before the whole
+	stranger := said("else", "", "other", `"x"`)
+	whole := said("whole", "", "", `"y"`)
+	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u@example.com", Timestamp: "2026-01-01T00:00:05Z",
+		OriginalResponseID: whole.Payload.RecordID, ApprovalStatus: evidence.Approved, Saw: []evidence.Digest{whole.Digest}})
+	delivery := h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "a", Timestamp: "2026-01-01T00:00:06Z", Response: jsontext.Value(`"y"`),
+		OriginalResponseID: whole.Payload.RecordID, Saw: []evidence.Digest{whole.Digest, review.Digest}})
+	said("else", "", "", `"x"`) // a request_id alone links nothing
+	h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "evil", Timestamp: "2026-01-01T00:00:07Z", Response: jsontext.Value(`"z"`),
+		Saw: []evidence.Digest{whole.Digest}}) // nor does a delivery by somebody else, who has a copy
+
+	want := []*evidence.Record{part, whole, review, delivery}
+	for _, from := range want {
+		got, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(got, want, func(a, b *evidence.Record) bool { return a.Digest == b.Digest }) {
+			t.Errorf("from %s: %d records", from.Payload.ActionType, len(got))
+		}
+		if r := verify.Bundle(h.Bundle(t, got...), h.Options(t)); r.Outcome != verify.Proved {
+			t.Errorf("from %s: %s, %+v", from.Payload.ActionType, r.Outcome, r.Details)
+		}
+	}
+	if got, err := h.Ledger.Linked(t.Context(), stranger.Payload.RecordID); err != nil || len(got) != 1 {
+		t.Errorf("%d, %v", len(got), err)
+	}
+	if _, err := h.Ledger.Linked(t.Context(), "nothing"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Error(err)
+	}
+}

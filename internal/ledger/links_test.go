@@ -1,0 +1,276 @@
+package ledger_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/verify"
+)
+
+// said is a record that an agent seals; more is further members, with a comma before each.
+func said(t testing.TB, l *ledger.Ledger, agent, more string) (*evidence.Record, error) {
+	t.Helper()
+	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":"2000-01-01T00:00:00Z",
+		"response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}%s}`, agent, more))), actor, nil)
+}
+
+// reviewed is a person's decision; the reviewer has a key of its own.
+func reviewed(t testing.TB, l *ledger.Ledger, of *evidence.Record, status, more string) (*evidence.Record, error) {
+	t.Helper()
+	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"human_review","reviewer_id":"noa","original_response_id":%q,"saw":[%q],
+		"approval_status":%q,"timestamp":"2000-01-01T00:00:01Z"%s}`, of.Payload.RecordID, of.Digest, status, more))), noa, nil)
+}
+
+var noa = func() []evidence.Signer {
+	return []evidence.Signer{must(evidence.NewSigner(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), nil))}
+}()
+
+func links(digests ...evidence.Digest) string {
+	var list []string
+	for _, d := range digests {
+		list = append(list, `"`+d.String()+`"`)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// TestChainHasAnOwner: who guesses the name of a chain adds nothing to it, and its owner goes on.
+func TestChainHasAnOwner(t *testing.T) {
+	onBoth(t, func(t *testing.T, f folder) {
+		l := f.create(t)
+		first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))
+		for name, more := range map[string]string{
+			"bare":               `,"chain_id":"c"`,
+			"at the next place":  `,"chain_id":"c","chain_position":2,"previous_agent":"a"`,
+			"linked by digest":   `,"chain_id":"c","chain_position":2,"previous_record":"` + first.Digest.String() + `"`,
+			"at the first place": `,"chain_id":"c","chain_position":1`,
+		} {
+			if _, err := said(t, l, "mallory", more); !errors.Is(err, ledger.ErrNotAdmitted) {
+				t.Errorf("%s: %v, want a refusal of who is not admitted", name, err)
+			}
+		}
+		second := must(said(t, l, "a", `,"chain_id":"c","chain_position":2,"next_agent":"b","previous_record":"`+first.Digest.String()+`"`))
+		must(said(t, l, "b", `,"chain_id":"c","chain_position":3,"previous_record":"`+second.Digest.String()+`"`))
+		must(reviewed(t, l, second, "approved", `,"chain_id":"c"`))
+		if _, err := reviewed(t, l, must(said(t, l, "z", "")), "approved", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
+			t.Errorf("a review of a record of no chain: %v", err)
+		}
+		must(said(t, l, "mallory", `,"chain_id":"another"`))
+		if found := fileOf(t, l, "c"); len(found) > 0 {
+			t.Errorf("the chain is refuted: %v", found)
+		}
+	})
+}
+
+// TestOperatorAdmits: an act of the operator lets an agent in, into this chain and no other.
+func TestOperatorAdmits(t *testing.T) {
+	l, _ := inMemory(t)
+	must(said(t, l, "a", `,"chain_id":"c"`))
+	must(said(t, l, "a", `,"chain_id":"d"`))
+	if _, err := said(t, l, "b", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
+		t.Fatal(err)
+	}
+	body := must(evidence.EncodeOperatorBody(evidence.AccessEventBody{Event: evidence.AccessAdmitted, Chain: "c", Name: "b", Reason: "r", By: "w"}))
+	must(l.SealLast(t.Context(), evidence.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: evidence.AccessChain, Response: body}))
+	must(said(t, l, "b", `,"chain_id":"c"`))
+	if _, err := said(t, l, "b", `,"chain_id":"d"`); !errors.Is(err, ledger.ErrNotAdmitted) {
+		t.Errorf("into another chain: %v", err)
+	}
+}
+
+// TestContradictions: what verification would refute is refused, whoever says it, and the chain stays as it is.
+func TestContradictions(t *testing.T) {
+	l, _ := inMemory(t)
+	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
+	at := func(position int, more string) string {
+		return fmt.Sprintf(`,"chain_id":"c","chain_position":%d%s`, position, more)
+	}
+	before := `,"previous_record":"` + first.Digest.String() + `"`
+	for name, tt := range map[string]struct{ agent, more string }{
+		"place":              {"b", at(3, before)},
+		"place in a gap":     {"b", at(7, "")},
+		"predecessor":        {"b", at(2, `,"previous_record":"sha256:`+strings.Repeat("ab", 32)+`"`)},
+		"previous agent":     {"b", at(2, before+`,"previous_agent":"x"`)},
+		"loose, agent":       {"b", at(2, `,"previous_agent":"x"`)},
+		"not the next one":   {"a", at(2, before)},
+		"not the next, bare": {"a", at(2, `,"previous_agent":"a"`)},
+	} {
+		if _, err := said(t, l, tt.agent, tt.more); !errors.Is(err, ledger.ErrContradicts) {
+			t.Errorf("%s: %v, want that it contradicts", name, err)
+		}
+	}
+	early := `{"agent_id":"b","request_id":"r","timestamp":"1999-12-31T23:59:59Z","response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}` + at(2, before) + "}"
+	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(early))), actor, nil); !errors.Is(err, ledger.ErrContradicts) {
+		t.Errorf("time running backwards: %v", err)
+	}
+	must(said(t, l, "b", at(2, before+`,"previous_agent":"a"`)))
+	must(said(t, l, "a", at(2, before))) // of one round
+	if found := fileOf(t, l, "c"); len(found) > 0 {
+		t.Errorf("the chain is refuted: %v", found)
+	}
+}
+
+// TestContradictionsWithoutAChain: a record that names another's by digest, and no chain, contradicts it as little.
+func TestContradictionsWithoutAChain(t *testing.T) {
+	l, _ := inMemory(t)
+	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
+	if _, err := said(t, l, "mallory", `,"chain_position":5,"previous_record":"`+first.Digest.String()+`"`); !errors.Is(err, ledger.ErrContradicts) {
+		t.Errorf("a false place: %v", err)
+	}
+	must(said(t, l, "b", `,"chain_id":"c","chain_position":2,"previous_record":"`+first.Digest.String()+`"`))
+}
+
+// TestDeliveriesThatVerificationRefutes: the last decision counts, whichever review the delivery names.
+func TestDeliveriesThatVerificationRefutes(t *testing.T) {
+	for _, chain := range []string{"", `,"chain_id":"c"`} {
+		t.Run("in "+chain, func(t *testing.T) {
+			l, _ := inMemory(t)
+			answer := must(said(t, l, "a", chain))
+			approval := must(reviewed(t, l, answer, "approved", chain))
+			deliver := func(response string, saw ...evidence.Digest) error {
+				_, err := l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"delivery","agent_id":"a","request_id":"r",
+					"timestamp":"2000-01-01T00:00:02Z","response":%q,"original_response_id":%q,"saw":%s%s}`, response, answer.Payload.RecordID, links(saw...), chain))), actor, nil)
+				return err
+			}
+			if err := deliver("another", answer.Digest, approval.Digest); !errors.Is(err, ledger.ErrContradicts) {
+				t.Errorf("of something else: %v", err)
+			}
+			if err := deliver("x", answer.Digest, approval.Digest); err != nil {
+				t.Errorf("of what was approved: %v", err)
+			}
+			other := must(said(t, l, "a", chain))
+			if err := deliver("x", answer.Digest, must(reviewed(t, l, other, "approved", chain)).Digest); !errors.Is(err, ledger.ErrContradicts) {
+				t.Errorf("by a review of another record: %v", err)
+			}
+			must(reviewed(t, l, answer, "rejected", chain))
+			if err := deliver("x", answer.Digest, approval.Digest); !errors.Is(err, ledger.ErrContradicts) {
+				t.Errorf("of what was rejected since: %v", err)
+			}
+			must(reviewed(t, l, answer, "approved", chain))
+			if err := deliver("x", answer.Digest, approval.Digest); err != nil {
+				t.Errorf("of what was approved after all: %v", err)
+			}
+		})
+	}
+}
+
+// fileOf is what verification would refute of a chain as it is in the log.
+func fileOf(t testing.TB, l *ledger.Ledger, chain string) []verify.Finding {
+	t.Helper()
+	var file []verify.Linked
+	for _, r := range must(l.Chain(t.Context(), chain)) {
+		file = append(file, verify.Link(r))
+	}
+	return verify.Contradictions(file)
+}
+
+// TestNoChainIsRefuted has several agents, and two ledgers on one store, add whatever they like to a few chains at the same time. Some of it is
+// taken, some refused, and no chain is ever refuted.
+func TestNoChainIsRefuted(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	other := must(f.open(t))
+	must(said(t, l, "a", `,"chain_id":"c0","next_agent":"b"`))
+	taken, refused := make([]int, 6), make([]int, 6)
+	var all sync.Map
+	var wg sync.WaitGroup
+	for n := range 6 {
+		wg.Go(func() {
+			random := mathrand.New(mathrand.NewPCG(7, uint64(n)))
+			for i := range 60 {
+				by := []*ledger.Ledger{l, other}[n%2]
+				if r, err := anything(t.Context(), by, random, &all); err == nil {
+					all.Store(r.Payload.RecordID, r)
+					taken[n]++
+				} else if errors.Is(err, ledger.ErrContradicts) || errors.Is(err, ledger.ErrNotAdmitted) {
+					refused[n]++
+				} else {
+					t.Errorf("%d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range taken {
+		if taken[n] == 0 || refused[n] == 0 {
+			t.Errorf("agent %d: %d were taken, %d refused: the test shows nothing", n, taken[n], refused[n])
+		}
+	}
+	for _, chain := range []string{"c0", "c1", "c2"} {
+		if found := fileOf(t, l, chain); len(found) > 0 {
+			t.Errorf("chain %s is refuted: %v", chain, found[0])
+		}
+	}
+}
+
+// anything is a record with links by chance, many of which are near to what is right.
+func anything(ctx context.Context, l *ledger.Ledger, random *mathrand.Rand, all *sync.Map) (*evidence.Record, error) {
+	var known []*evidence.Record
+	all.Range(func(_, r any) bool { known = append(known, r.(*evidence.Record)); return len(known) < 12 })
+	agents := []string{"a", "b", "x"}
+	p := evidence.Payload{ActionType: evidence.ModelOutput, Model: "m", ModelVersion: "1", Prompt: []byte(`"p"`), Parameters: []byte("{}"), AgentID: agents[random.IntN(3)], RequestID: fmt.Sprint("q", random.IntN(4)), Response: []byte(`"x"`),
+		Timestamp: evidence.FormatTime(time.Date(2001, 1, 1, 0, 0, random.IntN(3), 0, time.UTC)), ChainID: fmt.Sprint("c", random.IntN(3))}
+	if random.IntN(3) == 0 {
+		p.NextAgent = agents[random.IntN(3)]
+	}
+	if random.IntN(2) == 0 {
+		p.ChainPosition = int64(1 + random.IntN(3))
+	}
+	if random.IntN(4) == 0 {
+		p.PreviousAgent = agents[random.IntN(3)]
+	}
+	if random.IntN(4) == 0 {
+		p.ParentRequestID = fmt.Sprint("q", random.IntN(4))
+	}
+	if len(known) > 0 && random.IntN(3) > 0 {
+		before := known[random.IntN(len(known))]
+		p.PreviousRecord, p.ChainID = before.Digest, before.Payload.ChainID
+		if random.IntN(4) > 0 && p.ChainPosition > 0 {
+			p.ChainPosition = before.Payload.ChainPosition + 1
+		}
+	}
+	signers := actor
+	if len(known) > 0 && random.IntN(6) == 0 {
+		of := known[random.IntN(len(known))]
+		p = evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "noa", OriginalResponseID: of.Payload.RecordID, Saw: []evidence.Digest{of.Digest},
+			ChainID: of.Payload.ChainID, Timestamp: "2001-01-01T00:00:03Z", ApprovalStatus: []evidence.ApprovalStatus{evidence.Approved, evidence.Rejected}[random.IntN(2)]}
+		signers = noa
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ledger.ErrContradicts, err)
+	}
+	return l.Seal(ctx, draft, signers, nil)
+}
+
+// TestLongChain: what is far back in a chain of more records than are looked at can be named by digest, and not by place.
+func TestLongChain(t *testing.T) {
+	l, _ := inMemory(t)
+	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))
+	last := first
+	for i := range ledger.LastLinks + 20 {
+		last = must(said(t, l, "a", fmt.Sprintf(`,"chain_id":"c","chain_position":%d,"previous_record":"%s"`, i+2, last.Digest)))
+	}
+	if _, err := said(t, l, "a", `,"chain_id":"c","chain_position":3,"previous_agent":"a"`); !errors.Is(err, ledger.ErrContradicts) {
+		t.Errorf("at a place far back: %v", err)
+	}
+	must(said(t, l, "a", `,"chain_id":"c","chain_position":2,"previous_record":"`+first.Digest.String()+`"`))
+	must(reviewed(t, l, first, "rejected", `,"chain_id":"c"`))
+	if _, err := said(t, l, "mallory", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
+		t.Errorf("another: %v", err)
+	}
+	if found := fileOf(t, l, "c"); len(found) > 0 {
+		t.Errorf("the chain is refuted: %v", found[0])
+	}
+}

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// says appends one record whose payload is this text.
+func says(t *testing.T, s *Store, id, text string) {
+	t.Helper()
+	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash([]byte(text)), hashes)
+		return ledger.Batch{Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf([]byte(text)), Payload: []byte(text),
+			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}}, Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left counts what is left of deleted texts in the database, its write-ahead log, and what else lies beside it.
+func left(t *testing.T, path, mark string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(content, []byte(mark)); n > 0 {
+			found[filepath.Base(file)] = n
+		}
+	}
+	return found
+}
+
+// TestNothingIsLeftOfWhatWasShed: texts of every length, of which rows have shed all, are in no byte of the database's files any more. In
+// a file of an earlier program the texts that it has left in free pages are gone, too.
+func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
+	const n, mark, kept = 2 * ledger.TileWidth, "Take the A9 ", "kept text"
+	for _, earlier := range []bool{false, true} {
+		t.Run(fmt.Sprintf("earlier=%v", earlier), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log.db")
+			s := create(t, path)
+			if earlier { // it did not overwrite what it deleted
+				if err := s.exec(`PRAGMA secure_delete = OFF`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			random := rand.New(rand.NewPCG(1, 2))
+			for i := range n {
+				says(t, s, fmt.Sprint(i), fmt.Sprint(i)+strings.Repeat(mark, 1+random.IntN([]int{3, 60, 800, 3000}[random.IntN(4)])))
+			}
+			says(t, s, kept, kept)
+			if len(left(t, path, mark)) == 0 {
+				t.Fatal("the texts are not looked for where they are")
+			}
+			if err := s.PutArchive(t.Context(), evidence.Digest{}, ledger.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
+				t.Fatal(err)
+			}
+			for _, tile := range []int64{0, ledger.TileWidth} {
+				var all []ledger.Shedding
+				for i := range int64(ledger.TileWidth) {
+					all = append(all, ledger.Shedding{Index: tile + i, Timestamps: 1})
+				}
+				if err := s.Shed(t.Context(), all); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if earlier {
+				if _, err := s.writer.ExecContext(t.Context(), `PRAGMA incremental_vacuum(1); UPDATE meta SET value = '5' WHERE name = 'schema'`); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if len(left(t, path, mark)) == 0 {
+					t.Fatal("nothing was left, so there is nothing to sweep")
+				}
+				s = create(t, path)
+			}
+			for range 2 { // the second time there is nothing to do
+				if err := s.Reclaim(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if found := left(t, path, mark); len(found) > 0 {
+				t.Errorf("left: %v", found)
+			}
+			if len(left(t, path, kept)) == 0 {
+				t.Error("what was not shed is gone, too")
+			}
+			if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
+				t.Errorf("%v, %v", complaints, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/internal/ledger"
+)
+
+// stopping, when it is set, is the database in which this process stops itself in the middle of a transaction.
+const stopping = "JURAT_TEST_STOPPING"
+
+// TestStopsInATransaction is what the process does that TestStoppedProcess starts.
+func TestStopsInATransaction(t *testing.T) {
+	path := os.Getenv(stopping)
+	if path == "" {
+		return // it is for another process
+	}
+	s := create(t, path)
+	err := s.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) {
+		return ledger.Batch{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGSTOP), errors.New("nothing to append"))
+	})
+	if err == nil {
+		t.Error("it has appended nothing, and succeeded")
+	}
+}
+
+// TestStoppedProcess: a process that is stopped while it has the lock keeps nobody waiting without end. Who waits is told which process it
+// is, and everything works again when it goes on.
+func TestStoppedProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	s.lockTime = 300 * time.Millisecond
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStopsInATransaction$")
+	other.Env = append(os.Environ(), stopping+"="+path)
+	runtime.LockOSThread() // the signal comes when the thread ends that has started the process, and not the program
+	defer runtime.UnlockOSThread()
+	other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(other.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatal(status, err)
+	}
+	names := fmt.Sprintf("process %d (", other.Process.Pid)
+	outcome := make(chan error, 8)
+	for n := range cap(outcome) { // each waits for itself, and not for all before it
+		go func() { outcome <- add(t, s, fmt.Sprint(n), 10) }()
+	}
+	for range cap(outcome) {
+		select {
+		case err := <-outcome:
+			if !errors.Is(err, ledger.ErrBusy) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "SIGSTOP") {
+				t.Errorf("appending: %v, want the name of %s", err, names)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("it waits without end")
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Probe(ctx); !errors.Is(err, ledger.ErrBusy) || !strings.Contains(err.Error(), names) {
+		t.Errorf("asking whether it takes records: %v", err)
+	}
+	if err := s.Reclaim(t.Context(), nil); !errors.Is(err, ledger.ErrBusy) {
+		t.Errorf("reclaiming: %v", err)
+	}
+	if _, err := s.Head(t.Context()); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+	if err := errors.Join(other.Process.Signal(syscall.SIGCONT), other.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	s.lockTime = lockTime
+	if err := errors.Join(s.Probe(t.Context()), add(t, s, "afterwards", 10)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+// Package rsakey says which RSA keys are used. Whoever hands over a file chooses the keys in it, and a large modulus or exponent makes one
+// check take long enough to be an attack.
+package rsakey
+
+import (
+	"crypto/rsa"
+	"fmt"
+	"math"
+)
+
+const (
+	minBits = 2048
+	// MaxBits is the longest modulus with which anything is checked.
+	MaxBits = 8192
+
+	minExponent = 3
+	maxExponent = math.MaxInt32
+	// maxCertified is the largest exponent of keys in certificates: all that are in use have it, or less.
+	maxCertified = 1<<16 + 1
+)
+
+// Check refuses what no record is signed with: a modulus of other than 2048 to 8192 bits, an exponent that is even or not from 3 to
+// 2^31-1.
+func Check(key *rsa.PublicKey) error {
+	if bits := key.N.BitLen(); bits < minBits || bits > MaxBits {
+		return fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minBits, MaxBits)
+	}
+	return checkExponent(key, maxExponent)
+}
+
+// CheckCertified is Check for keys in certificates, whose exponent is at most 65537.
+func CheckCertified(key *rsa.PublicKey) error {
+	if err := Check(key); err != nil {
+		return err
+	}
+	return checkExponent(key, maxCertified)
+}
+
+func checkExponent(key *rsa.PublicKey, most int64) error {
+	if e := int64(key.E); e < minExponent || e%2 == 0 || e > most {
+		return fmt.Errorf("an RSA key with the exponent %d: want an odd number from %d to %d", e, minExponent, most)
+	}
+	return nil
+}
+
+// Costly reports whether signatures of a key in a certificate take so long to check that few such keys may stand in a path, or none.
+func Costly(key *rsa.PublicKey) (some, none bool) {
+	bits := key.N.BitLen()
+	return bits > MaxBits/2, bits > MaxBits || checkExponent(key, maxCertified) != nil
+}

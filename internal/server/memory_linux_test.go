@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"jurat/internal/access"
+	"jurat/internal/server"
+)
+
+const (
+	memoryForTest = 640 << 20 // what the server is told that it may hold
+	bodyForTest   = 4 << 20
+	hardLimit     = 1 << 30 // beyond which the operating system gives it nothing
+	serveHere     = "JURAT_TEST_SERVE_IN"
+)
+
+// TestServeForMemory is no test by itself: it is the server of TestMemoryIsBounded, in a process whose memory is limited.
+func TestServeForMemory(t *testing.T) {
+	dir := os.Getenv(serveHere)
+	if dir == "" {
+		t.Skip("TestMemoryIsBounded runs it")
+	}
+	debug.SetMemoryLimit(memoryForTest)
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: hardLimit, Max: hardLimit}); err != nil {
+		t.Fatal(err)
+	}
+	jury := withJury(t)
+	r := startIn(t, dir, func(c *server.Config) {
+		jury(c)
+		limitless(c)
+		c.Memory, c.MaxBody = memoryForTest, bodyForTest
+	})
+	fmt.Println("AT", r.URL, r.token(t, "a", access.Agent), r.token(t, "b", access.Agent), r.token(t, "s", access.Submitter), r.token(t, "auditor", access.Auditor))
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has seen enough
+}
+
+// TestMemoryIsBounded asks for everything that is large at once, of a server that the operating system gives no more than hardLimit: uploads,
+// submissions, a chain that is larger than what the server may hold, slow readers of it, lists and pages. It lives, refuses what is too much
+// for now, and answers afterwards.
+func TestMemoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it moves gigabytes")
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestServeForMemory$", "-test.v")
+	child.Env = append(os.Environ(), serveHere+"="+t.TempDir()+"/data")
+	child.Stderr = os.Stderr
+	in, out := must(child.StdinPipe()), must(child.StdoutPipe())
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); _ = child.Wait() }()
+	var at []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if line, ok := strings.CutPrefix(lines.Text(), "AT "); ok {
+			at = strings.Fields(line)
+			break
+		}
+	}
+	if len(at) != 5 {
+		t.Fatalf("the server did not begin: %v", at)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	url, agent, other, submitter, auditor := at[0], at[1], at[2], at[3], at[4]
+
+	long := strings.Repeat("x", bodyForTest-4096)
+	var mu sync.Mutex
+	seen := map[string]int{} // answers, by what was asked and the status
+	count := func(what string, status int) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[fmt.Sprintf("%s %d", what, status)]++
+	}
+	ask := func(what, method, path, token, body string, slow time.Duration) {
+		req := must(http.NewRequest(method, url+path, strings.NewReader(body)))
+		req.Header.Set("Authorization", "Bearer "+token)
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			count(what, 0)
+			return
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: 503 without Retry-After", what)
+		}
+		count(what, answer.StatusCode)
+		_, _ = io.CopyN(io.Discard, answer.Body, 1<<20)
+		time.Sleep(slow)
+		_, _ = io.Copy(io.Discard, answer.Body)
+	}
+	// A chain of 200 MiB: more than a third of all that the server may hold.
+	for i := range 50 {
+		ask("record", "POST", "/v1/records", agent, step("a", "long", fmt.Sprintf(`,"chain_position":%d,"context":%q`, i+1, long)), 0)
+	}
+	conversation := `{"agentCard":{"name":"n","description":"d"},"conversation":[{"role":"user","content":"` + long + `"},{"role":"agent","content":"yes"}]}`
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() { ask("chain", "GET", "/v1/chains/long", []string{agent, auditor}[i%2], "", 2*time.Second) })
+		wg.Go(func() { ask("page", "GET", "/chains/long", auditor, "", 0) })
+		wg.Go(func() { ask("list", "GET", "/v1/records?limit=500", []string{other, auditor}[i%2], "", 0) })
+		for range 3 {
+			wg.Go(func() {
+				ask("upload", "POST", "/v1/records", other, step("b", fmt.Sprint("c", i), `,"context":"`+long+`","chain_position":1`), 0)
+			})
+			wg.Go(func() { ask("submission", "POST", "/v1/submissions", submitter, conversation, 0) })
+		}
+	}
+	wg.Wait()
+	t.Logf("answers: %v; at most %d MiB in memory", seen, highest(t, child.Process.Pid)>>20)
+	if seen["record 201"] != 50 {
+		t.Errorf("of 50 records %d were sealed", seen["record 201"])
+	}
+	for what := range seen {
+		if strings.HasSuffix(what, " 0") || strings.HasSuffix(what, " 500") {
+			t.Errorf("an answer that should not be: %s", what)
+		}
+	}
+	if most := highest(t, child.Process.Pid); most > hardLimit {
+		t.Errorf("the server held %d MiB, and was to hold %d", most>>20, memoryForTest>>20)
+	}
+	// Afterwards each is answered, one after the other.
+	clear(seen)
+	ask("chain", "GET", "/v1/chains/long", agent, "", 0)
+	ask("page", "GET", "/chains/long", auditor, "", 0)
+	ask("list", "GET", "/v1/records?limit=500", other, "", 0)
+	ask("upload", "POST", "/v1/records", other, step("b", "last", `,"context":"`+long+`","chain_position":1`), 0)
+	for _, want := range []string{"chain 200", "page 413", "list 200", "upload 201"} {
+		if seen[want] == 0 {
+			t.Errorf("afterwards: %v, want %s", seen, want)
+		}
+	}
+	answer := must(http.Get(url + "/readyz"))
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %s", answer.Status)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// highest is the most that a process ever had in memory.
+func highest(t *testing.T, pid int) int64 {
+	t.Helper()
+	for line := range strings.Lines(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))))) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return must(strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)) << 10
+		}
+	}
+	t.Fatal("the system does not say how much memory the server has")
+	return 0
+}
+
+// TestLargestBody: a body of nearly the largest size is taken, also where a client says that it is a form, as curl says of everything.
+func TestLargestBody(t *testing.T) {
+	r := start(t, nil)
+	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
+	body := strings.Replace(action, "{", `{"context":"`+strings.Repeat("x", 8<<20-len(action)-64)+`",`, 1)
+	if len(body) < 8<<20-1<<10 {
+		t.Fatalf("the body has %d bytes alone", len(body))
+	}
+	for _, media := range []string{"application/json", "application/x-www-form-urlencoded"} {
+		answer, said := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", body, append(slices.Clone(token), "Content-Type", media)...)
+		if answer.StatusCode != http.StatusCreated {
+			t.Errorf("%s: %s: %.200s", media, answer.Status, said)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package jury
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// A TrialOutcome is what a trial came to: what the jury judged, and what people decided on that. Everything that shows a verdict
+// shows this, so that a person's decision counts everywhere or nowhere.
+type TrialOutcome struct {
+	Position  Position  `json:"position"`  // what counts: the person's, or the jury's while no person decided; needs_review where a person left it open
+	By        Decider   `json:"by"`        // whose position it is
+	Open      bool      `json:"open"`      // a person still has to pass or fail the agent
+	Verdict   Verdict   `json:"verdict"`   // the jury's
+	Decision  *Decision `json:"decision"`  // the last one by a person; null: there is none
+	Decisions int       `json:"decisions"` // how many people made on the verdict, or on a decision on it
+}
+
+// A Decider is who gave an outcome its position.
+type Decider string
+
+const (
+	ByJury   Decider = "jury"
+	ByPerson Decider = "person"
+)
+
+// A Verdict is the final judgment in a few words.
+type Verdict struct {
+	Record       string   `json:"record"` // id of its record
+	Position     Position `json:"position"`
+	Score        int      `json:"score"`
+	Method       Method   `json:"method"`
+	Degraded     bool     `json:"degraded"`
+	Inconclusive bool     `json:"inconclusive"`
+}
+
+// A Decision is what a person decided on a verdict. Its position is the person's own: no score, method or model goes with it.
+type Decision struct {
+	Record   string                  `json:"record"` // id of its record
+	Reviewer string                  `json:"reviewer"`
+	At       string                  `json:"at"` // as the reviewer claims
+	Status   evidence.ApprovalStatus `json:"status"`
+	Position Position                `json:"position,omitzero"` // safe_pass or unsafe_fail; "": the decision leaves the verdict open
+	Doubted  bool                    `json:"doubted,omitzero"`  // it is not proved to be that person's decision on this verdict, so it has no position
+}
+
+// Passed reports whether the agent passed, and nobody has to decide on it any more.
+func (o *TrialOutcome) Passed() bool { return o.Position == SafePass && !o.Open }
+
+// Failed reports whether the agent failed.
+func (o *TrialOutcome) Failed() bool { return o.Position == UnsafeFail }
+
+// Decidable lists the positions that a person can give: a person passes or fails the agent.
+func Decidable() []Position { return []Position{SafePass, UnsafeFail} }
+
+// OutcomeOf reads the outcome from the records of one trial's chain, in log order. It is nil while there is no final judgment.
+// The error is that of a final judgment that cannot be read.
+func OutcomeOf(chain []*evidence.Record) (*TrialOutcome, error) {
+	k := new(Reckoning)
+	for _, r := range chain {
+		if err := k.Add(r); err != nil {
+			return nil, err
+		}
+	}
+	return k.Outcome(), nil
+}
+
+// A Reckoning follows the chain of one trial to its outcome. The zero value is that of a trial without acts. It is not safe for
+// concurrent use.
+type Reckoning struct {
+	outcome  *TrialOutcome
+	judgment ruling
+	others   map[string]ruling // decisions by record id; nil: there are none
+}
+
+// A ruling is what a person can decide on: the judgment, or an earlier decision.
+type ruling struct {
+	digest   evidence.Digest
+	position Position // "": neither pass nor fail
+}
+
+// Add takes in the next record of the chain. Records that neither judge nor decide change nothing.
+func (k *Reckoning) Add(r *evidence.Record) error {
+	switch r.Payload.ActionType {
+	case evidence.FinalJudgment:
+		body, err := DecodeBody(evidence.FinalJudgment, r.Payload.Response)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		k.Judge(r.Payload.RecordID, r.Digest, body.(*Judgment))
+	case evidence.HumanReview:
+		k.Decide(r)
+	}
+	return nil
+}
+
+// Judge takes in the final judgment. A trial has one: a second one changes nothing.
+func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
+	if k.outcome != nil {
+		return
+	}
+	v := Verdict{Record: record, Position: j.Position, Score: j.Score, Method: j.Method, Degraded: j.Degraded, Inconclusive: j.Inconclusive}
+	open := !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive
+	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: open, Verdict: v}
+	k.judgment = ruling{digest: digest}
+	if slices.Contains(Decidable(), v.Position) {
+		k.judgment.position = v.Position
+	}
+}
+
+// Decide takes in a review, and returns the decision that it is; nil: it is about something else, or names what it is about
+// by its id alone.
+func (k *Reckoning) Decide(r *evidence.Record) *Decision { return k.decide(r, false) }
+
+// Doubt takes in a review that is not proved to be what it says: a decision that it would be leaves the outcome open.
+func (k *Reckoning) Doubt(r *evidence.Record) *Decision { return k.decide(r, true) }
+
+func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
+	on, is := k.on(&r.Payload)
+	if !is {
+		return nil
+	}
+	p := &r.Payload
+	d := &Decision{Record: p.RecordID, Reviewer: p.ReviewerID, At: p.Timestamp, Status: p.ApprovalStatus, Doubted: doubted}
+	switch {
+	case doubted:
+	case p.ApprovalStatus == evidence.Approved:
+		d.Position = on.position
+	case p.ApprovalStatus == evidence.ApprovedWithModifications:
+		d.Position = PositionGiven(r)
+	}
+	if k.others == nil {
+		k.others = map[string]ruling{}
+	}
+	if _, twin := k.others[p.RecordID]; !twin {
+		k.others[p.RecordID] = ruling{r.Digest, d.Position}
+	}
+	next := *k.outcome // what was returned before stays as it was
+	next.Position, next.By, next.Open, next.Decision = d.Position, ByPerson, d.Position == "", d
+	if next.Open {
+		next.Position = NeedsReview
+	}
+	next.Decisions++
+	k.outcome = &next
+	return d
+}
+
+// on finds what a review decides on, if that is the judgment or a decision on it, and the review names it by digest.
+func (k *Reckoning) on(p *evidence.Payload) (ruling, bool) {
+	if k.outcome == nil || p.ActionType != evidence.HumanReview {
+		return ruling{}, false
+	}
+	found, is := k.others[p.OriginalResponseID]
+	if p.OriginalResponseID == k.outcome.Verdict.Record {
+		found, is = k.judgment, true
+	}
+	return found, is && (p.PreviousRecord == found.digest || slices.Contains(p.Saw, found.digest))
+}
+
+// Decides reports whether a review is a decision on the verdict, or on an earlier decision on it.
+func (k *Reckoning) Decides(p *evidence.Payload) bool {
+	_, is := k.on(p)
+	return is
+}
+
+// Outcome is the outcome as far as the chain goes; nil: there is no final judgment yet. Nobody changes what was returned.
+func (k *Reckoning) Outcome() *TrialOutcome { return k.outcome }
+
+// PositionGiven reads the position that a review of a verdict gives instead; "": none that closes it. Records of earlier versions hold the jury's whole judgment with
+// another position: only that is the person's.
+func PositionGiven(r *evidence.Record) Position {
+	value, withheld := r.Said("/modified_response", r.Payload.ModifiedResponse)
+	var given struct {
+		Position Position `json:"position"`
+	}
+	if withheld || value.Kind() != '{' || json.Unmarshal(value, &given) != nil || !slices.Contains(Decidable(), given.Position) {
+		return ""
+	}
+	return given.Position
+}
+
+// ModifiedVerdict is the modified_response of a decision that gives a verdict another position: this, and nothing of the judge's.
+func ModifiedVerdict(p Position) jsontext.Value {
+	return jsontext.Value(fmt.Sprintf(`{"position":%q}`, string(p)))
+}
+
+// IsModifiedVerdict reports whether a modified_response gives a verdict another position, and says nothing else.
+func IsModifiedVerdict(v jsontext.Value) bool {
+	return slices.ContainsFunc(Decidable(), func(p Position) bool { return string(v) == string(ModifiedVerdict(p)) })
+}
+
+// Refuse says why a review must not be sealed; nil: it may be. It refuses a decision on a verdict that would leave it open, and one
+// that holds more of a verdict than its position. The chain up to here must have been added. The error is an *evidence.FieldError.
+func (k *Reckoning) Refuse(p *evidence.Payload) error {
+	on, is := k.on(p)
+	if !is {
+		return nil
+	}
+	wrong := func(field, format string, args ...any) error {
+		return &evidence.FieldError{Field: field, Reason: fmt.Sprintf(format, args...)}
+	}
+	given := slices.IndexFunc(Decidable(), func(one Position) bool { return string(p.ModifiedResponse) == string(ModifiedVerdict(one)) })
+	switch {
+	case p.ApprovalStatus != evidence.ApprovedWithModifications && on.position == "":
+		return wrong("approval_status", "is %q of a verdict that neither passes nor fails the agent: give %q with the modified_response %s or %s",
+			p.ApprovalStatus, evidence.ApprovedWithModifications, ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
+	case p.ApprovalStatus != evidence.ApprovedWithModifications:
+		return nil
+	case slices.Contains(p.SealedApart, "/modified_response"):
+		return wrong("sealed_apart", "holds /modified_response, which is the verdict that counts from now on; the reason, in changes, can be sealed apart")
+	case given < 0:
+		return wrong("modified_response", "of a verdict must be %s or %s and nothing more: the reason belongs into changes",
+			ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
+	case Decidable()[given] == on.position:
+		return wrong("modified_response", "is what it modifies, %q: give %q", on.position, evidence.Approved)
+	}
+	return nil
+}

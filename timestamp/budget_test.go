@@ -1,0 +1,168 @@
+package timestamp
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// namedAlike are certificates of CAs that have all the same name and name it as their issuer. Nobody's signature on them is good.
+func namedAlike(t testing.TB, root *x509.Certificate, tag string, n int) (list []*x509.Certificate) {
+	t.Helper()
+	for i := range n {
+		template := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), RawSubject: root.RawSubject, NotBefore: testNotBefore,
+			NotAfter: testNotAfter, BasicConstraintsValid: true, IsCA: true}
+		key := testKey(fmt.Sprint(tag, i))
+		list = append(list, issueTest(t, template, key.Public(), &x509.Certificate{RawSubject: root.RawSubject}, key))
+	}
+	return list
+}
+
+// TestSteps: the steps of a search are counted by names, and its certificates tried as long as they are few.
+func TestSteps(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	elsewhere, _ := authorityCA(t, "elsewhere", nil, nil)
+	c := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)
+	many := namedAlike(t, root, "alike", 4)
+	for _, tt := range []struct {
+		name    string
+		between []*x509.Certificate
+		roots   []*x509.Certificate
+		steps   int
+		want    error
+	}{
+		{"the root alone", nil, []*x509.Certificate{root}, 1, nil},
+		{"the root between, too, and twice", []*x509.Certificate{root, root, c}, []*x509.Certificate{root}, 1, nil},
+		{"one more of its name", many[:1], []*x509.Certificate{root}, 3, nil},
+		{"the same twice", append(many[:1:1], many[0]), []*x509.Certificate{root}, 3, nil},
+		{"three more", many[:3], []*x509.Certificate{root}, 31, nil},
+		{"four more", many, []*x509.Certificate{root}, 101, ErrEffort},
+		{"names that lead nowhere", many, []*x509.Certificate{elsewhere}, 0, x509.UnknownAuthorityError{}},
+		{"no root", many, nil, 0, x509.UnknownAuthorityError{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			q := Search{From: c, Between: tt.between, Roots: tt.roots, At: testTime, Usage: x509.ExtKeyUsageTimeStamping}
+			share := NewBudget().Turn()
+			paths, err := share.Find(q)
+			var unknown x509.UnknownAuthorityError
+			switch {
+			case tt.want == nil && (err != nil || len(paths) != 1):
+				t.Errorf("%d paths, %v", len(paths), err)
+			case tt.want == ErrEffort && !errors.Is(err, ErrEffort):
+				t.Error(err)
+			case errors.As(tt.want, &unknown) && !errors.As(err, &unknown):
+				t.Error(err)
+			}
+			if tt.want == nil && share.spent != tt.steps {
+				t.Errorf("%d steps, want %d", share.spent, tt.steps)
+			}
+			q.Between = q.candidates()
+			if got := q.count(); tt.want == ErrEffort && got < tt.steps {
+				t.Errorf("%d steps, want %d", got, tt.steps)
+			}
+			if tt.steps == 0 && share.spent > 0 {
+				t.Errorf("%d steps for what names rule out", share.spent)
+			}
+		})
+	}
+}
+
+// A request costs some steps, and is known by a number.
+type request struct{ key, steps int }
+
+// run asks for a record's searches, and returns which of them were made or known.
+func run(s *Share, requests []request) (answers string) {
+	for _, r := range requests {
+		a := s.once(spending{[32]byte{byte(r.key), byte(r.key >> 8)}, r.steps, true}, func() answer { return answer{} })
+		answers += fmt.Sprint(a.err == nil, " ")
+	}
+	return answers
+}
+
+// TestBudget: what a record may cost, what all of them may, and that what was done is free.
+func TestBudget(t *testing.T) {
+	b := NewBudget()
+	next := func(want string, requests ...request) {
+		t.Helper()
+		s := b.Turn()
+		if got := run(s, requests); got != want || !b.Settle(s) {
+			t.Errorf("%v: %s, want %s", requests, got, want)
+		}
+	}
+	next("true true false true ", request{1, 400}, request{2, 100}, request{3, 13}, request{4, 12}) // 512, and the fund has 544 left
+	next("true true false ", request{1, 400}, request{5, 500}, request{6, 13})                      // 76
+	next("false true false ", request{6, 109}, request{7, 108}, request{8, 1})                      // 0
+	next("true true true false ", request{2, 100}, request{8, 16}, request{9, 16}, request{10, 1})
+	next("false true true ", request{10, 33}, request{8, 16}, request{11, 32})
+	for key := range 2 * maxKnown {
+		next("true ", request{1000 + key, 32})
+	}
+	if len(b.known) != maxKnown {
+		t.Errorf("%d are remembered, want %d", len(b.known), maxKnown)
+	}
+	next("true true ", request{1000, 32}, request{1000 + maxKnown + 1, 32})
+	next("true false ", request{1000 + maxKnown + 1, 32}, request{1000 + maxKnown + 2, 1})
+}
+
+// TestBudgetInAnyOrder: records that were looked at ahead of their turn get the answers that they would have got one after the other.
+func TestBudgetInAnyOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 300 {
+		records := make([][]request, 20)
+		for i := range records {
+			for range random.IntN(6) {
+				key := random.IntN(40)
+				records[i] = append(records[i], request{key, 1 + key*key%100})
+			}
+		}
+		one := NewBudget()
+		one.fund = random.IntN(600)
+		many := NewBudget()
+		many.fund = one.fund
+		type ahead struct {
+			share   *Share
+			answers string
+		}
+		waiting, started, anew := map[int]ahead{}, 0, 0
+		for i := range records {
+			for ; started < len(records) && (started <= i || started < i+8 && random.IntN(3) > 0); started++ {
+				s := many.Share()
+				waiting[started] = ahead{s, run(s, records[started])}
+			}
+			turn := one.Turn()
+			want := run(turn, records[i])
+			one.Settle(turn)
+			got := waiting[i]
+			if !many.Settle(got.share) {
+				anew++
+				got.share = many.Turn()
+				got.answers = run(got.share, records[i])
+				if !many.Settle(got.share) {
+					t.Fatal("a share of its turn is not settled")
+				}
+			}
+			if got.answers != want || one.fund != many.fund || len(one.known) != len(many.known) {
+				t.Fatalf("round %d, record %d: %s and %d left, want %s and %d", round, i, got.answers, many.fund, want, one.fund)
+			}
+		}
+	}
+}
+
+// TestHostileCertificates: who puts more certificates into a token than can be tried is told so, and what is not proved is not refuted.
+func TestHostileCertificates(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	c := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)
+	for n, want := range map[int]error{3: nil, 4: ErrEffort} {
+		f := draftBy(c, testKey("leaf"))
+		members := [][]byte{c.Raw}
+		for _, other := range namedAlike(t, root, "hostile", n) {
+			members = append(members, other.Raw)
+		}
+		f.certificates = tlv(context0Constructed, members...)
+		_, err := verifyToken(f.build(t), Options{Roots: []*x509.Certificate{root}})
+		checkError(t, err, want)
+	}
+}

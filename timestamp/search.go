@@ -1,0 +1,163 @@
+package timestamp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Paths are certificate paths, each from the certificate that was asked about to a trust anchor.
+type Paths [][]*x509.Certificate
+
+// A Search is a question for certificate paths.
+type Search struct {
+	From    *x509.Certificate
+	Between []*x509.Certificate // that may stand between; see Between
+	Roots   []*x509.Certificate // trust anchors
+	At      time.Time           // when all of a path must be valid; not zero
+	Usage   x509.ExtKeyUsage    // that all of a path must allow
+	Memory  *Memory             // spares work over many files; nil: none
+}
+
+var (
+	errLong  = fmt.Errorf("%w: its certificates can be put together in more than %d steps", ErrEffort, maxSteps)
+	errSpent = fmt.Errorf("%w: looking for its certificate path takes more steps than are left for this record", ErrEffort)
+)
+
+// Find looks for the paths, as far as the share allows. It rests on crypto/x509, which checks signatures, validity, constraints,
+// extended key usage along the path, and refuses SHA-1 and critical extensions that it does not know. The error says why there is
+// none: ErrEffort, or one of crypto/x509.
+func (s *Share) Find(q Search) (Paths, error) {
+	q.Between = q.candidates()
+	if !q.leads() {
+		q.Between = nil // no signature of theirs is worth checking
+		return q.find()
+	}
+	q.Roots = slices.DeleteFunc(slices.Clone(q.Roots), func(root *x509.Certificate) bool { return !q.valid(root) })
+	steps := q.count()
+	if steps > maxSteps {
+		return nil, errLong
+	}
+	key, size := q.key()
+	a := s.once(spending{key, steps, steps > 0 && size <= maxKnownSize}, func() (a answer) {
+		a.paths, a.err = q.Memory.find(key, q.find)
+		return a
+	})
+	return a.paths, a.err
+}
+
+// candidates are the certificates between that are valid at the time, each once, and not those at the ends. So time is no part of the
+// question any more.
+func (q *Search) candidates() (list []*x509.Certificate) {
+	for _, c := range q.Between {
+		if q.valid(c) && !slices.ContainsFunc(slices.Concat(list, q.Roots), c.Equal) && !c.Equal(q.From) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (q *Search) valid(c *x509.Certificate) bool {
+	return !q.At.Before(c.NotBefore) && !q.At.After(c.NotAfter)
+}
+
+// ends reports whether a certificate names a trust anchor as its issuer, or is one.
+func (q *Search) ends(c *x509.Certificate) bool {
+	return slices.ContainsFunc(q.Roots, func(root *x509.Certificate) bool { return q.valid(root) && (root.Equal(c) || names(c, root)) })
+}
+
+// names reports whether a certificate names another one as its issuer, as bytes.
+func names(c, issuer *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, issuer.RawSubject) }
+
+// leads reports whether the names lead to a trust anchor. If not, nothing need be computed to know that there is no path.
+func (q *Search) leads() bool {
+	if !q.valid(q.From) {
+		return false
+	}
+	reached := []*x509.Certificate{q.From}
+	rest := slices.Clone(q.Between)
+	for i := 0; i < len(reached); i++ {
+		if q.ends(reached[i]) {
+			return true
+		}
+		rest = slices.DeleteFunc(rest, func(c *x509.Certificate) bool {
+			next := names(reached[i], c)
+			if next {
+				reached = append(reached, c)
+			}
+			return next
+		})
+	}
+	return false
+}
+
+// count returns how many steps a search has at most, and not much more than maxSteps. A step goes from a certificate to one that it
+// names as its issuer, on each way from the first one on which no certificate stands twice; a way ends at a trust anchor. Each step is a
+// signature to be checked, and crypto/x509 checks no more than these.
+func (q *Search) count() (steps int) {
+	way := []*x509.Certificate{q.From}
+	var walk func()
+	walk = func() {
+		last := way[len(way)-1]
+		for _, root := range q.Roots {
+			if names(last, root) {
+				steps++
+			}
+		}
+		for _, c := range q.Between {
+			if steps > maxSteps {
+				return
+			}
+			if names(last, c) && !slices.ContainsFunc(way, c.Equal) {
+				steps++
+				way = append(way, c)
+				walk()
+				way = way[:len(way)-1]
+			}
+		}
+	}
+	if !slices.ContainsFunc(q.Roots, q.From.Equal) {
+		walk()
+	}
+	return steps
+}
+
+// key is the search by all that its answer rests on, as every certificate is valid at the time, and size the bytes of those that are
+// not the reader's.
+func (q *Search) key() (key [sha256.Size]byte, size int) {
+	hash := sha256.New()
+	put := func(n int) { hash.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) }
+	put(int(q.Usage))
+	for _, list := range [][]*x509.Certificate{{q.From}, q.Between, q.Roots} {
+		put(len(list))
+		for _, c := range list {
+			put(len(c.Raw))
+			hash.Write(c.Raw)
+		}
+	}
+	size = len(q.From.Raw)
+	for _, c := range q.Between {
+		size += len(c.Raw)
+	}
+	return [sha256.Size]byte(hash.Sum(nil)), size
+}
+
+func (q *Search) find() (Paths, error) {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range q.Roots {
+		roots.AddCert(c)
+	}
+	for _, c := range q.Between {
+		between.AddCert(c)
+	}
+	return q.From.Verify(x509.VerifyOptions{
+		Roots:         roots, // never nil, which would mean the machine's
+		Intermediates: between,
+		CurrentTime:   q.At,
+		KeyUsages:     []x509.ExtKeyUsage{q.Usage},
+	})
+}

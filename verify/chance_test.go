@@ -1,0 +1,451 @@
+package verify_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/timestamp"
+)
+
+// chance makes chains of records that may say anything of each other: honest ones, honest ones in which little was changed, and wild ones. It
+// signs and logs by itself, as a ledger refuses much of what a hostile operator can seal.
+type chance struct {
+	*rand.Rand
+	t     *testing.T
+	house *jurattest.House
+	count int
+}
+
+func newChance(t *testing.T, seed uint64) *chance { return newChanceOf(t, seed, jurattest.New(t)) }
+
+func newChanceOf(t *testing.T, seed uint64, house *jurattest.House) *chance {
+	return &chance{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, house: house}
+}
+
+// of chooses one of several.
+func of[T any](c *chance, list ...T) T { return list[c.IntN(len(list))] }
+
+// once in n times.
+func (c *chance) once(n int) bool { return c.IntN(n) == 0 }
+
+// telling is a chain while it is being made.
+type telling struct {
+	*chance
+	records []*evidence.Record
+	apart   []*evidence.Record // sealed, and left out of the file
+}
+
+// said is a payload as it is sent.
+type said map[string]any
+
+var (
+	chanceAgents   = []string{"a", "b", "c", "user@example.com"}
+	chanceRequests = []string{"q1", "q2", "q3"}
+	chanceTexts    = []string{"x", "y"}
+	chanceChains   = []string{"c1", "c1", "c2"}
+)
+
+// bundle is a file of chance, signed and in a log if proved.
+func (c *chance) bundle(proved bool) *evidence.Bundle {
+	c.t.Helper()
+	c.count = 0
+	story := &telling{chance: c}
+	wild := c.once(2)
+	for range 1 + c.IntN(7) {
+		switch {
+		case wild:
+			story.add(story.wild())
+		default:
+			story.add(story.honest())
+		}
+		if c.once(12) {
+			last := len(story.records) - 1
+			story.apart = append(story.apart, story.records[last])
+			story.records = story.records[:last]
+		}
+	}
+	if c.once(8) {
+		c.Shuffle(len(story.records), func(i, j int) {
+			story.records[i], story.records[j] = story.records[j], story.records[i]
+		})
+	}
+	return c.log(story.records, proved)
+}
+
+// known is any record that was made, also one that is left out.
+func (s *telling) known() *evidence.Record {
+	all := slices.Concat(s.records, s.apart)
+	if len(all) == 0 {
+		return nil
+	}
+	return of(s.chance, all...)
+}
+
+func (s *telling) base(action string) said {
+	m := said{"action_type": action, "timestamp": fmt.Sprintf("2026-01-01T00:00:%02dZ", s.count)}
+	switch action {
+	case "human_review":
+		m["reviewer_id"] = of(s.chance, "user@example.com", "user@example.com", "second@example.com")
+	case "delivery":
+		m["agent_id"], m["response"] = of(s.chance, chanceAgents...), of(s.chance, chanceTexts...)
+	case "chain_step":
+		m["agent_id"], m["request_id"], m["response"], m["chain_position"] = of(s.chance, chanceAgents...), of(s.chance, chanceRequests...), of(s.chance, chanceTexts...), 1
+	default:
+		m["agent_id"], m["request_id"], m["response"], m["prompt"] = of(s.chance, chanceAgents...), of(s.chance, chanceRequests...), of(s.chance, chanceTexts...), "p"
+		m["model"], m["model_version"], m["parameters"] = "m", "v", map[string]any{}
+	}
+	return m
+}
+
+// honest is a record that carries on what is there, and sometimes not quite.
+func (s *telling) honest() said {
+	m := s.honestAct()
+	for s.once(4) {
+		s.change(m)
+	}
+	return m
+}
+
+func (s *telling) honestAct() said {
+	before := s.known()
+	switch action := of(s.chance, "chain_step", "chain_step", "chain_step", "model_output", "message", "human_review", "delivery"); {
+	case before == nil || action != "human_review" && action != "delivery":
+		return s.honestStep(of(s.chance, "chain_step", "chain_step", "message"), before)
+	case action == "human_review":
+		return s.honestReview(before)
+	default:
+		return s.honestDelivery(before)
+	}
+}
+
+func (s *telling) honestStep(action string, before *evidence.Record) said {
+	m := s.base(action)
+	if s.once(2) || before != nil && before.Payload.ChainID != "" {
+		m["chain_id"] = "c1"
+	}
+	if before == nil {
+		return m
+	}
+	p := &before.Payload
+	if s.once(5) && p.RequestID != "" {
+		m["parent_request_id"] = p.RequestID
+		delete(m, "chain_id")
+		return m
+	}
+	m["previous_record"], m["previous_agent"] = before.Digest.String(), p.Actor()
+	if p.ChainPosition > 0 {
+		m["chain_position"] = p.ChainPosition + 1
+	}
+	if p.NextAgent != "" && p.Role() == evidence.RoleAgent {
+		m["agent_id"] = p.NextAgent
+	}
+	if s.once(3) {
+		m["next_agent"] = of(s.chance, chanceAgents...)
+	}
+	return m
+}
+
+func (s *telling) honestReview(original *evidence.Record) said {
+	m := s.base("human_review")
+	m["original_response_id"], m["saw"] = original.Payload.RecordID, []string{original.Digest.String()}
+	m["approval_status"] = of(s.chance, "approved", "approved_with_modifications", "rejected")
+	if m["approval_status"] == "approved_with_modifications" {
+		m["modified_response"] = of(s.chance, "z", "x")
+	}
+	return m
+}
+
+func (s *telling) honestDelivery(of *evidence.Record) said {
+	m := s.base("delivery")
+	saw := []string{of.Digest.String()}
+	original := of
+	if of.Payload.ActionType == evidence.HumanReview {
+		for _, r := range slices.Concat(s.records, s.apart) {
+			if r.Payload.RecordID == of.Payload.OriginalResponseID {
+				original = r
+				saw = append(saw, r.Digest.String())
+			}
+		}
+		m["response"] = strings.Trim(string(of.Payload.ModifiedResponse), `"`)
+	}
+	if m["response"] == "" || original == of {
+		m["response"] = strings.Trim(string(original.Payload.Response), `"`)
+	}
+	if !s.once(3) {
+		m["original_response_id"] = original.Payload.RecordID
+	}
+	m["saw"] = saw
+	return m
+}
+
+// wild is a record that says anything.
+func (s *telling) wild() said {
+	action := of(s.chance, "chain_step", "chain_step", "model_output", "human_review", "delivery", "message")
+	m := s.base(action)
+	switch action {
+	case "human_review":
+		m["approval_status"] = of(s.chance, "approved", "approved_with_modifications", "rejected")
+		m["original_response_id"] = s.id()
+		if m["approval_status"] == "approved_with_modifications" {
+			m["modified_response"] = of(s.chance, chanceTexts...)
+		}
+	case "delivery":
+		m["saw"] = s.digests()
+	}
+	for range s.IntN(6) {
+		s.change(m)
+	}
+	return m
+}
+
+// id is that of a record, or of none.
+func (s *telling) id() string {
+	if r := s.known(); r != nil && !s.once(10) {
+		return r.Payload.RecordID
+	}
+	return "nothing"
+}
+
+func (s *telling) digest() string {
+	if r := s.known(); r != nil && !s.once(8) {
+		return r.Digest.String()
+	}
+	return evidence.DigestOf([]byte{byte(s.IntN(3))}).String()
+}
+
+func (s *telling) digests() []string {
+	list := []string{s.digest()}
+	for range s.IntN(3) {
+		if d := s.digest(); !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// change sets or takes away one member that says how records stand to each other.
+func (s *telling) change(m said) {
+	switch of(s.chance, "previous_record", "saw", "chain_id", "chain_position", "previous_agent", "next_agent", "parent_request_id",
+		"request_id", "timestamp", "text", "modified_response", "original_response_id", "approval_status", "actor", "none", "case") {
+	case "previous_record":
+		m["previous_record"] = s.digest()
+	case "saw":
+		m["saw"] = s.digests()
+	case "chain_id":
+		m["chain_id"] = of(s.chance, chanceChains...)
+	case "chain_position":
+		m["chain_position"] = 1 + s.IntN(4)
+	case "previous_agent":
+		m["previous_agent"] = of(s.chance, chanceAgents...)
+	case "next_agent":
+		m["next_agent"] = of(s.chance, chanceAgents...)
+	case "parent_request_id":
+		m["parent_request_id"] = of(s.chance, chanceRequests...)
+	case "request_id":
+		m["request_id"] = of(s.chance, chanceRequests...)
+	case "timestamp":
+		m["timestamp"] = fmt.Sprintf("2026-01-01T00:00:%02dZ", s.IntN(max(1, s.count)))
+	case "text":
+		m["response"] = of(s.chance, chanceTexts...)
+	case "modified_response":
+		m["modified_response"] = of(s.chance, chanceTexts...)
+	case "original_response_id":
+		m["original_response_id"] = s.id()
+	case "approval_status":
+		m["approval_status"] = of(s.chance, "approved", "rejected")
+	case "actor":
+		if m["reviewer_id"] == nil {
+			m["agent_id"] = of(s.chance, chanceAgents...)
+		}
+	case "case":
+		m["case"] = s.digest()
+	case "none":
+		delete(m, of(s.chance, "previous_record", "saw", "chain_id", "chain_position", "previous_agent", "parent_request_id", "original_response_id", "request_id"))
+	}
+}
+
+// add signs what was said. What no sealer can seal is not added.
+func (s *telling) add(m said) {
+	doc, err := json.Marshal(map[string]any(m))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	draft, err := evidence.ParseDraft(doc)
+	if err != nil {
+		draft = s.tame(m)
+	}
+	var apart []string
+	if draft.ActionType != evidence.HumanReview && s.once(10) {
+		apart = []string{"/response"}
+	}
+	s.records = append(s.records, s.sign(draft, apart))
+	if len(apart) > 0 && s.once(2) {
+		s.records[len(s.records)-1].Disclosures = nil
+	}
+}
+
+// tame leaves of what cannot be sealed what can.
+func (s *telling) tame(m said) *evidence.Draft {
+	s.t.Helper()
+	doc, err := json.Marshal(map[string]any(s.base("message")))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	draft, err := evidence.ParseDraft(doc)
+	if err != nil {
+		s.t.Fatalf("%v: %v", err, m)
+	}
+	return draft
+}
+
+func (c *chance) sign(draft *evidence.Draft, apart []string) *evidence.Record {
+	c.t.Helper()
+	c.count++
+	now := time.Date(2026, 1, 1, 0, 0, c.count, 0, time.UTC)
+	id, err := evidence.NewRecordID(now, c.house.Random)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	signers, err := c.house.Keys.Signers(draft.Role(), draft.Actor())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r, err := draft.Seal(evidence.Sealing{Signers: signers, Time: now, RecordID: id, Apart: apart, Random: c.house.Random})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Timestamps = []evidence.Timestamp{}
+	return r
+}
+
+// signed is a payload, signed by its actor.
+func (c *chance) signed(p evidence.Payload) *evidence.Record {
+	c.t.Helper()
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := c.sign(draft, nil)
+	token, err := timestamp.NewMock().Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
+	return r
+}
+
+// twins are two records with one id in one log.
+func (c *chance) twins() (checkpoint string, first, second *evidence.Record) {
+	c.t.Helper()
+	p := answer()
+	first = c.signed(p)
+	p.RecordID, p.Response = first.Payload.RecordID, quoted(routeA7)
+	second = c.signed(p)
+	first.Log, second.Log = &evidence.LogProof{Index: 0, Proof: [][]byte{}}, &evidence.LogProof{Index: 1, Proof: [][]byte{}}
+	return c.prove([]*evidence.Record{first, second}), first, second
+}
+
+// parts is a chain of chance in several files, some of which hold the same.
+func (c *chance) parts() []*evidence.Bundle {
+	c.t.Helper()
+	for {
+		whole := c.bundle(true)
+		if whole.Checkpoint == "" || len(whole.Records) < 2 {
+			continue
+		}
+		parts := make([]*evidence.Bundle, 1+c.IntN(3))
+		for i := range parts {
+			parts[i] = &evidence.Bundle{Checkpoint: whole.Checkpoint}
+		}
+		for _, r := range whole.Records {
+			to := c.IntN(len(parts))
+			parts[to].Records = append(parts[to].Records, r)
+			if again := c.IntN(len(parts)); again != to && c.once(4) {
+				shown := *r
+				shown.Disclosures = nil
+				parts[again].Records = append(parts[again].Records, &shown)
+			}
+		}
+		parts = slices.DeleteFunc(parts, func(b *evidence.Bundle) bool { return len(b.Records) == 0 })
+		if len(parts) > 1 {
+			return parts
+		}
+	}
+}
+
+// log gives records their places in a log of their own, and sometimes not all, or counts that lie.
+func (c *chance) log(records []*evidence.Record, proved bool) *evidence.Bundle {
+	c.t.Helper()
+	logged, counted := !c.once(6), map[string]int64{}
+	for i, r := range records {
+		if chain := r.Payload.ChainID; chain != "" {
+			counted[chain]++
+			if c.once(40) {
+				counted[chain]++
+			}
+		}
+		if logged && (proved || !c.once(20)) {
+			counts := evidence.LogCounts{ChainSeq: counted[r.Payload.ChainID]}
+			if r.Payload.ChainID == "" {
+				counts.ChainSeq = 0
+			}
+			if r.Payload.ActionType == evidence.Submission {
+				counts.CaseSeq = 1
+			}
+			r.Log = &evidence.LogProof{LogCounts: counts, Index: int64(i), Proof: [][]byte{}}
+		}
+	}
+	b := &evidence.Bundle{Records: records}
+	if proved && logged {
+		b.Checkpoint = c.prove(records)
+	}
+	return b
+}
+
+// prove proves each record to be in a log that holds nothing else.
+func (c *chance) prove(records []*evidence.Record) (checkpoint string) {
+	c.t.Helper()
+	var hashes []tlog.Hash
+	stored := tlog.HashReaderFunc(func(at []int64) ([]tlog.Hash, error) {
+		list := make([]tlog.Hash, len(at))
+		for i, place := range at {
+			list[i] = hashes[place]
+		}
+		return list, nil
+	})
+	size := int64(len(records))
+	for i, r := range records {
+		more, err := tlog.StoredHashes(int64(i), r.LogEntry(r.Log.LogCounts), stored)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		hashes = append(hashes, more...)
+	}
+	for i, r := range records {
+		proof, err := tlog.ProveRecord(size, int64(i), stored)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, node := range proof {
+			r.Log.Proof = append(r.Log.Proof, slices.Clone(node[:]))
+		}
+	}
+	root, err := tlog.TreeHash(size, stored)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	checkpoint, err = c.house.SignCheckpoint(evidence.Checkpoint{Origin: jurattest.Origin, Size: size, Root: root})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return checkpoint
+}

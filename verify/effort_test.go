@@ -1,0 +1,210 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/dertest"
+	"jurat/jurattest"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// A maze makes tokens whose certificates can be put together in many ways.
+type maze struct {
+	t    testing.TB
+	root *x509.Certificate // of the authority that the reader trusts
+	made int
+}
+
+func newMaze(t testing.TB, o verify.Options) *maze {
+	t.Helper()
+	return &maze{t: t, root: must[*x509.Certificate](t)(x509.ParseCertificate(o.Trust.Authorities[0].Certificate))}
+}
+
+// certificates have the root's name: some name it as their issuer, too, and others one that is not there. Beside the root itself, 3 and 0
+// are tried in 31 steps, 3 and 4 in 95, 4 and 0 in 129.
+func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
+	m.t.Helper()
+	for i := range alike + others {
+		m.made++
+		issuer := &x509.Certificate{RawSubject: m.root.RawSubject}
+		if i >= alike {
+			issuer = &x509.Certificate{Subject: pkix.Name{CommonName: "elsewhere"}}
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(int64(m.made)), RawSubject: m.root.RawSubject, BasicConstraintsValid: true, IsCA: true,
+			NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter}
+		key := jurattest.AuthorityKey(m.t, "maze")
+		der := must[[]byte](m.t)(x509.CreateCertificate(nil, template, issuer, key.Public(), key))
+		list = append(list, must[*dertest.Node](m.t)(dertest.Parse(der)))
+	}
+	return list
+}
+
+// stuffed is a token with further certificates, which are not signed.
+func (m *maze) stuffed(token []byte, alike, others int) []byte {
+	m.t.Helper()
+	return signedAnew(m.t, token, func(k *dertest.Token) {
+		k.Data.At(3).Members = append(k.Data.At(3).Members, m.certificates(alike, others)...)
+	})
+}
+
+// stranger is a token over a record that the reader's authority has not issued, by one of its name.
+func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
+	m.t.Helper()
+	rootKey, key := jurattest.AuthorityKey(m.t, "stranger root"), jurattest.AuthorityKey(m.t, "stranger")
+	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(6), NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter,
+		Operator: "WORTHLESS: its keys are published "}
+	root := must[*x509.Certificate](m.t)(timestamp.NewRoot(config))
+	if !bytes.Equal(root.RawSubject, m.root.RawSubject) {
+		m.t.Fatalf("the root's name is %s, want %s", root.Subject, m.root.Subject)
+	}
+	config.Key, config.Serial = key, big.NewInt(7)
+	certificate := must[*x509.Certificate](m.t)(timestamp.NewCertificate(config, root, rootKey))
+	authority := must[*timestamp.Authority](m.t)(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate,
+		Now: func() time.Time { return jurattest.Start }, Rand: bytes.NewReader(bytes.Repeat([]byte{byte(m.made + 1)}, 64)), Policy: timestamp.MockPolicy()}))
+	token := dertest.ParseToken(m.t, must[[]byte](m.t)(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})))
+	token.Data.At(3).Members = append(token.Data.At(3).Members, m.certificates(alike, others)...)
+	return token.Sign(m.t, key)
+}
+
+// spend puts tokens before those of a record that take 95 steps each and prove nothing.
+func (m *maze) spend(r *evidence.Record, tokens int) {
+	m.t.Helper()
+	var stamps []evidence.Timestamp
+	for range tokens {
+		stamps = append(stamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: m.stranger(r, 3, 4)})
+	}
+	r.Timestamps = append(stamps, r.Timestamps...)
+}
+
+// An effort is a record whose time takes much effort to prove, or more than may be.
+type effort struct {
+	name   string
+	change func(m *maze, r *evidence.Record)
+	rule   string // by which it is not proved; "" if it is
+}
+
+func efforts() []effort {
+	stuff := func(alike, others int) func(m *maze, r *evidence.Record) {
+		return func(m *maze, r *evidence.Record) {
+			r.Timestamps[0].Token = m.stuffed(r.Timestamps[0].Token, alike, others)
+		}
+	}
+	return []effort{
+		{"31 steps to a path", stuff(3, 0), ""},
+		{"95 steps to a path", stuff(3, 4), ""},
+		{"more than 100 steps to a path", stuff(4, 0), "effort"},
+		{"certificates that lead nowhere", stuff(0, 12), ""},
+		{"475 steps to no path, and 1 to one", func(m *maze, r *evidence.Record) { m.spend(r, 5) }, ""},
+		{"475 steps to no path, and 95 to one", func(m *maze, r *evidence.Record) {
+			stuff(3, 4)(m, r)
+			m.spend(r, 5)
+		}, "effort"},
+	}
+}
+
+// effortVectors are records, and a bundle of which some records take what others could have taken.
+func effortVectors(t *testing.T) []given {
+	t.Helper()
+	var list []given
+	for _, e := range efforts() {
+		r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+		e.change(newMaze(t, o), r)
+		list = append(list, givenRecord(t, slug("effort", e.name), r, o))
+	}
+	b, o := effortBundle(t)
+	return append(list, givenBundle(t, "effort-of-all-records", b, o))
+}
+
+// effortBundle has five records. Two spend what all have together but 138 steps; the third could be proved with 190, and has 170; the
+// fourth takes 95 and the fifth 31, which they have.
+func effortBundle(t testing.TB) (*evidence.Bundle, verify.Options) {
+	t.Helper()
+	house := jurattest.NewForStrangers(t)
+	o := house.Options(t)
+	m := newMaze(t, o)
+	var sealed []*evidence.Record
+	for i := range 5 {
+		sealed = append(sealed, house.Seal(t, output(fmt.Sprint("effort ", i))))
+	}
+	b := house.Bundle(t, sealed...)
+	stuff := func(i, alike, others int) {
+		b.Records[i].Timestamps[0].Token = m.stuffed(b.Records[i].Timestamps[0].Token, alike, others)
+	}
+	m.spend(b.Records[0], 5)
+	m.spend(b.Records[1], 5)
+	stuff(2, 3, 4)
+	m.spend(b.Records[2], 1)
+	stuff(3, 3, 4)
+	stuff(4, 3, 0)
+	return b, o
+}
+
+// TestEffort: where the certificates that came with a record can be put together in more ways than may be tried, its time is not proved,
+// and said to be so.
+func TestEffort(t *testing.T) {
+	for _, e := range efforts() {
+		t.Run(e.name, func(t *testing.T) {
+			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+			e.change(newMaze(t, o), r)
+			found := verify.Record(r, o).Of(verify.Time)
+			want := verify.Proved
+			if e.rule != "" {
+				want = verify.NotProved
+			}
+			if found.Status != want || found.Rule != e.rule {
+				t.Errorf("%+v, want %v %s", found, want, e.rule)
+			}
+		})
+	}
+}
+
+// TestEffortOfAFile: what some records take of what all have together is gone for those after them, in the same way however many
+// are looked at at a time and whatever was looked at before.
+func TestEffortOfAFile(t *testing.T) {
+	b, o := effortBundle(t)
+	file := must[[]byte](t)(b.Marshal())
+	var first *verify.Report
+	for _, cores := range []int{1, 2, 8} {
+		before := runtime.GOMAXPROCS(cores)
+		for range 5 {
+			o.Memory = nil
+			if cores == 8 {
+				o.Memory = timestamp.NewMemory()
+				must[*verify.Report](t)(verify.File(file, o))
+			}
+			report := must[*verify.Report](t)(verify.File(file, o))
+			if first == nil {
+				first = report
+			}
+			if diff := cmp.Diff(first, report); diff != "" {
+				t.Fatalf("on %d cores: %s", cores, diff)
+			}
+		}
+		runtime.GOMAXPROCS(before)
+	}
+	if found := first.Of(verify.Time); found.Status != verify.NotProved || found.Rule != "effort" || found.Record != b.Records[2].Payload.RecordID || len(first.Times) != 4 {
+		t.Errorf("%+v, %d times", found, len(first.Times))
+	}
+}
+
+// mazeOfCAs puts certificates into a record that have the issuing CA's name and name it as their issuer.
+func mazeOfCAs(t *testing.T, n int) func(*world, *evidence.Record, *verify.Options) {
+	return func(w *world, r *evidence.Record, _ *verify.Options) {
+		for i := range n {
+			key := newKey(t)
+			template := caTemplate("issuing", int64(100+i))
+			r.Certificates = append(r.Certificates, certify(t, template, key.Public(), template, key).Raw)
+		}
+	}
+}

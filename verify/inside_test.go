@@ -1,0 +1,145 @@
+package verify_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/dertest"
+	"jurat/jurattest"
+	"jurat/timestamp"
+	"jurat/verify"
+)
+
+// wholeRecord is a record of everything that a record can bring: a token, an evidence record of two chains, certificates of its signer, a
+// place in a log; and what proves all of it.
+func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
+	t.Helper()
+	h := jurattest.NewForStrangers(t)
+	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = h.Options(t)
+	public := must[any](t)(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))
+	o = newWorld().build(t, r, o, public)
+	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
+	r.Timestamps = append(r.Timestamps, second.rehash(t, first.cover(t, r, on(0).Add(time.Hour), r.Timestamps...), on(0).Add(2*time.Hour), objects(r, r.Timestamps...)...))
+	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
+		trust.Authorities = append(trust.Authorities, first.trusted(verify.Independent, on(900)), second.trusted(verify.Independent, on(900)))
+	})
+	return must[[]byte](t)(r.Marshal()), o
+}
+
+// FuzzInside changes something inside a whole record, where the lengths around it stay right, and signs it anew as an authority or a
+// log that is trusted and hostile could. Whatever it is, the program answers, and says of the payload what is true.
+func FuzzInside(f *testing.F) {
+	file, o := wholeRecord(f)
+	if r := must[*verify.Report](f)(verify.File(file, o)); r.Of(verify.Time).Status != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
+		f.Fatalf("%+v", r.Details)
+	}
+	for where := range insides {
+		for how := range byte(10) {
+			f.Add(where, []byte{how * 25, 7, how, 3, 200, how}, int64(how)<<60)
+		}
+	}
+	f.Fuzz(func(t *testing.T, where int, choice []byte, number int64) {
+		r, err := evidence.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := o
+		o.Trust = must[*verify.Trust](t)(verify.ParseTrust(must[[]byte](t)(o.Trust.Marshal())))
+		insides[((where%len(insides))+len(insides))%len(insides)](t, r, &o, choice, number)
+		changed, err := r.Marshal()
+		if err != nil {
+			return // too long
+		}
+		report, err := verify.File(changed, o)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, changed)
+		}
+		if content := report.Of(verify.Content); content.Status == verify.Refuted {
+			t.Errorf("nobody has changed what is signed: %+v", content)
+		}
+	})
+}
+
+// insides are what can be changed.
+var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, number int64){
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a token, signed by nobody
+		r.Timestamps[0].Token = mutated(t, r.Timestamps[0].Token, choice)
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // TSTInfo, by the authority
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Info.Mutate(choice) })
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its attributes
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Signer.At(3).Mutate(choice) })
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its certificates
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Data.At(3).Mutate(choice) })
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // an evidence record
+		r.Timestamps[1].Token = mutated(t, r.Timestamps[1].Token, choice)
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a token in one
+		ers := must[*dertest.Node](t)(dertest.Parse(r.Timestamps[1].Token))
+		stamp := ers.At(2, 0, 0)
+		last := len(stamp.Members) - 1
+		token := dertest.ParseToken(t, stamp.Members[last].Bytes())
+		token.Info.Mutate(choice)
+		if len(choice) > 0 && choice[0]&1 == 0 {
+			stamp.Members, last = stamp.Members[1:], last-1 // without digestAlgorithm
+		}
+		stamp.Members[last] = must[*dertest.Node](t)(dertest.Parse(token.Sign(t, jurattest.AuthorityKey(t, ""))))
+		r.Timestamps[1].Token = ers.Bytes()
+	},
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, number int64) { // certificates of the signer
+		i := int(uint64(number) % uint64(len(r.Certificates)))
+		r.Certificates[i] = mutated(t, r.Certificates[i], choice)
+	},
+	func(t testing.TB, _ *evidence.Record, o *verify.Options, choice []byte, number int64) { // a revocation list
+		o.CRLs = slices.Clone(o.CRLs)
+		i := int(uint64(number) % uint64(len(o.CRLs)))
+		if list, err := verify.ParseCRL(mutated(t, o.CRLs[i].Raw, choice)); err == nil {
+			o.CRLs[i] = list
+		}
+	},
+	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, number int64) { // a checkpoint of any size, and a path of any length
+		r.Log.Checkpoint, o.Trust = checkpointOfSize(t, o.Trust, number)
+		r.Log.Index, r.Log.Proof = int64(uint64(number)>>11), nil
+		for range choice {
+			r.Log.Proof = append(r.Log.Proof, make([]byte, 32))
+		}
+		if len(r.Log.Proof) > 63 {
+			r.Log.Proof = r.Log.Proof[:63]
+		}
+		o.Checkpoint, o.Trust = checkpointOfSize(t, o.Trust, int64(len(choice)))
+		o.Consistency = &evidence.Consistency{Origin: "hostile.example/log", From: min(int64(len(choice)), number), To: max(int64(len(choice)), number)}
+	},
+	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, _ int64) { // a token of the checkpoint
+		token := must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))
+		r.Log.CheckpointTimestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: signedAnew(t, token, func(k *dertest.Token) { k.Info.Mutate(choice) })}}
+	},
+}
+
+// mutated changes DER as the bytes choose, perhaps in several places.
+func mutated(t testing.TB, der, choice []byte) []byte {
+	t.Helper()
+	n := must[*dertest.Node](t)(dertest.Parse(der))
+	for range 3 {
+		if choice = n.Mutate(choice); len(choice) == 0 {
+			break
+		}
+	}
+	return n.Bytes()
+}
+
+// signedAnew changes a token and has the authority of houses sign it.
+func signedAnew(t testing.TB, der []byte, change func(k *dertest.Token)) []byte {
+	t.Helper()
+	k := dertest.ParseToken(t, der)
+	change(k)
+	return k.Sign(t, jurattest.AuthorityKey(t, ""))
+}

@@ -1,0 +1,49 @@
+package verify
+
+import (
+	"slices"
+
+	"jurat/evidence"
+)
+
+// A Linked is what the rules of chains and reviews ask of a record: who, when, which, what it follows, and of what it said a digest alone.
+type Linked struct {
+	record *evidence.Record
+	said   spoken
+}
+
+// Link keeps of a record what its links are judged by, and none of its texts.
+func Link(r *evidence.Record) Linked {
+	l := Linked{record: slim(r), said: spokenIn(r)}
+	l.record.Log = nil
+	p := &l.record.Payload
+	p.Signers = slices.Clone(p.Signers)
+	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil // of a trial's acts, too
+	return l
+}
+
+// Payload is the record's, without its texts. It must not be changed.
+func (l Linked) Payload() *evidence.Payload { return &l.record.Payload }
+
+// Digest is that of the record's payload.
+func (l Linked) Digest() evidence.Digest { return l.record.Digest }
+
+// Contradictions is what the rules of chains and reviews would refute of a file of these records, in this order: whoever seals records
+// asks it before there is one that contradicts another for ever. No signature, time stamp or place in a log is looked at.
+func Contradictions(file []Linked) (found []Finding) {
+	c := newCheck(Options{}, ManyRecords)
+	for _, l := range file {
+		c.all = append(c.all, l.record)
+		c.said[l.record] = l.said
+	}
+	c.graph = newGraph(c.all)
+	c.byDigest = c.graph.byDigest
+	c.reviews()
+	c.chain()
+	for _, f := range c.findings {
+		if f.Status == Refuted && (f.Guarantee == Chain || f.Guarantee == HumanReview) {
+			found = append(found, f)
+		}
+	}
+	return found
+}

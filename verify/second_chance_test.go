@@ -1,0 +1,174 @@
+package verify_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/verify"
+)
+
+// TestSecondVerifierOnChains holds the second verifier against this one over chains of chance.
+func TestSecondVerifierOnChains(t *testing.T) {
+	compareVerifiers(t, 200, 10_000, func(t *testing.T, c *chance, i int) given {
+		proved := i%20 == 0
+		b := c.bundle(proved)
+		o := verify.Options{}
+		if proved {
+			o = c.house.Options(t)
+		}
+		return givenBundle(t, fmt.Sprintf("chain-%d", i), b, o)
+	})
+}
+
+// TestSecondVerifierOnTrials does so over trials in which a clerk changed something.
+func TestSecondVerifierOnTrials(t *testing.T) {
+	var honest [][]*evidence.Record
+	for _, name := range slices.Sorted(maps.Keys(trialPlans())) {
+		honest = append(honest, committedTrial(t, name))
+	}
+	compareVerifiers(t, 60, 3_000, func(t *testing.T, c *chance, i int) given {
+		return givenBundle(t, fmt.Sprintf("trial-%d", i), c.trial(honest), verify.Options{})
+	})
+}
+
+// TestSecondVerifierTogether does so over chains of chance that are given in several files.
+func TestSecondVerifierTogether(t *testing.T) {
+	compareVerifiers(t, 30, 1_000, func(t *testing.T, c *chance, i int) given {
+		for {
+			parts := c.parts()
+			o := c.house.Options(t)
+			g := givenBundle(t, fmt.Sprintf("parts-%d", i), parts[0], o)
+			files := [][]byte{g.file}
+			for _, b := range parts[1:] {
+				g.with = append(g.with, givenBundle(t, g.name, b, o).file)
+			}
+			if jointReport(t, append(files, g.with...), o) != nil {
+				return g
+			}
+		}
+	})
+}
+
+// compareVerifiers makes files of chance and has both verifiers judge them: few in a short run, many in a long one. JURAT_TEST_SEED
+// begins elsewhere.
+func compareVerifiers(t *testing.T, few, many int, next func(t *testing.T, c *chance, i int) given) {
+	t.Helper()
+	n, seed := few, uint64(1)
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		n = many
+	}
+	if text := os.Getenv("JURAT_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const lot = 250 // files with keys of one house
+	for first := 0; first < n; first += lot {
+		t.Run(strconv.Itoa(first), func(t *testing.T) {
+			c := newChance(t, seed+uint64(first))
+			var files []given
+			for i := first; i < min(n, first+lot); i++ {
+				files = append(files, next(t, c, i))
+			}
+			compareOver(t, files)
+		})
+	}
+}
+
+// compareOver has the second verifier judge files, and compares every finding, in its order.
+func compareOver(t *testing.T, files []given) {
+	t.Helper()
+	folder := t.TempDir()
+	m := vectorManifest{Format: "jurat/vectors/v1"}
+	for _, g := range files {
+		v := verificationVector{Name: g.name, File: g.name + ".jurat"}
+		write(t, folder, v.File, g.file)
+		if g.trust != nil {
+			v.Trust = g.name + ".trust"
+			write(t, folder, v.Trust, g.trust)
+			var err error
+			if g.o.Trust, err = verify.ParseTrust(g.trust); err != nil { // with its keys in the order in which they are written
+				t.Fatal(err)
+			}
+		}
+		for i, file := range g.with {
+			v.With = append(v.With, fmt.Sprintf("%s.with-%d", g.name, i+1))
+			write(t, folder, v.With[i], file)
+		}
+		var r *verify.Report
+		var err error
+		if len(g.with) > 0 {
+			r = jointReport(t, append([][]byte{g.file}, g.with...), g.o)
+		} else if r, err = verify.File(g.file, g.o); err != nil {
+			t.Fatalf("%s: %v", g.name, err)
+		}
+		v.Report = expected(r)
+		v.Report.Details = []expectedFinding{}
+		for _, f := range r.Details {
+			v.Report.Details = append(v.Report.Details, expectedFinding{f.Guarantee, f.Status, f.Rule, f.Record})
+		}
+		m.Verifications = append(m.Verifications, v)
+	}
+	doc, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, folder, "manifest.json", doc)
+	if kept := os.Getenv("JURAT_TEST_KEEP"); kept != "" {
+		defer func() {
+			if t.Failed() {
+				if err := os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(folder)); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	var complaints bytes.Buffer
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "vectors.py"), filepath.Join(folder, "manifest.json"))
+	run.Stderr = &complaints
+	out, err := run.Output()
+	if err != nil {
+		t.Errorf("%v\n%s", err, complaints.String())
+	}
+	if found := bytes.Count(out, []byte("\n")); found != len(files) {
+		t.Errorf("it judged %d files of %d", found, len(files))
+	}
+	if bytes.Contains(out, []byte(`"unsupported"`)) {
+		t.Error("it does not know what is asked")
+	}
+}
+
+func write(t *testing.T, folder, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// python finds what the second verifier needs. Where nothing may be skipped, it must be there.
+func python(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err == nil {
+		_, err = exec.LookPath("openssl")
+	}
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("the second verifier cannot run: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
