@@ -13,7 +13,8 @@ const lastWords = 5 * time.Second
 // arriving is a body that knows whether all of it has come.
 type arriving struct {
 	io.ReadCloser
-	whole atomic.Bool
+	length int64 // as the request says it; -1: unknown
+	whole  atomic.Bool
 }
 
 // Read implements io.Reader.
@@ -27,8 +28,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 
 // hurry sets an end to waiting for the body, so that a caller who sends nothing does not hold up the server's end. Where all has come
 // no deadline is set: net/http would take it for the end of the request.
-func (a *arriving) hurry(r *http.Request, connection *http.ResponseController) {
-	if r.ContentLength != 0 && !a.whole.Load() {
+func (a *arriving) hurry(connection *http.ResponseController) {
+	if a.length != 0 && !a.whole.Load() {
 		_ = connection.SetReadDeadline(time.Now().Add(lastWords)) // what is no connection has none, such as a test's recorder
 	}
 }

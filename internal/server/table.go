@@ -141,14 +141,14 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		if route.MaxBody > 0 {
 			most = min(most, route.MaxBody)
 		}
-		body := &arriving{ReadCloser: r.Body}
+		body := &arriving{ReadCloser: r.Body, length: r.ContentLength}
 		r.Body = http.MaxBytesReader(w, body, most)
 		// What is no connection of net/http, such as a test's recorder, has no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
 			_ = connection.SetReadDeadline(time.Time{}) // when it passes, net/http ends the request's context
 		} else {
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
-			defer context.AfterFunc(s.draining, func() { body.hurry(r, connection) })()
+			defer context.AfterFunc(s.draining, func() { body.hurry(connection) })()
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
 		ctx, traced := s.config.Tracing.Request(r, route.Name())
