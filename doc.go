@@ -90,6 +90,7 @@
 //	              portal/visit, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	bench         what this machine does, measured in turn with what cannot be done without
+//	names         which names people and agents may begin to act under, and which names are one person's
 //	access        who may do what: read from the log, as acts of the operator
 //	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
 //	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named

@@ -38,7 +38,7 @@ func registerOf(i *installation.Installation) *access.Register {
 }
 
 type accessGrantCmd struct {
-	Name string        `arg:"" help:"agent_id of the agent, or the person's name, as reviews will say it in reviewer_id."`
+	Name newName       `arg:"" help:"agent_id of the agent, or the person's name, as reviews will say it in reviewer_id."`
 	Role []access.Role `arg:"" help:"agent; or of submitter, reviewer, auditor, operator one or more."`
 	For  time.Duration `help:"How long it is good." default:"2160h"`
 	whyFlags
@@ -59,7 +59,7 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	order := access.Order{Name: c.Name, Roles: c.Role, For: c.For, Reason: why.Reason, By: why.By}
+	order := access.Order{Name: string(c.Name), Roles: c.Role, For: c.For, Reason: why.Reason, By: why.By}
 	if err := order.Check(); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type accessLinkCmd struct {
-	Name string        `arg:"" optional:"" help:"In whose name the link signs in." default:"operator"`
+	Name newName       `arg:"" optional:"" help:"In whose name the link signs in." default:"operator"`
 	Role []access.Role `help:"Of submitter, reviewer, auditor, operator one or more. Default: all of them." placeholder:"ROLE"`
 	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
 }
@@ -97,7 +97,7 @@ func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Role) == 0 {
 		c.Role = access.PeopleRoles()
 	}
-	order := access.Order{Name: c.Name, Roles: c.Role, For: time.Hour}
+	order := access.Order{Name: string(c.Name), Roles: c.Role, For: time.Hour}
 	if err := order.Check(); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return errors.New("--role agent: an agent does not sign in by a browser; 'jurat access grant' makes its token")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		path, err := server.SignInPath(i, time.Now(), c.Name, c.Role...)
+		path, err := server.SignInPath(i, time.Now(), string(c.Name), c.Role...)
 		if err != nil {
 			return err
 		}

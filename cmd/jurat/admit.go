@@ -7,8 +7,8 @@ import (
 )
 
 type accessAdmitCmd struct {
-	Agent string `arg:"" help:"agent_id of the agent."`
-	Chain string `arg:"" help:"The chain_id."`
+	Agent newName `arg:"" help:"agent_id of the agent."`
+	Chain string  `arg:"" help:"The chain_id."`
 	whyFlags
 }
 
@@ -27,6 +27,6 @@ func (c *accessAdmitCmd) Run(ctx context.Context, a *app, _ stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return registerOf(i).Admit(ctx, c.Chain, c.Agent, why.Reason, why.By)
+		return registerOf(i).Admit(ctx, c.Chain, string(c.Agent), why.Reason, why.By)
 	})
 }

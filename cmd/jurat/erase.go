@@ -16,7 +16,7 @@ type eraseCmd struct {
 	Record        string   `arg:"" help:"The record's id."`
 	Field         []string `required:"" help:"The field whose text is destroyed: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
 	Reason        string   `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
-	By            string   `required:"" help:"Which person decided it." placeholder:"WHO"`
+	By            newName  `required:"" help:"Which person decided it." placeholder:"WHO"`
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`
 }
 
@@ -42,7 +42,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Erase(ctx, installation.ErasureOrder{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: c.By,
+		done, err := i.Erase(ctx, installation.ErasureOrder{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
 			DespiteQuotes: c.DespiteQuotes, Progress: progress(io, "looked for the text in")})
 		if done != nil {
 			c.told(io, done)

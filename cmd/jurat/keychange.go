@@ -18,13 +18,13 @@ import (
 
 // whyFlags are what everybody has to say who does something to a key.
 type whyFlags struct {
-	Reason string `required:"" help:"Why. It goes into the log."`
-	By     string `help:"Who decided it. It goes into the log. Default: the name of the account."`
+	Reason string  `required:"" help:"Why. It goes into the log."`
+	By     newName `help:"Who decided it. It goes into the log. Default: the name of the account."`
 }
 
 func (f *whyFlags) why() (installation.Why, error) {
 	if f.By != "" {
-		return installation.Why{Reason: f.Reason, By: f.By}, nil
+		return installation.Why{Reason: f.Reason, By: string(f.By)}, nil
 	}
 	account, err := user.Current()
 	if err != nil {

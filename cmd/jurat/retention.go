@@ -16,8 +16,8 @@ import (
 
 // decidedFlags say why something was decided, and by whom.
 type decidedFlags struct {
-	Reason string `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
-	By     string `required:"" help:"Which person decided it." placeholder:"WHO"`
+	Reason string  `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
+	By     newName `required:"" help:"Which person decided it." placeholder:"WHO"`
 }
 
 type archiveExpireCmd struct {
@@ -42,7 +42,7 @@ decided. Copies of the old files and backups still have the records: delete them
 // Run deletes.
 func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Expire(ctx, installation.ExpireOrder{Before: c.Before, Reason: c.Reason, By: c.By, DryRun: c.DryRun, Progress: steps(io)})
+		done, err := i.Expire(ctx, installation.ExpireOrder{Before: c.Before, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun, Progress: steps(io)})
 		if errors.Is(err, installation.ErrTooYoung) {
 			return hint(err, "'jurat archive retention' says how long records are kept; less than %d days is not possible. If nothing was sealed lately, seal something: "+
 				"the clock counts no further than the log's newest time stamp", evidence.MinRetention)
@@ -77,10 +77,10 @@ func actOf(id string) string {
 }
 
 type archiveRetentionCmd struct {
-	Keep   string `placeholder:"TIME" help:"Keep records for this long from now on: 24mo, 400d, 2y. A month counts as 31 days, a year as 366."`
-	Reason string `help:"Why, with --keep." placeholder:"TEXT"`
-	By     string `help:"Which person decided it, with --keep." placeholder:"WHO"`
-	JSON   bool   `name:"json" help:"Print it as JSON."`
+	Keep   string  `placeholder:"TIME" help:"Keep records for this long from now on: 24mo, 400d, 2y. A month counts as 31 days, a year as 366."`
+	Reason string  `help:"Why, with --keep." placeholder:"TEXT"`
+	By     newName `help:"Which person decided it, with --keep." placeholder:"WHO"`
+	JSON   bool    `name:"json" help:"Print it as JSON."`
 }
 
 // Help is shown by 'jurat archive retention --help'.
@@ -100,7 +100,7 @@ func (c *archiveRetentionCmd) Run(ctx context.Context, a *app, io stdio) error {
 			if c.Reason == "" || c.By == "" {
 				return errors.New("--keep needs --reason and --by")
 			}
-			if err := i.SetRetention(ctx, days, c.Reason, c.By); err != nil {
+			if err := i.SetRetention(ctx, days, c.Reason, string(c.By)); err != nil {
 				return err
 			}
 		}
@@ -157,7 +157,7 @@ func (c *holdAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return errors.New("name a record or a chain, or say --all")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		order := installation.HoldOrder{All: c.All, Reason: c.Reason, By: c.By}
+		order := installation.HoldOrder{All: c.All, Reason: c.Reason, By: string(c.By)}
 		if !c.All {
 			if err := whatIs(ctx, i, c.What, &order); err != nil {
 				return err
@@ -225,7 +225,7 @@ type holdReleaseCmd struct {
 // Run releases.
 func (c *holdReleaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		act, err := i.Release(ctx, c.Hold, c.Reason, c.By)
+		act, err := i.Release(ctx, c.Hold, c.Reason, string(c.By))
 		if errors.Is(err, installation.ErrNoHold) {
 			return hint(err, "'jurat hold list' shows what is on hold")
 		}

@@ -26,7 +26,7 @@ type serveCmd struct {
 	Origin        []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
 	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Name          string   `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
+	Name          newName  `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
 	Memory        int64    `placeholder:"BYTES" help:"What the process is to hold in memory at most. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
 	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
@@ -183,7 +183,7 @@ func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
 	case c.LogJSON || terminalOf(io.err) == nil:
 		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link by which somebody signs in once\n", at)
 	default:
-		link, err := s.SignInLink(c.Name, access.PeopleRoles()...)
+		link, err := s.SignInLink(string(c.Name), access.PeopleRoles()...)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/names"
 )
 
 // Keys gives the operator's signers.
@@ -145,7 +146,7 @@ type Order struct {
 // checkName refuses names that are not given to anybody anew. Who has one from earlier signs in under it.
 func (o *Order) checkName() error {
 	if o.Under.IsZero() {
-		return CheckName(o.Name)
+		return names.Check(o.Name)
 	}
 	return evidence.CheckName(o.Name)
 }
@@ -241,6 +242,9 @@ func publication(public bool) evidence.AccessChange {
 
 // Admit lets an agent add to a chain that another has begun. There is no way back: what it has added stays.
 func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) error {
+	if err := names.Check(agent); err != nil {
+		return fmt.Errorf("admitting %q to chain %q: %w: agent_id: %w", agent, chain, ErrOrder, err)
+	}
 	if err := r.seal(ctx, evidence.AccessEventBody{Event: evidence.AccessAdmitted, Chain: chain, Name: agent, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("admitting %q to chain %q: %w", agent, chain, err)
 	}

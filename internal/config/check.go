@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/evidence"
+	"jurat/internal/names"
 )
 
 const (
@@ -70,7 +70,7 @@ func (f *File) check() error {
 
 func (s *Seat) check(here jsontext.Pointer) error {
 	if s.ID != "" {
-		if err := evidence.CheckName(s.ID); err != nil {
+		if err := names.Check(s.ID); err != nil {
 			return wrong(here+"/id", "%v", err)
 		}
 	}

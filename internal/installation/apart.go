@@ -106,6 +106,9 @@ func (i *Installation) SetApart(s ApartSetting) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
+	if err := i.checkActor(s.Actor); err != nil {
+		return fmt.Errorf("setting what is sealed apart: actor: %w", err)
+	}
 	text, err := json.Marshal(s, jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
@@ -114,6 +117,14 @@ func (i *Installation) SetApart(s ApartSetting) error {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
 	return nil
+}
+
+// checkActor refuses a setting for an actor that seals nothing under its name: as an agent or as a reviewer.
+func (i *Installation) checkActor(name string) error {
+	if i.Keys.CheckName(evidence.RoleReviewer, name) == nil {
+		return nil
+	}
+	return i.Keys.CheckName(evidence.RoleAgent, name)
 }
 
 // UnsetApart removes an actor's setting. What was sealed apart by it stays so.

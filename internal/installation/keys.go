@@ -81,6 +81,9 @@ func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, nam
 	if err != nil {
 		return fmt.Errorf("registering key: %w", err)
 	}
+	if err := i.Keys.CheckName(role, name); err != nil {
+		return fmt.Errorf("registering key of %q: %w", name, err)
+	}
 	_, err = i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
 		if err := i.mayRegister(h, events); err != nil {
 			return nil, err

@@ -30,6 +30,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/cabinet"
 	"jurat/internal/keyhistory"
+	"jurat/internal/names"
 )
 
 // Config is what a Ring is made of.
@@ -351,8 +352,41 @@ func (r *Ring) take(at place, file string) (*Key, error) {
 	return key, nil
 }
 
+// CheckName returns an error with an *evidence.FieldError in its chain if no actor may begin to act under a name. An actor of earlier that has
+// a key goes on under its name, whatever that is.
+func (r *Ring) CheckName(role evidence.Role, name string) error {
+	history, err := r.config.History()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.checkName(history, role, name)
+}
+
+// checkName is CheckName. The lock is held.
+func (r *Ring) checkName(history *keyhistory.History, role evidence.Role, name string) error {
+	refused := names.Check(name)
+	if refused == nil || len(history.Latest(role, name)) > 0 {
+		return nil
+	}
+	for _, second := range []bool{false, true} {
+		if _, err := r.find(history, place{role, name, second}); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	field := "agent_id"
+	if role == evidence.RoleReviewer {
+		field = "reviewer_id"
+	}
+	return &evidence.FieldError{Field: field, Reason: refused.Error()}
+}
+
 // create makes the first key in a place, and its file. The lock is held.
 func (r *Ring) create(history *keyhistory.History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+	if err := r.checkName(history, role, name); err != nil {
+		return nil, err
+	}
 	at := placeOf(role, name, algorithm)
 	var with evidence.KeyID
 	if !at.second {

@@ -66,7 +66,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 
 func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	names := []string{"juror-gpt", "Juror-gpt", "../../etc/passwd", "..", "日本", "日木", "a/b", "a_b", strings.Repeat("x", 200), strings.Repeat("x", 199) + "y"}
+	names := []string{"juror-gpt", "Juror-gpt", "../../etc/passwd", "..a", "日本", "日木", "a/b", "a_b", strings.Repeat("x", 200), strings.Repeat("x", 199) + "y"}
 	seen := map[evidence.KeyID]string{}
 	for _, name := range names {
 		for _, role := range evidence.Roles() {
@@ -153,5 +153,35 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	}
 	if leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(key.File), ".new-*")); len(leftovers) > 0 {
 		t.Errorf("left behind: %v", leftovers)
+	}
+}
+
+// TestNamesThatDeceive: no actor begins under a name that readers cannot tell from another, and one of earlier goes on.
+func TestNamesThatDeceive(t *testing.T) {
+	dir := t.TempDir()
+	for role, field := range map[evidence.Role]string{evidence.RoleAgent: "agent_id", evidence.RoleReviewer: "reviewer_id"} {
+		for name, character := range map[string]string{"mia\u200b": "U+200B", ".": "U+002E"} {
+			r := newRing(t, dir)
+			_, signing := r.Signers(role, name)
+			_, creating := r.Create(role, name, evidence.MLDSA65)
+			for _, err := range []error{signing, creating, r.CheckName(role, name)} {
+				var refused *evidence.FieldError
+				if !errors.As(err, &refused) || refused.Field != field || !strings.Contains(err.Error(), character) {
+					t.Errorf("%s %+q: %v", role, name, err)
+				}
+			}
+			if keys, err := newRing(t, dir).Keys(); err != nil || len(keys) > 0 {
+				t.Fatalf("%d keys, %v", len(keys), err)
+			}
+		}
+	}
+	const name = "mia\u200b"
+	r := newRing(t, dir)
+	if err := r.make(r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), evidence.RoleAgent, name, evidence.ES256, evidence.KeyID{}); err != nil {
+		t.Fatal(err)
+	}
+	only(t, newRing(t, dir), evidence.RoleAgent, name)
+	if _, err := newRing(t, dir).Create(evidence.RoleAgent, name, evidence.MLDSA65); err != nil {
+		t.Errorf("the second key of an actor of earlier: %v", err)
 	}
 }

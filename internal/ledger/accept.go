@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/names"
 )
 
 // maxAhead is how far in the future a record may claim to be: two clocks never quite agree. Readers do not count the time of one
@@ -45,7 +46,7 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		return nil, err
 	}
 	now := l.cfg.Now()
-	if err := notAhead(record, now); err != nil {
+	if err := mayEnter(record, now); err != nil {
 		return nil, err
 	}
 	keys, err := l.Keys(ctx)
@@ -80,6 +81,20 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		return nil, err
 	}
 	return record, nil
+}
+
+// mayEnter refuses what no record may say when it is sealed, though records of earlier may say it.
+func mayEnter(record *evidence.Record, now time.Time) error {
+	if err := notAhead(record, now); err != nil {
+		return err
+	}
+	// The actor's own name was checked when its first key was made or registered. Its word alone names the next one.
+	if next := record.Payload.NextAgent; next != "" {
+		if err := names.Check(next); err != nil {
+			return &evidence.FieldError{Field: "next_agent", Reason: err.Error()}
+		}
+	}
+	return nil
 }
 
 // notAhead refuses what claims to be of the future, before it is stamped: nothing could prove its time ever after. Time stamps

@@ -226,6 +226,27 @@ func TestAcceptHighS(t *testing.T) {
 	}
 }
 
+// TestNextAgentThatDeceives: neither way into the log lets in a next agent that readers cannot tell from another one.
+func TestNextAgentThatDeceives(t *testing.T) {
+	l := folder(t.TempDir()).create(t)
+	a := newOwner(t, "a", false)
+	a.register(t, l)
+	const chained = `,"chain_id":"c","chain_position":1`
+	for _, next := range []string{`b\u200b`, "."} {
+		_, accepting := l.Accept(t.Context(), a.says(t, chained+`,"next_agent":"`+next+`"`))
+		_, sealing := said(t, l, "b", chained+`,"next_agent":"`+next+`"`)
+		for _, err := range []error{accepting, sealing} {
+			var refused *evidence.FieldError
+			if !errors.As(err, &refused) || refused.Field != "next_agent" {
+				t.Errorf("%s: %v", next, err)
+			}
+		}
+	}
+	if _, err := l.Accept(t.Context(), a.says(t, chained+`,"next_agent":"b"`)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestKeyEndsBetween: a key that ends while a record is being stamped has ended when the record comes to be appended.
 func TestKeyEndsBetween(t *testing.T) {
 	store := folder(t.TempDir())

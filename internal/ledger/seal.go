@@ -62,7 +62,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err != nil {
 		return nil, err
 	}
-	if err := notAhead(record, now); err != nil {
+	if err := mayEnter(record, now); err != nil {
 		return nil, err
 	}
 	judging, err := l.mayFollow(ctx, record)

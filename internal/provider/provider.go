@@ -25,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"jurat/internal/access"
+	"jurat/internal/names"
 )
 
 var (
@@ -298,7 +299,7 @@ func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 		return nil, fmt.Errorf("%w: its claims: %w", ErrRefused, err)
 	}
 	name, _ := claims[p.config.NameClaim].(string)
-	if err := access.CheckName(name); err != nil {
+	if err := names.Check(name); err != nil {
 		return nil, fmt.Errorf("%w: claim %q is no name: %w", ErrRefused, p.config.NameClaim, err)
 	}
 	if verified, _ := claims["email_verified"].(bool); p.config.NameClaim == "email" && !verified {

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/docket"
+	"jurat/internal/names"
 	"jurat/internal/pages"
 	"jurat/jury"
 )
@@ -54,7 +55,7 @@ func needsPerson(t *docket.Summary) bool {
 func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
 	visible := s.visible(c)
 	next, err := s.docket.Oldest(ctx, 1, func(t *docket.Summary) bool {
-		return t.ID != but && !access.SameName(t.Submitter, c.Name()) && visible(t) && needsPerson(t)
+		return t.ID != but && !names.Same(t.Submitter, c.Name()) && visible(t) && needsPerson(t)
 	})
 	if err != nil || len(next) == 0 {
 		return "", err

@@ -11,6 +11,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/keyhistory"
 	"jurat/internal/ledger"
+	"jurat/internal/names"
 	"jurat/internal/trial"
 )
 
@@ -125,7 +126,7 @@ func (s *Server) notOwnWork(r *http.Request, c *Caller, id string) error {
 			return err
 		}
 	}
-	if access.SameName(c.Name(), by) || access.SameName(c.Name(), p.Actor()) {
+	if names.Same(c.Name(), by) || names.Same(c.Name(), p.Actor()) {
 		return fmt.Errorf("%w: record %s is of %q, or of a trial of what %q submitted", api.ErrOwnWork, id, c.Name(), c.Name())
 	}
 	return nil

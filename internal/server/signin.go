@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/names"
 )
 
 // sessionTime is how long somebody stays signed in by browser.
@@ -37,7 +38,7 @@ func (s *Server) SignInLink(name string, roles ...access.Role) (string, error) {
 
 // SignInPath makes the path of a link by which somebody can sign in once, within an hour of now, on any server of the installation.
 func SignInPath(i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
-	if err := access.CheckName(name); err != nil {
+	if err := names.Check(name); err != nil {
 		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)
 	}
 	secret, err := i.GiveTicket(link{name, roles}, now.Add(linkTime))

@@ -1,0 +1,52 @@
+package names_test
+
+import (
+	"strings"
+	"testing"
+
+	"jurat/internal/names"
+)
+
+func TestSame(t *testing.T) {
+	for _, same := range [][2]string{
+		{"mia", "Mia"}, {"mia", " m i a\u00a0"}, {"mia", "mi\u200ba"}, {"mia", "mia\ufe0f"}, {"mia", "m\U000e0101ia"}, {"mia", "mia\u3164"}, {"mia", "\u115fmia"},
+		{"mia", "m\u1160ia"}, {"mia", "mia\uffa0"}, {"mia", "mia\u2800"}, {"mia", "mi\u034fa"}, {"mia", "mia\u180b"}, {"mia", "mia\u17b4"}, {"mia", "mia\U000e0061"},
+		{"mia", "mia\u2060\ufeff\u00ad"}, {"STRASSE", "straße"}, {"STRAẞE", "straße"}, {"ﬁn", "FIN"}, {"jose\u0301", "JOSÉ"}, {"e\u034f\u0301", "é"}, {"ｍｉａ", "mia"},
+		{"\u212bsa", "åsa"}, {"ὈΔΥΣΣΕΎΣ", "ὀδυσσεύς"}, {"ǅ", "dž"}, {"ᾳ", "ΑΙ"},
+	} {
+		if !names.Same(same[0], same[1]) || !names.Same(same[1], same[0]) {
+			t.Errorf("%+q and %+q pass for different people", same[0], same[1])
+		}
+	}
+	for _, other := range [][2]string{{"mia", "mía"}, {"mia", "mja"}, {"mia.s", "mias"}, {"mia1", "mia2"}, {"ミア", "ミヤ"}, {"か", "が"}} {
+		if names.Same(other[0], other[1]) {
+			t.Errorf("%+q and %+q pass for one person", other[0], other[1])
+		}
+	}
+}
+
+// TestCheck: a name that readers cannot tell from another one is refused, and the error names the character.
+func TestCheck(t *testing.T) {
+	for _, name := range []string{"a", "7", "mia@example.org", "Mia O’Hara-Straße 2", "José", "jose\u0301", "山田 太郎", "山田　太郎", "ア・イ", "Ольга", "logistics-agent-v1", "urn:agent/1",
+		"نامه\u200cای", "agent 🤖", "क्\u200dष", "l·l", "٣", strings.Repeat("x", 200), "../../etc/passwd", `EXAMPLE\mia`} {
+		if err := names.Check(name); err != nil {
+			t.Errorf("%+q: %v", name, err)
+		}
+	}
+	for name, character := range map[string]string{
+		"\u3164": "U+3164", "\u115f\u1160": "U+115F", "\uffa0": "U+FFA0", "\u2800\u2800": "U+2800", "\ufe0f": "U+FE0F", "\u200b": "U+200B", "\u00ad": "U+00AD",
+		"\U000e0020": "U+E0020", "\u0301": "U+0301", "\u200d": "U+200D", "mia\u3164": "U+3164", "mi\u200ba": "U+200B", "mia\u2800": "U+2800", "mi\u200da": "U+200D",
+		"m\u034fia": "U+034F", "mia\ue000": "U+E000", "mia\ufdd0": "U+FDD0", "mia\u202e": "U+202E", "mia\x00": "U+0000", "l·l mia\ue000": "U+E000", "a·b": "U+00B7",
+		"ア・イ a·b": "U+00B7", "٣۳": "U+06F3", " mia": "U+0020", "mia ": "U+0020", "mia\u00a0": "U+00A0", "\u3000mia": "U+3000", "mia  s": "U+0020", "mia \u2003s": "U+2003",
+		".": "U+002E", "---": "U+002D", "…": "U+2026", "。": "U+3002", "🤖": "U+1F916", "☃!": "U+2603", "€": "U+20AC",
+	} {
+		if err := names.Check(name); err == nil || !strings.Contains(err.Error(), character) {
+			t.Errorf("%+q: %v, want a refusal that names %s", name, err, character)
+		}
+	}
+	for _, name := range []string{"", " ", "\xff", strings.Repeat("x", 300)} {
+		if names.Check(name) == nil {
+			t.Errorf("%+q is a name", name)
+		}
+	}
+}
