@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cabinet"
+	"jurat/internal/ledger"
 	"jurat/internal/witness"
 )
 
@@ -378,13 +379,21 @@ func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
 var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 
 // Published is the checkpoint that is given out: the last one that witnesses have cosigned, and where there is none one over all that
-// is in the log.
+// is in the log. Where the log cannot be written, it is the last one that was given out.
 func (i *Installation) Published(ctx context.Context) (string, error) {
 	kept, err := i.LastCosigned(ctx)
 	if err != nil || kept != nil {
 		return kept.checkpoint(), err
 	}
-	return i.Ledger.Checkpoint(ctx)
+	signed, err := i.Ledger.Checkpoint(ctx)
+	if !errors.Is(err, ledger.ErrDiskFull) && !errors.Is(err, ledger.ErrReadOnly) {
+		return signed, err
+	}
+	last, failed := i.Ledger.LastPublished(ctx)
+	if failed != nil || last == "" {
+		return "", errors.Join(err, failed)
+	}
+	return last, nil
 }
 
 func (c *Cosigning) checkpoint() string {

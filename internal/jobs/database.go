@@ -94,8 +94,15 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 // translate puts SQLite's errors into this package's words.
 func translate(err error) error {
 	var failure *sqlite.Error
-	if errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_BUSY || errors.Is(err, context.DeadlineExceeded) {
+	code := 0
+	if errors.As(err, &failure) {
+		code = failure.Code() & 0xff
+	}
+	switch {
+	case code == sqlite3.SQLITE_BUSY, errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case code == sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }

@@ -27,6 +27,9 @@ import (
 // ErrRunning says that a job is being worked, here or elsewhere.
 var ErrRunning = errors.New("the job is being worked at this moment")
 
+// ErrFull says that there is no room for more jobs: nothing was changed.
+var ErrFull = errors.New("no space left for the jobs")
+
 // ErrBusy says that the jobs could not be reached in time, because another process holds their file: nothing was changed.
 var ErrBusy = errors.New("another process holds the file of jobs")
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"jurat/evidence"
 )
@@ -115,6 +116,33 @@ func (l *Ledger) sign(head Head) (string, error) {
 	return signed, nil
 }
 
+// LastPublished returns the last checkpoint that was published, with what witnesses have said of it, and "" if there is none. Where the log can
+// be written, Checkpoint returns a later one.
+func (l *Ledger) LastPublished(ctx context.Context) (string, error) {
+	signed, err := l.lastPublished(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the published checkpoint: %w", err)
+	}
+	return signed, nil
+}
+
+func (l *Ledger) lastPublished(ctx context.Context) (string, error) {
+	if l.refuse != nil {
+		return "", l.refuse
+	}
+	if l.cfg.Published == nil {
+		return "", nil
+	}
+	signed, err := l.cfg.Published.Load(ctx)
+	if err != nil || signed == "" {
+		return "", err
+	}
+	if _, err := l.SizeAt(ctx, signed); err != nil {
+		return "", err
+	}
+	return l.withCosignatures(ctx, signed)
+}
+
 // publish makes the checkpoint known outside the store. The store has it already, so that a crash in between leaves
 // an older one published, which is as true, and which Open replaces.
 func (l *Ledger) publish(ctx context.Context, signed string) error {
@@ -123,6 +151,9 @@ func (l *Ledger) publish(ctx context.Context, signed string) error {
 	}
 	for signed != l.published {
 		if err := l.cfg.Published.Store(ctx, signed); err != nil {
+			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+				err = fmt.Errorf("%w: %w", ErrDiskFull, err)
+			}
 			return fmt.Errorf("publishing checkpoint: %w", err)
 		}
 		l.published = signed

@@ -30,6 +30,9 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.ready.ask(r.Context()); err != nil {
+		if is := knownIn(err); is != nil {
+			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
+		}
 		return fmt.Errorf("%w: the log takes no records; why is in the server's log", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -35,6 +36,10 @@ var known = []struct{ is, means error }{
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
 	{jobs.ErrBusy, api.ErrUnavailable},
+	{jobs.ErrFull, api.ErrUnavailable},
+	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as those of keys
+	{syscall.EDQUOT, api.ErrUnavailable},
+	{syscall.EROFS, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
 	{ledger.ErrArchive, api.ErrUnavailable},
 	{keyring.ErrOwner, api.ErrOwnerKey},
@@ -88,6 +93,16 @@ func problemOf(err error) *api.Problem {
 		}
 	}
 	return p
+}
+
+// knownIn returns the known error in a chain of errors, which names no file, and nil if there is none.
+func knownIn(err error) error {
+	for _, k := range known {
+		if errors.Is(err, k.is) {
+			return k.is
+		}
+	}
+	return nil
 }
 
 func malformed(err error) error {
