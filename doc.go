@@ -76,6 +76,7 @@
 //	              bodies of llm/wire, and the servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
+//	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it is decided here
 //	trial         a case through jury and ledger to a verdict, and its projections
 //	jobs          a durable job for every trial that is to be held, for one process or many
 //	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers

@@ -90,6 +90,8 @@ var importRules = []importRule{
 		"it joins plan, adapters and jurors, and knows nothing of how acts are kept"},
 	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/jury", "jurat/internal/ledger", "jurat/internal/subject", jsonLibrary},
 		"it joins jury and ledger, whoever sits and wherever records are kept"},
+	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/keyhistory", "jurat/internal/ledger", "jurat/internal/names", "jurat/internal/trial", jsonLibrary},
+		"who may do what is decided here, whatever front it was asked through"},
 	{"jurat/internal/jobs", []string{"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/", jsonLibrary, "modernc.org/sqlite/"},
 		"a queue knows the names of trials, and nothing of what is in them; River is behind it"},
 	{"jurat/internal/docket", []string{"jurat/evidence", "jurat/jury", "jurat/internal/jobs", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},

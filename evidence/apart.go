@@ -51,7 +51,8 @@ func (d *Disclosure) commitment() string {
 // before sending it here stays so.
 func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 	var disclosures []Disclosure
-	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(s.Apart))) {
+	apart := slices.Concat(d.apart, s.Apart)
+	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(apart))) {
 		if slices.Contains(d.SealedApart, pointer) {
 			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
 		}
@@ -61,8 +62,8 @@ func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 		}
 		disclosures = append(disclosures, *opens)
 	}
-	if len(s.Apart) > 0 {
-		pointers := slices.Concat(d.SealedApart, s.Apart)
+	if len(apart) > 0 {
+		pointers := slices.Concat(d.SealedApart, apart)
 		slices.Sort(pointers)
 		m["sealed_apart"] = marshal(slices.Compact(pointers))
 	}

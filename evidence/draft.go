@@ -17,7 +17,18 @@ import (
 type Draft struct {
 	Payload // as far as it was given; the action type is always known
 	members members
+	apart   []string // what is to be sealed apart, see SealingApart
 }
+
+// SealingApart returns a copy of the draft that says which of its members are to be sealed apart: JSON pointers.
+func (d *Draft) SealingApart(pointers ...string) *Draft {
+	wishing := new(*d)
+	wishing.apart = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.apart, pointers))))
+	return wishing
+}
+
+// Apart lists what SealingApart has named, sorted.
+func (d *Draft) Apart() []string { return slices.Clone(d.apart) }
 
 // ParseDraft reads a payload as agents send it, such as the audit model's own examples. A payload without
 // action_type is a model output, unless it has a place in a chain and nothing of a model: then it is a chain step.
@@ -70,7 +81,7 @@ type Sealing struct {
 	Signers  []Signer  // at least one; their order is the order of the signatures
 	Time     time.Time // fills in a missing timestamp where the action type allows that
 	RecordID string    // see NewRecordID
-	Apart    []string  // JSON pointers of members to seal apart; nil: none
+	Apart    []string  // JSON pointers of members to seal apart, beside those of the draft; nil: none
 	Random   io.Reader // salts of what is sealed apart; nil: crypto/rand
 }
 
@@ -94,7 +105,7 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 // Prepare completes the draft for signers that sign elsewhere, in this order, and returns the canonical payload that they
 // have to sign. Of s it takes no signers, and seals nothing apart: what would open it could not be returned.
 func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
-	if len(s.Signers) > 0 || len(s.Apart) > 0 {
+	if len(s.Signers) > 0 || len(s.Apart) > 0 || len(d.apart) > 0 {
 		return nil, errors.New("preparing payload: signers that sign here, or members to seal apart")
 	}
 	r, err := d.complete(signers, s)

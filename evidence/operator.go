@@ -120,6 +120,31 @@ func ReadOperatorBody[B OperatorBody](p *Payload) (*B, error) {
 	return body, nil
 }
 
+// CheckOperatorAct reads the response of an act of the operator by the rules of its action type.
+func CheckOperatorAct(p *Payload) (err error) {
+	switch p.ActionType {
+	case LateStamp:
+		_, err = ReadOperatorBody[LateStampBody](p)
+	case CheckpointStamp:
+		_, err = ReadOperatorBody[CheckpointStampBody](p)
+	case KeyEvent:
+		_, err = ReadOperatorBody[KeyEventBody](p)
+	case Erasure:
+		_, err = ReadErasure(p)
+	case AccessEvent:
+		_, err = ReadAccessEvent(p)
+	case Refusal:
+		_, err = ReadOperatorBody[RefusalBody](p)
+	case TrialEvent:
+		_, err = ReadTrialEvent(p)
+	case RetentionEvent:
+		_, err = ReadRetentionEvent(p)
+	default:
+		err = fmt.Errorf("%s is no act of the operator", p.ActionType)
+	}
+	return err
+}
+
 // ReadErasure reads an act that says which texts of a record were destroyed.
 func ReadErasure(p *Payload) (*ErasureBody, error) {
 	if p.ActionType != Erasure {

@@ -192,7 +192,7 @@ func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidenc
 	check(t, err)
 	signers, err := h.Keys.Signers(draft.Role(), draft.Actor())
 	check(t, err)
-	r, err := h.Ledger.Seal(t.Context(), draft, signers, apart)
+	r, err := h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers)
 	check(t, err)
 	return r
 }

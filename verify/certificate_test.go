@@ -439,7 +439,7 @@ func sealedWith(t *testing.T, p evidence.Payload, pkcs8 []byte) (*evidence.Recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}, nil)
+	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -277,7 +277,7 @@ func TestReviewWithTheAgentsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.house.Ledger.Seal(t.Context(), draft, signers, nil)
+	r, err := s.house.Ledger.Seal(t.Context(), draft, signers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func sealBy(t *testing.T, h *jurattest.House, signers ...evidence.Signer) *evide
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.Ledger.Seal(t.Context(), draft, signers, nil)
+	r, err := h.Ledger.Seal(t.Context(), draft, signers)
 	if err != nil {
 		t.Fatal(err)
 	}

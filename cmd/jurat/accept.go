@@ -8,6 +8,7 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/internal/acts"
 	"jurat/internal/installation"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
@@ -20,29 +21,23 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 	if err != nil {
 		return hint(fmt.Errorf("refusing record: %w", err), "'jurat sign' makes what is taken in here; nothing was recorded")
 	}
-	if role := signed.Payload.Role(); !keyhistory.MayOwn(role) {
-		return fmt.Errorf("refusing record: field action_type: %s is an act of a %s, whose key is the operator's", signed.Payload.ActionType, role)
+	if err := acts.Acceptable(&signed.Payload); err != nil {
+		return fmt.Errorf("refusing record: %w", err)
 	}
 	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
-		draft, err := evidence.NewDraft(signed.Payload)
+		done, err := actsOn(i).Accept(ctx, acts.Operator, signed)
 		if err != nil {
-			return err
+			return actHint(err)
 		}
-		if err := asSet(i, draft); err != nil {
-			return err
+		p := &signed.Payload
+		switch {
+		case !done.Bound:
+			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n", p.ActionType, p.OriginalResponseID)
+		case !done.Names.IsZero():
+			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s\n",
+				p.ActionType, p.OriginalResponseID, done.Names)
 		}
-		if err := bound(ctx, io, i, draft); err != nil {
-			return err
-		}
-		sealed, err := i.Ledger.Accept(ctx, signed)
-		var duplicate *ledger.DuplicateError
-		if errors.As(err, &duplicate) {
-			return hint(err, "'jurat log prove %s' prints the one in the log; what is new needs a record_id of its own", duplicate.RecordID)
-		}
-		if err != nil {
-			return keyHint(err)
-		}
-		return printSealed(ctx, io, i, sealed)
+		return printSealed(ctx, io, i, done)
 	})
 }
 
@@ -63,26 +58,19 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 	return client.Assemble(doc, signatures...)
 }
 
-// asSet refuses what is signed with a text in it that is always to be sealed apart of this actor: it would be part of every
-// proof, and no erasure could reach it.
-func asSet(i *installation.Installation, signed *evidence.Draft) error {
-	open, err := i.Apart(signed, nil)
-	if err != nil || len(open) == 0 {
-		return err
+// actHint says what can be done where an act is refused.
+func actHint(err error) error {
+	var duplicate *ledger.DuplicateError
+	var field *evidence.FieldError
+	switch {
+	case errors.As(err, &duplicate):
+		return hint(err, "'jurat log prove %s' prints the one in the log; what is new needs a record_id of its own", duplicate.RecordID)
+	case errors.As(err, &field) && field.Field == "saw":
+		return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
+	case errors.As(err, &field):
+		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields, 'jurat apart list' what is always sealed apart; nothing was recorded")
 	}
-	return hint(fmt.Errorf("refusing record: field %s: of %q it is to be sealed apart ('jurat apart list'), and it is signed as it is", open[0], signed.Actor()),
-		"its owner seals it apart before signing, with sealed_apart as 'docs/format.md' has it; nothing was recorded")
-}
-
-// bound says where a review that is signed already names nothing by digest, which nobody but its owner can change, and
-// refuses it where it names something else than it says.
-func bound(ctx context.Context, io stdio, i *installation.Installation, signed *evidence.Draft) error {
-	as, err := bind(ctx, io, i, signed)
-	if err == nil && len(as.Saw) > len(signed.Saw) {
-		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s\n",
-			signed.ActionType, signed.OriginalResponseID, as.Saw[0])
-	}
-	return err
+	return keyHint(err)
 }
 
 // keyHint says what can be done where a key stands in the way.

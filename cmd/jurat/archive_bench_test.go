@@ -125,7 +125,7 @@ func archivedHouse(b *testing.B, n int) (i *installation.Installation, plain int
 					b.Error(err)
 					return
 				}
-				r, err := i.Ledger.Seal(context.Background(), d, signers, nil)
+				r, err := i.Ledger.Seal(context.Background(), d, signers)
 				if err != nil {
 					b.Error(err)
 					return

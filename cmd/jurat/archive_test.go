@@ -38,7 +38,7 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return nil, err
 		}
-		return i.Ledger.Seal(ctx, d, signers, nil)
+		return i.Ledger.Seal(ctx, d, signers)
 	}
 	first, err := one(0)
 	ts.Check(err)

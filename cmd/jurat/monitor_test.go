@@ -59,7 +59,7 @@ func growIn(t *testing.T, i *installation.Installation, n int, what string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := i.Ledger.Seal(t.Context(), draft, signers, nil); err != nil {
+		if _, err := i.Ledger.Seal(t.Context(), draft, signers); err != nil {
 			t.Fatal(err)
 		}
 	}

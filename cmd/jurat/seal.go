@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"jurat/evidence"
+	"jurat/internal/acts"
 	"jurat/internal/installation"
-	"jurat/internal/trial"
 )
 
 type sealCmd struct {
@@ -39,6 +40,10 @@ every proof stands. This cannot be added to a record later. 'jurat apart set' do
 An authority that does not answer holds up nothing for long: the record is sealed, says so, and waits for its time stamp,
 which 'jurat log stamp' asks for again.
 
+A payload that brings its record_id makes one record, however often it is sealed: the same again is printed again, and
+something else under that id is refused. A person does not decide on
+what the same person said or submitted.
+
 A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
 so that the review is bound to what the record says.
 
@@ -66,53 +71,40 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields; nothing was recorded")
 	}
-	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return hint(fmt.Errorf("refusing payload: field action_type: %s is for the %s of a trial", draft.ActionType, role),
-			"acts of a trial are sealed by 'jurat trial' alone")
+	if err := acts.Sealable(&draft.Payload); err != nil {
+		return hint(fmt.Errorf("refusing payload: %w", err), "acts of a trial are sealed by 'jurat trial' alone")
 	}
 	pointers, err := readPointers("--apart", c.Apart)
 	if err != nil {
 		return err
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		apart, err := i.Apart(draft, pointers)
+		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: pointers}, draft)
 		if err != nil {
-			return err
+			return actHint(err)
 		}
-		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
-		if err != nil {
-			return keyHint(err)
+		if !done.Bound {
+			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
+				draft.ActionType, draft.OriginalResponseID)
 		}
-		draft, err := bind(ctx, io, i, draft)
-		if err != nil {
-			return err
-		}
-		sealed, err := i.Ledger.Seal(ctx, draft, signers, apart)
-		if err != nil {
-			return keyHint(err)
-		}
-		return printSealed(ctx, io, i, sealed)
+		return printSealed(ctx, io, i, done)
 	})
 }
 
-// bind makes a review name what it is about by digest, and says so where it cannot.
-func bind(ctx context.Context, io stdio, i *installation.Installation, draft *evidence.Draft) (*evidence.Draft, error) {
-	draft, bound, err := trial.Bind(ctx, i.Ledger, draft)
-	if err != nil {
-		return nil, hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
-	}
-	if !bound {
-		fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
-			draft.ActionType, draft.OriginalResponseID)
-	}
-	return draft, nil
+// actsOn are the acts on an installation's log.
+func actsOn(i *installation.Installation) *acts.Acts {
+	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Disclose, Now: time.Now})
 }
 
-func printSealed(ctx context.Context, io stdio, i *installation.Installation, sealed *evidence.Record) error {
+func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done) error {
 	catchUp(ctx, io, i)
-	proved, err := i.Ledger.ProveOne(ctx, sealed)
+	proved, err := i.Ledger.ProveOne(ctx, done.Record)
 	if err != nil {
 		return err
 	}
-	return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", sealed.Payload.RecordID, sealed.Payload.RecordID)
+	id := done.Record.Payload.RecordID
+	if done.Before {
+		fmt.Fprintf(io.err, "jurat: hint: record %s was in the log already; nothing was added\n", id)
+	}
+	return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
 }

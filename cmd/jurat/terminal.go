@@ -44,15 +44,15 @@ func inert(s string) string {
 		switch {
 		case c == '\t':
 			return ' '
-		case acts(c):
+		case obeyed(c):
 			return unicode.ReplacementChar
 		}
 		return c
 	}, s)
 }
 
-// acts reports whether a terminal does something at a character, instead of showing it.
-func acts(c rune) bool {
+// obeyed reports whether a terminal does something at a character, instead of showing it.
+func obeyed(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c)
 }
 
@@ -69,7 +69,7 @@ func inertLines(s string) string {
 func inertJSON(doc []byte) []byte {
 	var out bytes.Buffer
 	for _, c := range string(doc) {
-		if c > 0x7e && acts(c) {
+		if c > 0x7e && obeyed(c) {
 			fmt.Fprintf(&out, `\u%04x`, c)
 		} else {
 			out.WriteRune(c)

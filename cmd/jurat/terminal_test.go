@@ -39,7 +39,7 @@ const hostile = "x\x1b[2J\x1b]0;owned\x07\u009b31m\x9b\x7f\u202e\u2066\u061c\u20
 func tame(out, errs string) error {
 	for _, text := range []string{out, errs} {
 		for at, c := range text {
-			if c != '\n' && acts(c) || c == '\uFFFD' && text[at] != 0xef {
+			if c != '\n' && obeyed(c) || c == '\uFFFD' && text[at] != 0xef {
 				return fmt.Errorf("byte %d is printed as it is: %q", at, text[max(0, at-40):min(len(text), at+40)])
 			}
 		}

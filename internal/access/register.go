@@ -13,15 +13,10 @@ import (
 	"jurat/internal/names"
 )
 
-// Keys gives the operator's signers.
-type Keys interface {
-	Signers(role evidence.Role, name string) ([]evidence.Signer, error)
-}
-
 // Config is what a Register works with.
 type Config struct {
 	Ledger *ledger.Ledger   // required
-	Keys   Keys             // required
+	Keys   ledger.Keys      // required
 	Random io.Reader        // of tokens; nil: crypto/rand
 	Now    func() time.Time // nil: time.Now
 }
@@ -252,12 +247,8 @@ func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) e
 }
 
 func (r *Register) seal(ctx context.Context, body evidence.AccessEventBody) error {
-	response, err := evidence.EncodeOperatorBody(body)
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.AccessEvent, ChainID: evidence.AccessChain}, body)
 	if err != nil {
-		return err
-	}
-	p := evidence.Payload{ActionType: evidence.AccessEvent, AgentID: ledger.OperatorName, ChainID: evidence.AccessChain, Response: response}
-	if _, err := evidence.ReadAccessEvent(&p); err != nil {
 		return fmt.Errorf("%w: %w", ErrOrder, err)
 	}
 	return r.append(ctx, p)
@@ -266,11 +257,10 @@ func (r *Register) seal(ctx context.Context, body evidence.AccessEventBody) erro
 // Refuse has the log told of what was refused.
 func (r *Register) Refuse(ctx context.Context, refused []evidence.Refused) error {
 	for part := range slices.Chunk(refused, evidence.MaxRefusals) {
-		response, err := evidence.EncodeOperatorBody(evidence.RefusalBody{Refused: part})
-		if err != nil {
-			return err
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Refusal, ChainID: evidence.RefusalsChain}, evidence.RefusalBody{Refused: part})
+		if err == nil {
+			err = r.append(ctx, p)
 		}
-		err = r.append(ctx, evidence.Payload{ActionType: evidence.Refusal, AgentID: ledger.OperatorName, ChainID: evidence.RefusalsChain, Response: response})
 		if err != nil {
 			return fmt.Errorf("recording refusals: %w", err)
 		}
@@ -279,10 +269,5 @@ func (r *Register) Refuse(ctx context.Context, refused []evidence.Refused) error
 }
 
 func (r *Register) append(ctx context.Context, p evidence.Payload) error {
-	signers, err := r.config.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return err
-	}
-	_, err = r.config.Ledger.SealLast(ctx, p.ChainID, signers, p)
-	return err
+	return ledger.Operator{Ledger: r.config.Ledger, Keys: r.config.Keys}.SealLast(ctx, p)
 }

@@ -196,6 +196,6 @@ func draftOf(size int) (*evidence.Draft, error) {
 }
 
 func (h *house) seal(ctx context.Context) error {
-	_, err := h.Ledger.Seal(ctx, h.draft, h.signers, nil)
+	_, err := h.Ledger.Seal(ctx, h.draft, h.signers)
 	return err
 }

@@ -107,7 +107,7 @@ func TestPayload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := h.Ledger.Seal(t.Context(), h.draft, h.signers, nil)
+		r, err := h.Ledger.Seal(t.Context(), h.draft, h.signers)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ var (
 // Config is what a docket needs.
 type Config struct {
 	Ledger *ledger.Ledger
-	Keys   trial.Keys
+	Keys   ledger.Keys
 
 	// Sit seats the jury for a trial in which so much was spent before, in millionths of a US dollar.
 	Sit func(spent int64) (trial.Config, error)
@@ -258,24 +258,12 @@ func (d *Docket) Cancel(ctx context.Context, id, by, reason string) error {
 
 // seal has the log told what becomes of a trial.
 func (d *Docket) seal(ctx context.Context, e evidence.TrialEventBody) error {
-	response, err := evidence.EncodeOperatorBody(e)
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: evidence.TrialsChain,
+		Timestamp: evidence.FormatTime(d.cfg.Now())}, e)
 	if err != nil {
 		return err
 	}
-	p := evidence.Payload{ActionType: evidence.TrialEvent, AgentID: ledger.OperatorName, ChainID: evidence.TrialsChain, Response: response,
-		Timestamp: evidence.FormatTime(d.cfg.Now())}
-	if _, err := evidence.ReadTrialEvent(&p); err != nil {
-		return err
-	}
-	signers, err := d.cfg.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return err
-	}
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		return err
-	}
-	if _, err := d.cfg.Ledger.Seal(ctx, draft, signers, nil); err != nil {
+	if _, err := (ledger.Operator{Ledger: d.cfg.Ledger, Keys: d.cfg.Keys}).Seal(ctx, p); err != nil {
 		return fmt.Errorf("recording that %s is %s: %w", e.Trial, e.Event, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/docket"
+	"jurat/internal/ledger"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -355,7 +356,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 
 // lost is a keyring without the clerk's key while it is lost.
 type lost struct {
-	trial.Keys
+	ledger.Keys
 	now atomic.Bool
 }
 

@@ -39,7 +39,7 @@ func sealAt(t *testing.T, i *Installation, at time.Time) (*evidence.Record, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i.Ledger.Seal(t.Context(), draftAt(t, at), signers, nil)
+	return i.Ledger.Seal(t.Context(), draftAt(t, at), signers)
 }
 
 // TestSealRefusesTheFuture: a payload that claims more than readers allow for clocks is refused where it is sealed, and leaves nothing.

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
 )
 
 // ErrNobodyOutside says that no authority outside is there to stamp a checkpoint. That the operator's clock stamps what the
@@ -102,11 +101,7 @@ func (i *Installation) stampedBy(ctx context.Context, c *client, checkpoint stri
 		a.Reason = err
 		return a, nil
 	}
-	signers, err := i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return a, err
-	}
 	// A crash up to here loses a token, and the authority is asked again.
-	a.Act, err = i.Ledger.Anchor(ctx, evidence.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token}, signers)
+	a.Act, err = i.operator().Anchor(ctx, evidence.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
 	return a, err
 }

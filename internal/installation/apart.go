@@ -43,10 +43,20 @@ func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidenc
 	return disclosed, nil
 }
 
-// Apart lists what is to be sealed apart of a draft: the pointers given, which it must have, and those of its actor's
-// setting that it has. What the actor sealed apart itself stays as it is.
-func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
-	setting, err := i.ApartSettingOf(draft.Actor())
+// texts keeps what is sealed apart, and says what is.
+type texts struct {
+	*vault.Vault
+	settings func(actor string) (ApartSetting, error)
+}
+
+// Apart lists what is to be sealed apart of a draft: what it names itself, which it must have, and what it has of its actor's
+// setting. What the actor sealed apart itself stays as it is.
+func (t texts) Apart(draft *evidence.Draft) ([]string, error) {
+	pointers := draft.Apart()
+	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
+		return pointers, nil // what a jury or the operator does is for everybody to read
+	}
+	setting, err := t.settings(draft.Actor())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +64,7 @@ func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string
 	if verdict && slices.Contains(pointers, "/modified_response") {
 		return nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
 	}
-	apart := slices.Clone(pointers)
+	apart := pointers
 	for _, pointer := range setting.Pointers {
 		if verdict && pointer == "/modified_response" {
 			continue // what counts is never withheld

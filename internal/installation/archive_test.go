@@ -38,7 +38,7 @@ func sealMany(t testing.TB, i *installation.Installation, n int) {
 					t.Error(err)
 					return
 				}
-				if _, err := i.Ledger.Seal(context.Background(), d, signers, nil); err != nil {
+				if _, err := i.Ledger.Seal(context.Background(), d, signers); err != nil {
 					t.Error(err)
 					return
 				}

@@ -61,7 +61,7 @@ func sealOnce(b *testing.B, i *Installation, draft *evidence.Draft) error {
 	if err != nil {
 		return err
 	}
-	_, err = i.Ledger.Seal(b.Context(), draft, signers, nil)
+	_, err = i.Ledger.Seal(b.Context(), draft, signers)
 	return err
 }
 

@@ -53,7 +53,7 @@ func sealAs(t *testing.T, i *installation.Installation, agent string, at time.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := i.Ledger.Seal(t.Context(), draft, signers, nil)
+	r, err := i.Ledger.Seal(t.Context(), draft, signers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func (i *Installation) allKept(r *evidence.Record, pointers []string) error {
 
 // begin writes down what is about to happen, after what another process may have begun on the same record.
 func (i *Installation) begin(ctx context.Context, in intent) error {
-	if _, err := i.draftOf(in); err != nil {
+	if _, err := actOf(in); err != nil {
 		return err
 	}
 	err := createIntent(i.files, in)
@@ -199,15 +199,11 @@ func mayBeSealed(err error) bool {
 // seal puts the act into the log, unless it is there, or the record is on hold by then: of a hold and an erasure that one counts which is
 // first in the log. What was erased before it was held is destroyed, and what was held before is not erased.
 func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Record) error {
-	draft, err := i.draftOf(in)
+	act, err := actOf(in)
 	if err != nil {
 		return err
 	}
-	signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
-	if err != nil {
-		return err
-	}
-	_, err = i.Ledger.SealIf(ctx, draft, signers, evidence.RetentionChain, func(acts []*evidence.Record) error {
+	err = i.operator().SealIf(ctx, act, evidence.RetentionChain, func(acts []*evidence.Record) error {
 		book, err := retention.Read(acts)
 		if err != nil {
 			return err
@@ -237,17 +233,9 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 	return nil
 }
 
-func (i *Installation) draftOf(in intent) (*evidence.Draft, error) {
-	response, err := evidence.EncodeOperatorBody(in.body())
-	if err != nil {
-		return nil, err
-	}
-	p := evidence.Payload{ActionType: evidence.Erasure, AgentID: ledger.OperatorName, RecordID: in.Act, Timestamp: in.Timestamp,
-		Saw: []evidence.Digest{in.Record}, Response: response}
-	if _, err := evidence.ReadErasure(&p); err != nil {
-		return nil, err
-	}
-	return evidence.NewDraft(p)
+func actOf(in intent) (evidence.Payload, error) {
+	return ledger.OperatorAct(evidence.Payload{ActionType: evidence.Erasure, RecordID: in.Act, Timestamp: in.Timestamp,
+		Saw: []evidence.Digest{in.Record}}, in.body())
 }
 
 // isAct checks that the record which has the id of an intent's act is that act. It returns an error with

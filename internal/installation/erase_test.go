@@ -45,7 +45,7 @@ func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := i.Ledger.Seal(t.Context(), d, signers, apart)
+	r, err := i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers)
 	if err != nil {
 		t.Fatal(err)
 	}

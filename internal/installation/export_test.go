@@ -69,3 +69,8 @@ func ForgeExpiry(i *Installation, r *evidence.Record, act string) error {
 	}
 	return i.Ledger.PutArchive(ctx, files[0].Digest, next)
 }
+
+// Apart lists what is sealed apart of a draft that names these pointers.
+func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
+	return texts{i.vault, i.ApartSettingOf}.Apart(draft.SealingApart(pointers...))
+}

@@ -176,7 +176,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, i.vault
+	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, texts{i.vault, i.ApartSettingOf}
 	if c.BatchTokens && i.stampers.ownToo {
 		i.stampers.ownToo, config.Group = false, together{i.authority}
 	}
@@ -282,6 +282,11 @@ func clock(c Config) func() time.Time {
 func (i *Installation) Close() error {
 	i.archives.Close()
 	return errors.Join(i.Ledger.Close(), i.leave())
+}
+
+// operator seals the operator's acts in this installation.
+func (i *Installation) operator() ledger.Operator {
+	return ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}
 }
 
 // CaseFile is where the case file of a trial goes unless the caller says otherwise.

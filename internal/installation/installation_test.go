@@ -55,7 +55,7 @@ func seal(t *testing.T, i *installation.Installation) *evidence.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := i.Ledger.Seal(t.Context(), d, signers, nil)
+	r, err := i.Ledger.Seal(t.Context(), d, signers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,11 +36,7 @@ type Why struct{ Reason, By string }
 // then. A crash before the log is told leaves nothing but perhaps a key that is to replace another, and is used when that
 // is tried again; a crash after it leaves files that Open, or whatever touches them next, brings up to date.
 func (i *Installation) change(ctx context.Context, why Why, plan func(*keyhistory.History) ([]evidence.KeyEventBody, error)) (*keyhistory.History, error) {
-	signers, err := i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return nil, err
-	}
-	_, err = i.Ledger.SealNext(ctx, evidence.KeysChain, signers, func(chain []*evidence.Record) ([]evidence.Payload, error) {
+	_, err := i.operator().SealNext(ctx, evidence.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
 		history, err := keyhistory.Read(chain)
 		if err != nil {
 			return nil, err
@@ -65,11 +61,11 @@ func payloads(events []evidence.KeyEventBody, why Why) ([]evidence.Payload, erro
 	var list []evidence.Payload
 	for _, e := range events {
 		e.Reason, e.By = why.Reason, why.By
-		body, err := evidence.EncodeOperatorBody(e)
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.KeyEvent}, e)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: ledger.OperatorName, Response: body})
+		list = append(list, p)
 	}
 	return list, nil
 }

@@ -189,7 +189,7 @@ func TestRotation(t *testing.T) {
 			for what, r := range map[string]*evidence.Record{"before": first, "after": second} {
 				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 			}
-			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old, nil); !errors.Is(err, keyhistory.ErrEnded) {
+			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keyhistory.ErrEnded) {
 				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
 			}
 			trust := must(i.Trust())

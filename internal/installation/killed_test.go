@@ -52,7 +52,7 @@ func sealOn(dir string) error {
 		if err != nil {
 			return err
 		}
-		r, err := i.Ledger.Seal(ctx, d, signers, []string{"/prompt"})
+		r, err := i.Ledger.Seal(ctx, d.SealingApart("/prompt"), signers)
 		if err != nil {
 			return err
 		}

@@ -188,11 +188,7 @@ func (i *Installation) addLate(ctx context.Context, late []ledger.LateStamp) (in
 	if len(late) == 0 {
 		return 0, nil
 	}
-	signers, err := i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return 0, err
-	}
-	return i.Ledger.Settle(ctx, late, signers)
+	return i.operator().Settle(ctx, late)
 }
 
 // stampBare has the built-in authority stamp the records that wait for another and have no time stamp at all.

@@ -317,7 +317,7 @@ func sealAgain(ctx context.Context, i *installation.Installation) (*evidence.Rec
 	if err != nil {
 		return nil, err
 	}
-	return i.Ledger.Seal(ctx, d, signers, nil)
+	return i.Ledger.Seal(ctx, d, signers)
 }
 
 func sealQuickly(t *testing.T, i *installation.Installation) {

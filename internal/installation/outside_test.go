@@ -42,7 +42,7 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i.Ledger.Seal(t.Context(), draft, signers, nil)
+	return i.Ledger.Seal(t.Context(), draft, signers)
 }
 
 // TestOutsideAuthority: it stamps beside the operator's clock, a reader may trust it alone, and without it records wait.

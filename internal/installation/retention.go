@@ -40,11 +40,7 @@ func (i *Installation) decide(ctx context.Context, decision func(*retention.Book
 
 // decideAs is decide with the record id of the act; "": a new one.
 func (i *Installation) decideAs(ctx context.Context, id string, decision func(*retention.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
-	signers, err := i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return nil, err
-	}
-	sealed, err := i.Ledger.SealNext(ctx, evidence.RetentionChain, signers, func(before []*evidence.Record) ([]evidence.Payload, error) {
+	sealed, err := i.operator().SealNext(ctx, evidence.RetentionChain, func(before []*evidence.Record) ([]evidence.Payload, error) {
 		book, err := retention.Read(before)
 		if err != nil {
 			return nil, err
@@ -53,12 +49,8 @@ func (i *Installation) decideAs(ctx context.Context, id string, decision func(*r
 		if err != nil || body == nil {
 			return nil, err
 		}
-		response, err := evidence.EncodeOperatorBody(*body)
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.RetentionEvent, ChainID: evidence.RetentionChain, RecordID: id}, *body)
 		if err != nil {
-			return nil, err
-		}
-		p := evidence.Payload{ActionType: evidence.RetentionEvent, AgentID: ledger.OperatorName, ChainID: evidence.RetentionChain, RecordID: id, Response: response}
-		if _, err := evidence.ReadRetentionEvent(&p); err != nil {
 			return nil, err
 		}
 		return []evidence.Payload{p}, nil

@@ -35,7 +35,7 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := past.Ledger.Seal(t.Context(), d, must(past.Keys.Signers(evidence.RoleAgent, "courier")), apart)
+		r, err := past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(evidence.RoleAgent, "courier")))
 		if err != nil {
 			t.Fatal(err)
 		}

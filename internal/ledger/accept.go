@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -47,6 +48,9 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	}
 	now := l.cfg.Now()
 	if err := mayEnter(record, now); err != nil {
+		return nil, err
+	}
+	if err := l.nothingOpen(record); err != nil {
 		return nil, err
 	}
 	keys, err := l.Keys(ctx)
@@ -95,6 +99,21 @@ func mayEnter(record *evidence.Record, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// nothingOpen refuses what is signed with a text in it that is always to be sealed apart of its actor: that text would be part of
+// every proof, and no erasure could reach it.
+func (l *Ledger) nothingOpen(signed *evidence.Record) error {
+	draft, err := evidence.NewDraft(signed.Payload)
+	if err != nil {
+		return err
+	}
+	open, err := l.apart(draft)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	return &evidence.FieldError{Field: strings.TrimPrefix(open[0], "/"), Reason: fmt.Sprintf(
+		"is always to be sealed apart of %q, and is signed as it is; its owner seals it apart before signing", draft.Actor())}
 }
 
 // notAhead refuses what claims to be of the future, before it is stamped: nothing could prove its time ever after. Time stamps

@@ -114,7 +114,7 @@ func TestAccept(t *testing.T) {
 			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
 				t.Errorf("another with its id: %v", err)
 			}
-			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor, nil); !errors.Is(err, keyhistory.ErrForeign) {
+			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor); !errors.Is(err, keyhistory.ErrForeign) {
 				t.Errorf("sealed by the operator: %v", err)
 			}
 		})
@@ -261,7 +261,7 @@ func TestKeyEndsBetween(t *testing.T) {
 	if err := tell(elsewhere, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers, nil); !errors.Is(err, keyhistory.ErrEnded) {
+	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keyhistory.ErrEnded) {
 		t.Errorf("sealed with a key that another process has revoked: %v", err)
 	}
 }
@@ -317,7 +317,7 @@ func TestLogRefusesEvents(t *testing.T) {
 		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
 		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","response":{}}`,
 	} {
-		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor, nil); !errors.Is(err, keyhistory.ErrEvent) {
+		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor); !errors.Is(err, keyhistory.ErrEvent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

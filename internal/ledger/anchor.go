@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 )
 
@@ -134,12 +132,12 @@ func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 	if _, err := l.cfg.open(body.Checkpoint); err != nil {
 		return nil, err
 	}
-	response, err := evidence.EncodeOperatorBody(body)
+	p, err := OperatorAct(evidence.Payload{ActionType: evidence.CheckpointStamp, ChainID: evidence.CheckpointsChain}, body)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		record, err := l.sealAnchor(ctx, response, by)
+		record, err := l.sealAnchor(ctx, p, by)
 		if !errors.Is(err, errMoved) {
 			return record, err
 		}
@@ -147,8 +145,7 @@ func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 }
 
 // sealAnchor seals the act directly after the last one of its chain.
-func (l *Ledger) sealAnchor(ctx context.Context, response jsontext.Value, by []evidence.Signer) (*evidence.Record, error) {
-	p := evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: OperatorName, ChainID: evidence.CheckpointsChain, Response: response}
+func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
 	last, err := l.cfg.Store.LastOfChain(ctx, evidence.CheckpointsChain)
 	var before *evidence.Record
 	if err == nil {

@@ -136,7 +136,7 @@ func TestAnchorRefuses(t *testing.T) {
 		return must(evidence.NewDraft(evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: "x", Timestamp: "2026-01-01T00:00:00Z",
 			ChainID: evidence.CheckpointsChain, Response: response}))
 	}
-	must(l.Seal(t.Context(), draft(must(evidence.EncodeOperatorBody(body))), actor, nil))
+	must(l.Seal(t.Context(), draft(must(evidence.EncodeOperatorBody(body))), actor))
 	_, err = l.ProveOne(t.Context(), r)
 	wantError(t, err, ledger.ErrCheckpoint)
 	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
@@ -147,7 +147,7 @@ func TestAnchorRefuses(t *testing.T) {
 
 	l, _ = inMemory(t)
 	r = seal(t, l, "")
-	must(l.Seal(t.Context(), draft([]byte(`{"authority":"one"}`)), actor, nil))
+	must(l.Seal(t.Context(), draft([]byte(`{"authority":"one"}`)), actor))
 	_, err = l.ProveOne(t.Context(), r)
 	wantError(t, err, ledger.ErrDamaged)
 

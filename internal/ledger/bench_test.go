@@ -42,7 +42,7 @@ func BenchmarkSeal(b *testing.B) {
 	b.Run("one caller", func(b *testing.B) {
 		l, draft := folder(b.TempDir()).create(b), largeAct()
 		for b.Loop() {
-			must(l.Seal(b.Context(), draft, actor, nil))
+			must(l.Seal(b.Context(), draft, actor))
 		}
 	})
 	b.Run("64 callers", func(b *testing.B) {
@@ -50,14 +50,14 @@ func BenchmarkSeal(b *testing.B) {
 		b.SetParallelism(32) // times GOMAXPROCS
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				must(l.Seal(b.Context(), draft, actor, nil))
+				must(l.Seal(b.Context(), draft, actor))
 			}
 		})
 	})
 	b.Run("with proof", func(b *testing.B) {
 		l, draft := folder(b.TempDir()).create(b), largeAct()
 		for b.Loop() {
-			must(l.ProveOne(b.Context(), must(l.Seal(b.Context(), draft, actor, nil))))
+			must(l.ProveOne(b.Context(), must(l.Seal(b.Context(), draft, actor))))
 		}
 	})
 }
@@ -122,7 +122,7 @@ func BenchmarkSealOnPostgres(b *testing.B) {
 			begin := time.Now()
 			must(conn.Exec(b.Context(), `INSERT INTO jurat.bare (data) VALUES ($1)`, page))
 			between := time.Now()
-			must(l.Seal(b.Context(), draft, actor, nil))
+			must(l.Seal(b.Context(), draft, actor))
 			bare, sealing = append(bare, between.Sub(begin)), append(sealing, time.Since(between))
 		}
 		slices.Sort(bare)
@@ -141,7 +141,7 @@ func BenchmarkSealOnPostgres(b *testing.B) {
 				b.RunParallel(func(pb *testing.PB) {
 					node := nodes[int(next.Add(1))%len(nodes)]
 					for pb.Next() {
-						must(node.Seal(b.Context(), draft, actor, nil))
+						must(node.Seal(b.Context(), draft, actor))
 					}
 				})
 				took := float64(b.Elapsed()) / float64(b.N)
@@ -156,7 +156,7 @@ func BenchmarkFsck(b *testing.B) {
 	f := folder(b.TempDir())
 	l, draft := f.create(b), largeAct()
 	for range 1000 {
-		must(l.Seal(b.Context(), draft, actor, nil))
+		must(l.Seal(b.Context(), draft, actor))
 	}
 	l.Close()
 	for b.Loop() {

@@ -25,13 +25,13 @@ func TestBind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return must(l.Seal(t.Context(), draft, actor, nil))
+		return must(l.Seal(t.Context(), draft, actor))
 	}
 	original, other := seal(`"one"`), seal(`"two"`)
 	unknown := evidence.DigestOf(nil)
 	id := original.Payload.RecordID
 	tried := must(l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.Submission, AgentID: "sam", ChainID: "trial-1", ChainPosition: 1,
-		Timestamp: "2026-01-01T00:00:00Z", Case: evidence.DigestOf([]byte("a case")), Response: jsontext.Value("{}")})), actor, nil))
+		Timestamp: "2026-01-01T00:00:00Z", Case: evidence.DigestOf([]byte("a case")), Response: jsontext.Value("{}")})), actor))
 
 	tests := []struct {
 		name     string

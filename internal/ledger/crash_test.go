@@ -134,7 +134,7 @@ func (c *crashing) work(t *testing.T) (acknowledged []string) {
 	}
 	for i := range 6 {
 		draft := act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i))
-		if _, err := l.Seal(t.Context(), draft, actor, nil); err == nil {
+		if _, err := l.Seal(t.Context(), draft, actor); err == nil {
 			acknowledged = append(acknowledged, draft.RecordID)
 		} else {
 			wantError(t, err, errCrashed)

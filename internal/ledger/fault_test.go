@@ -156,7 +156,7 @@ func (r *faultRun) work() (acknowledged []string) {
 	for i := range 5 {
 		draft := act(`,"record_id":"` + numbered(i) + `"`)
 		err := r.step(func() error {
-			_, err := r.l.Seal(t.Context(), draft, actor, nil)
+			_, err := r.l.Seal(t.Context(), draft, actor)
 			return err
 		})
 		if err != nil && !errors.Is(err, ledger.ErrDuplicate) {
@@ -261,12 +261,12 @@ func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
 	var ids []string
 	for i := range 5 {
 		draft := act(`,"record_id":"` + numbered(i) + `"`)
-		_, err := l.Seal(t.Context(), draft, actor, nil)
+		_, err := l.Seal(t.Context(), draft, actor)
 		if err != nil {
 			wantError(t, err, ledger.ErrUnknown)
 			wantError(t, err, errFault)
 			f.blind = false
-			_, err = l.Seal(t.Context(), draft, actor, nil)
+			_, err = l.Seal(t.Context(), draft, actor)
 			if f.stored != errors.Is(err, ledger.ErrDuplicate) {
 				t.Errorf("second try after stored %v: %v", f.stored, err)
 			}
@@ -293,12 +293,12 @@ func TestShrinks(t *testing.T) {
 	sealMany(t, must(ledger.Create(t.Context(), short)), 2)
 	sealMany(t, l, 3)
 	swap.Store = earlier
-	_, err := l.Seal(t.Context(), act(""), actor, nil)
+	_, err := l.Seal(t.Context(), act(""), actor)
 	wantError(t, err, ledger.ErrBehind)
 	_, err = l.Checkpoint(t.Context())
 	wantError(t, err, ledger.ErrBehind)
 	sealMany(t, must(ledger.Open(t.Context(), short)), 2)
-	_, err = l.Seal(t.Context(), act(""), actor, nil)
+	_, err = l.Seal(t.Context(), act(""), actor)
 	wantError(t, err, ledger.ErrForked)
 	_, err = l.Checkpoint(t.Context())
 	wantError(t, err, ledger.ErrForked)

@@ -248,7 +248,7 @@ func act(more string) *evidence.Draft {
 
 func seal(t testing.TB, l *ledger.Ledger, more string) *evidence.Record {
 	t.Helper()
-	r, err := l.Seal(t.Context(), act(more), actor, nil)
+	r, err := l.Seal(t.Context(), act(more), actor)
 	if err != nil {
 		t.Fatal(err)
 	}

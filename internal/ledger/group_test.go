@@ -73,7 +73,7 @@ func hold(t *testing.T, prepare ...func(*ledger.Ledger)) *queued {
 	}
 	store.transactions, store.held = 0, make(chan struct{})
 	q.add(func() error {
-		_, err := q.Seal(t.Context(), act(`,"chain_id":"first"`), actor, nil)
+		_, err := q.Seal(t.Context(), act(`,"chain_id":"first"`), actor)
 		return err
 	})
 	return q
@@ -95,7 +95,7 @@ func (q *queued) add(do func() error) *error {
 // seal adds a record with this id, sealed as long as the context allows.
 func (q *queued) seal(ctx context.Context, id int) *error {
 	return q.add(func() error {
-		_, err := q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor, nil)
+		_, err := q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor)
 		return err
 	})
 }
@@ -126,7 +126,7 @@ func TestGroups(t *testing.T) {
 		const callers = 100
 		for i := range callers {
 			q.add(func() error {
-				_, err := q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor, nil)
+				_, err := q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor)
 				return err
 			})
 		}
@@ -188,13 +188,13 @@ func TestBadAmongGood(t *testing.T) {
 			if err := tell(l, t, gone.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 				t.Fatal(err)
 			}
-			must(l.Seal(t.Context(), there, actor, nil))
+			must(l.Seal(t.Context(), there, actor))
 		})
 		good := []*error{q.seal(t.Context(), 1)}
 		again := q.seal(t.Context(), 0)
 		good = append(good, q.seal(t.Context(), 2))
 		ended := q.add(func() error {
-			_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("gone"))), gone.signers, nil)
+			_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("gone"))), gone.signers)
 			return err
 		})
 		good = append(good, q.seal(t.Context(), 3))
@@ -234,7 +234,7 @@ func TestInTurn(t *testing.T) {
 		q := hold(t, func(l *ledger.Ledger) { a.register(t, l); b.register(t, l) })
 		says := func(o *owner) func() error {
 			return func() error {
-				_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), o.signers, nil)
+				_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), o.signers)
 				return err
 			}
 		}
@@ -269,7 +269,8 @@ func TestEventsInTurn(t *testing.T) {
 			return func() error {
 				_, err := q.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator",
 					Timestamp: "2000-01-01T00:00:00Z", ChainID: evidence.KeysChain, ChainPosition: 1,
-					Response: must(evidence.EncodeOperatorBody(o.event(evidence.KeyRegistered, 0, evidence.RoleAgent)))})), actor, nil)
+					Response: must(evidence.EncodeOperatorBody(o.event(evidence.KeyRegistered, 0, evidence.RoleAgent)))})), actor)
+
 				return err
 			}
 		}
@@ -328,7 +329,7 @@ func TestForgetfulStore(t *testing.T) {
 		store := &slow{Store: forgetful{memory.New()}}
 		q := &queued{t: t, store: store, cfg: config(store)}
 		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
-		must(q.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor, nil))
+		must(q.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor))
 		store.held = make(chan struct{})
 		q.seal(t.Context(), 1)
 		again, neighbour := q.seal(t.Context(), 0), q.seal(t.Context(), 2)
@@ -393,7 +394,7 @@ func TestGroupFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := hold(t, func(l *ledger.Ledger) {
-					must(l.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor, nil))
+					must(l.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor))
 				})
 				again := q.seal(t.Context(), 0)
 				const members = 20
@@ -421,7 +422,7 @@ func TestGroupFails(t *testing.T) {
 				}
 				wantError(t, *again, ledger.ErrDuplicate) // by what was committed before
 				for i := range members {                  // as callers do who got an error
-					_, err := q.Seal(t.Context(), act(`,"record_id":"`+numbered(i+1)+`"`), actor, nil)
+					_, err := q.Seal(t.Context(), act(`,"record_id":"`+numbered(i+1)+`"`), actor)
 					if test.stored {
 						wantError(t, err, ledger.ErrDuplicate)
 					} else if err != nil {
@@ -533,7 +534,7 @@ func TestQueueIsBounded(t *testing.T) {
 		const callers = 1100
 		results := make([]error, callers)
 		for i := range results {
-			q.all.Go(func() { _, results[i] = q.Seal(ctx, act(""), actor, nil) })
+			q.all.Go(func() { _, results[i] = q.Seal(ctx, act(""), actor) })
 		}
 		synctest.Wait()
 		if taken, all := q.Seats(); taken != 1024 || all != 1024 {

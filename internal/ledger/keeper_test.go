@@ -18,6 +18,7 @@ type keeper struct {
 	kept   map[evidence.Digest][]evidence.Disclosure
 	early  []bool // of each call of Keep: whether the record was in the log already
 	broken error
+	always []string // what it has sealed apart without being told
 }
 
 func (k *keeper) Keep(r *evidence.Record) error {
@@ -25,6 +26,10 @@ func (k *keeper) Keep(r *evidence.Record) error {
 	k.early = append(k.early, errors.Is(err, ledger.ErrNotFound))
 	k.kept[r.Digest] = r.Disclosures // a keeper may fail when it has half done it
 	return k.broken
+}
+
+func (k *keeper) Apart(draft *evidence.Draft) ([]string, error) {
+	return slices.Concat(draft.Apart(), k.always), nil
 }
 
 func (k *keeper) Forget(r *evidence.Record) error {
@@ -42,7 +47,7 @@ func keeping(t *testing.T, store ledger.Store) (*ledger.Ledger, *keeper) {
 
 func TestKeptBeforeAppended(t *testing.T) {
 	l, k := keeping(t, memory.New())
-	r := must(l.Seal(t.Context(), act(""), actor, []string{"/prompt", "/response"}))
+	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt", "/response"), actor))
 	if len(r.Disclosures) != 2 || !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 2 {
 		t.Errorf("disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
 	}
@@ -55,7 +60,7 @@ func TestKeptBeforeAppended(t *testing.T) {
 func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	k.broken = errFault
-	_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	wantError(t, err, errFault)
 	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
 		t.Errorf("%d records in the log, %v kept", size, k.kept)
@@ -69,7 +74,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 			f.Store = memory.New()
 			l, k := keeping(t, &f)
 			f.n = 1
-			_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 			if (err == nil) != (f.stored && !f.blind) {
 				t.Fatal(err)
 			}
@@ -84,8 +89,8 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 func TestSealedApartAgain(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
-	r := must(l.Seal(t.Context(), draft, actor, []string{"/prompt"}))
-	_, err := l.Seal(t.Context(), draft, actor, []string{"/prompt"})
+	r := must(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
+	_, err := l.Seal(t.Context(), draft.SealingApart("/prompt"), actor)
 	wantError(t, err, ledger.ErrDuplicate)
 	if len(k.kept) != 1 || len(k.kept[r.Digest]) != 1 {
 		t.Errorf("kept %v", k.kept)
@@ -108,9 +113,32 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (ledger.Row, error) 
 // TestKeptThoughTheLogIsDamaged: values of a record that is stored and cannot be read are not thrown away.
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	l, k := keeping(t, garbled{memory.New()})
-	_, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	wantError(t, err, ledger.ErrDamaged)
 	if len(k.kept) != 1 {
 		t.Errorf("kept %v", k.kept)
+	}
+}
+
+// TestKeeperIsAsked: what is always sealed apart is so whoever seals, and is not taken in open.
+func TestKeeperIsAsked(t *testing.T) {
+	l, k := keeping(t, memory.New())
+	k.always = []string{"/prompt"}
+	r := must(l.Seal(t.Context(), act("").SealingApart("/response"), actor))
+	if !slices.Equal(r.Payload.SealedApart, []string{"/prompt", "/response"}) || len(k.kept[r.Digest]) != 2 {
+		t.Errorf("sealed apart %v, kept %v", r.Payload.SealedApart, k.kept)
+	}
+	k.always = nil
+	a := newOwner(t, "a", false)
+	a.register(t, l)
+	open := a.says(t, "")
+	k.always = []string{"/prompt"}
+	var field *evidence.FieldError
+	if _, err := l.Accept(t.Context(), open); !errors.As(err, &field) || field.Field != "prompt" {
+		t.Errorf("signed open: %v", err)
+	}
+	k.always = nil
+	if _, err := l.Accept(t.Context(), open); err != nil {
+		t.Error(err)
 	}
 }

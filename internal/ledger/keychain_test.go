@@ -31,7 +31,7 @@ func TestDamagedKeyChain(t *testing.T) {
 			defer cancel()
 			l, err := ledger.Open(ctx, c)
 			if err == nil {
-				_, err = l.Seal(ctx, act(""), actor, nil)
+				_, err = l.Seal(ctx, act(""), actor)
 				wantError(t, err, ledger.ErrDamaged)
 				_, err = l.SealNext(ctx, evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
 					return []evidence.Payload{{ActionType: evidence.KeyEvent, AgentID: ledger.OperatorName}}, nil
@@ -67,7 +67,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantError(t, says(elsewhere, a), keyhistory.ErrEnded)
-		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers, nil)
+		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers)
 		wantError(t, err, keyhistory.ErrEnded)
 
 		done := make(chan error)

@@ -106,8 +106,10 @@ type Published interface {
 	Store(ctx context.Context, checkpoint string) error
 }
 
-// A Keeper keeps what opens the members of records that are sealed apart.
+// A Keeper says what is sealed apart, and keeps what opens it.
 type Keeper interface {
+	// Apart lists the members that are sealed apart of a draft: those that it names itself, and those that always are of its actor.
+	Apart(draft *evidence.Draft) ([]string, error)
 	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all. Of a record without
 	// disclosures it notes that they were never here, which it can be asked for again, after a crash too.
 	Keep(record *evidence.Record) error
@@ -126,7 +128,7 @@ type Config struct {
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that went back in time passes for the present one
 	Archive   Archive          // gives back what rows have shed; nil: nobody does
-	Apart     Keeper           // keeps what is sealed apart; nil: nobody does but the caller of Seal
+	Apart     Keeper           // says what is sealed apart, and keeps it; nil: what a draft names, and the caller of Seal keeps it
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
 

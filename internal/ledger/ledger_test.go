@@ -67,7 +67,7 @@ func TestSealAndRead(t *testing.T) {
 
 func TestSealApart(t *testing.T) {
 	l, _ := inMemory(t)
-	r, err := l.Seal(t.Context(), act(""), actor, []string{"/prompt"})
+	r, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestNoTokenNoRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Seal(t.Context(), act(""), actor, nil); err == nil {
+		if _, err := l.Seal(t.Context(), act(""), actor); err == nil {
 			t.Errorf("%s: sealed", name)
 		} else if name == "down" {
 			wantError(t, err, down)
@@ -125,7 +125,7 @@ func TestDuplicate(t *testing.T) {
 	const id = "01890000-0000-7000-8000-000000000001"
 	mine := fmt.Sprintf(`,"record_id":%q`, id)
 	seal(t, l, mine)
-	_, err := l.Seal(t.Context(), act(mine), actor, nil)
+	_, err := l.Seal(t.Context(), act(mine), actor)
 	var duplicate *ledger.DuplicateError
 	if !errors.As(err, &duplicate) || duplicate.RecordID != id {
 		t.Errorf("error %v", err)
@@ -335,7 +335,7 @@ func testConcurrentSealers(t *testing.T, f folder) {
 		l := []*ledger.Ledger{l, second}[i%2]
 		wg.Go(func() {
 			for n := range each {
-				r, err := l.Seal(t.Context(), act(fmt.Sprintf(`,"chain_id":"c-%d"`, i)), actor, nil)
+				r, err := l.Seal(t.Context(), act(fmt.Sprintf(`,"chain_id":"c-%d"`, i)), actor)
 				if err != nil {
 					t.Error(err)
 					return
@@ -373,7 +373,7 @@ func TestCancelled(t *testing.T) {
 	l, c := inMemory(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := l.Seal(ctx, act(""), actor, nil)
+	_, err := l.Seal(ctx, act(""), actor)
 	wantError(t, err, context.Canceled)
 	_, err = l.Checkpoint(ctx)
 	wantError(t, err, context.Canceled)
@@ -395,7 +395,7 @@ func TestCounts(t *testing.T) {
 		t.Helper()
 		draft := must(evidence.NewDraft(evidence.Payload{ActionType: evidence.Submission, AgentID: "s", Timestamp: "2026-01-01T00:00:00Z",
 			ChainID: chain, ChainPosition: 1, Case: digest, Response: []byte("{}")}))
-		return must(l.Seal(t.Context(), draft, actor, nil))
+		return must(l.Seal(t.Context(), draft, actor))
 	}
 	records := []*evidence.Record{submit("trial-1"), seal(t, l, `,"chain_id":"c"`), seal(t, l, ""), submit("trial-2"), seal(t, l, `,"chain_id":"c"`)}
 	bundle := must(l.Prove(t.Context(), records...))

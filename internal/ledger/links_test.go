@@ -22,14 +22,16 @@ import (
 func said(t testing.TB, l *ledger.Ledger, agent, more string) (*evidence.Record, error) {
 	t.Helper()
 	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":"2000-01-01T00:00:00Z",
-		"response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}%s}`, agent, more))), actor, nil)
+		"response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}%s}`, agent, more))), actor)
+
 }
 
 // reviewed is a person's decision; the reviewer has a key of its own.
 func reviewed(t testing.TB, l *ledger.Ledger, of *evidence.Record, status, more string) (*evidence.Record, error) {
 	t.Helper()
 	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"human_review","reviewer_id":"noa","original_response_id":%q,"saw":[%q],
-		"approval_status":%q,"timestamp":"2000-01-01T00:00:01Z"%s}`, of.Payload.RecordID, of.Digest, status, more))), noa, nil)
+		"approval_status":%q,"timestamp":"2000-01-01T00:00:01Z"%s}`, of.Payload.RecordID, of.Digest, status, more))), noa)
+
 }
 
 var noa = func() []evidence.Signer {
@@ -110,7 +112,7 @@ func TestContradictions(t *testing.T) {
 		}
 	}
 	early := `{"agent_id":"b","request_id":"r","timestamp":"1999-12-31T23:59:59Z","response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}` + at(2, before) + "}"
-	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(early))), actor, nil); !errors.Is(err, ledger.ErrContradicts) {
+	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(early))), actor); !errors.Is(err, ledger.ErrContradicts) {
 		t.Errorf("time running backwards: %v", err)
 	}
 	must(said(t, l, "b", at(2, before+`,"previous_agent":"a"`)))
@@ -139,7 +141,8 @@ func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 			approval := must(reviewed(t, l, answer, "approved", chain))
 			deliver := func(response string, saw ...evidence.Digest) error {
 				_, err := l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"delivery","agent_id":"a","request_id":"r",
-					"timestamp":"2000-01-01T00:00:02Z","response":%q,"original_response_id":%q,"saw":%s%s}`, response, answer.Payload.RecordID, links(saw...), chain))), actor, nil)
+					"timestamp":"2000-01-01T00:00:02Z","response":%q,"original_response_id":%q,"saw":%s%s}`, response, answer.Payload.RecordID, links(saw...), chain))), actor)
+
 				return err
 			}
 			if err := deliver("another", answer.Digest, approval.Digest); !errors.Is(err, ledger.ErrContradicts) {
@@ -251,7 +254,7 @@ func anything(ctx context.Context, l *ledger.Ledger, random *mathrand.Rand, all 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ledger.ErrContradicts, err)
 	}
-	return l.Seal(ctx, draft, signers, nil)
+	return l.Seal(ctx, draft, signers)
 }
 
 // TestLongChain: what is far back in a chain of more records than are looked at can be named by digest, and not by place.

@@ -189,12 +189,11 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 			saw = append(saw, s.Record.Digest)
 		}
 	}
-	response, err := evidence.EncodeOperatorBody(body)
+	p, err := OperatorAct(evidence.Payload{ActionType: evidence.LateStamp, Timestamp: evidence.FormatTime(l.cfg.Now()), Saw: saw}, body)
 	if err != nil {
 		return err
 	}
-	draft, err := evidence.NewDraft(evidence.Payload{ActionType: evidence.LateStamp, AgentID: OperatorName,
-		Timestamp: evidence.FormatTime(l.cfg.Now()), Saw: saw, Response: response})
+	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return err
 	}
@@ -202,6 +201,6 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 	for _, s := range stamps {
 		late = append(late, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
 	}
-	_, err = l.sealWith(ctx, draft, by, nil, late, nil)
+	_, err = l.sealWith(ctx, draft, by, late, nil)
 	return err
 }

@@ -252,7 +252,7 @@ func TestOutboxFaults(t *testing.T) {
 				l := must(ledger.Create(t.Context(), c))
 				for i := range 3 {
 					again(t, func() error {
-						_, err := l.Seal(t.Context(), act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i)), actor, nil)
+						_, err := l.Seal(t.Context(), act(fmt.Sprintf(`,"record_id":"01890000-0000-7000-8000-%012d"`, i)), actor)
 						if errors.Is(err, ledger.ErrDuplicate) {
 							err = nil
 						}
@@ -324,7 +324,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	const size, n = 5 << 20, 9
 	large := act(`,"context":"` + strings.Repeat("x", size) + `"`)
 	for range n {
-		if _, err := l.Seal(t.Context(), large, actor, nil); err != nil {
+		if _, err := l.Seal(t.Context(), large, actor); err != nil {
 			t.Fatal(err)
 		}
 	}

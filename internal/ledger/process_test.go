@@ -50,7 +50,7 @@ func (f folder) sealOn(count string) error {
 	}
 	defer l.Close()
 	for n := range most {
-		r, err := l.Seal(ctx, act(""), actor, nil)
+		r, err := l.Seal(ctx, act(""), actor)
 		if err != nil {
 			return err
 		}

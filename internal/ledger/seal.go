@@ -12,14 +12,13 @@ import (
 // log. It returns when the record is durable. Without a token, or an authority that it waits for, there is no record,
 // and without a record no act.
 //
-// apart lists JSON pointers to members that are sealed apart: what opens them is in Record.Disclosures of the returned
-// record and is not in the log. Config.Apart has it before the record is appended, so that no record is in the log
-// whose values were lost on the way.
+// Config.Apart says what is sealed apart of the draft. What opens that is in Record.Disclosures of the returned record, and is
+// not in the log. Config.Apart has it before the record is appended: no record is in the log whose values were lost on the way.
 //
 // A draft that brings a record id can be sealed again after any error without becoming two records: the second time
 // the error is a *DuplicateError, if the first time it was stored.
-func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string) (*evidence.Record, error) {
-	record, err := l.sealWith(ctx, draft, by, apart, nil, nil)
+func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer) (*evidence.Record, error) {
+	record, err := l.sealWith(ctx, draft, by, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("sealing record: %w", err)
 	}
@@ -37,7 +36,7 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 		if err := allow(before); err != nil {
 			return nil, err
 		}
-		record, err := l.sealWith(ctx, draft, by, nil, nil, &chainEnd{chain: chain, count: int64(len(before))})
+		record, err := l.sealWith(ctx, draft, by, nil, &chainEnd{chain: chain, count: int64(len(before))})
 		if errors.Is(err, errMoved) {
 			continue
 		}
@@ -49,8 +48,12 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 }
 
 // sealWith seals, and stores stamps of earlier records together with the record: if a chain still ends where it did, nil for wherever it does.
-func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, apart []string, stamps []Stamp, after *chainEnd) (*evidence.Record, error) {
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []Stamp, after *chainEnd) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
+		return nil, err
+	}
+	apart, err := l.apart(draft)
+	if err != nil {
 		return nil, err
 	}
 	now := l.cfg.Now()
@@ -81,6 +84,14 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	}
 	// A crash from here on leaves a record of which the caller may not know. It is genuine, and is found by its id.
 	return record, nil
+}
+
+// apart lists what is sealed apart of a draft. The keeper is asked here, so that no caller can forget it.
+func (l *Ledger) apart(draft *evidence.Draft) ([]string, error) {
+	if l.cfg.Apart == nil {
+		return draft.Apart(), nil
+	}
+	return l.cfg.Apart.Apart(draft)
 }
 
 // keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between

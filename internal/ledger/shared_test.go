@@ -55,7 +55,7 @@ func (f folder) load() error {
 			for {
 				id := must(evidence.NewRecordID(time.Now(), rand.Reader))
 				say(sending, id)
-				_, err := l.Seal(ctx, act(fmt.Sprintf(`,"record_id":%q,"chain_id":"load-%d"`, id, caller)), by, nil)
+				_, err := l.Seal(ctx, act(fmt.Sprintf(`,"record_id":%q,"chain_id":"load-%d"`, id, caller)), by)
 				if err != nil { // of the server that was killed, and of nothing else
 					fmt.Fprintln(os.Stderr, err)
 					time.Sleep(20 * time.Millisecond)

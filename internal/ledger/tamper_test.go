@@ -194,7 +194,7 @@ func TestFsckPublished(t *testing.T) {
 			continue
 		}
 		wantError(t, l.CanAppend(t.Context()), test.append)
-		_, err = l.Seal(t.Context(), act(""), actor, nil)
+		_, err = l.Seal(t.Context(), act(""), actor)
 		wantError(t, err, test.append)
 		_, err = l.Checkpoint(t.Context())
 		wantError(t, err, test.append)
@@ -229,7 +229,7 @@ func TestRestored(t *testing.T) {
 	if chain, err := l.Size(t.Context()); err != nil || chain != 4 {
 		t.Errorf("reading: %d, %v", chain, err)
 	}
-	_, err = l.Seal(t.Context(), act(""), actor, nil)
+	_, err = l.Seal(t.Context(), act(""), actor)
 	wantError(t, err, ledger.ErrBehind)
 	// The missing row comes from elsewhere, while the ledger is open.
 	store := must(sqlite.Open(t.Context(), backup.database()))

@@ -72,9 +72,9 @@ func TestEntryThatNoBundleHolds(t *testing.T) {
 		seed := [32]byte{byte(i)}
 		signers = append(signers, must(evidence.NewSigner(evidence.NewMLDSA65(&seed), nil)))
 	}
-	_, err := l.Seal(t.Context(), act(""), signers, nil)
+	_, err := l.Seal(t.Context(), act(""), signers)
 	wantError(t, err, ledger.ErrRefused)
-	if _, err := l.Seal(t.Context(), act(""), signers[:14], nil); err != nil {
+	if _, err := l.Seal(t.Context(), act(""), signers[:14]); err != nil {
 		t.Errorf("one that can be served: %v", err)
 	}
 	must(l.Checkpoint(t.Context()))

@@ -54,7 +54,7 @@ func TestStampedTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := stampedTogether(memory.New(), test.stamper)
 			l := must(ledger.Create(t.Context(), c))
-			_, err := l.Seal(t.Context(), act(""), actor, nil)
+			_, err := l.Seal(t.Context(), act(""), actor)
 			if !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}

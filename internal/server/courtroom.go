@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/pages"
 	"jurat/internal/subject"
@@ -144,7 +145,7 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 // formID is the id of what a form makes: sent twice, as by a double click, it makes one thing. Another file chosen in the same form is another.
 func formID(r *http.Request, c *Caller, on *subject.Case) string {
 	key := r.PostFormValue("key")
-	if key == "" || len(key) > maxIdempotencyKey {
+	if key == "" || len(key) > acts.MaxKey {
 		return ""
 	}
 	return evidence.RecordIDFor(key, "jurat form", c.Name(), key, on.Digest().String())

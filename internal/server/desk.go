@@ -96,7 +96,7 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 		return nil, err
 	}
 	review.May = c.Has(access.Reviewer)
-	switch err := s.notOwnWork(r, c, record.Payload.RecordID); {
+	switch err := s.acts.NotOwnWork(r.Context(), c.Name(), record.Payload.RecordID); {
 	case errors.Is(err, api.ErrOwnWork):
 		review.Own = true
 	case err != nil:
@@ -198,15 +198,15 @@ func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, 
 		return err
 	}
 	id := review.Record.Payload.RecordID
-	decided, err := s.Review(r, c, id, order)
+	decided, err := s.count(s.Review(r, c, id, order))
 	if err != nil {
 		return err
 	}
 	if order.ApprovalStatus == string(evidence.Rejected) || review.Record.Payload.Role() != evidence.RoleAgent {
 		return nil
 	}
-	if _, err := s.Deliver(r, c, id, decided.Payload.RecordID); err != nil {
-		return fmt.Errorf("the decision is sealed as record %s, and the answer is not delivered yet: %w", decided.Payload.RecordID, err)
+	if _, err := s.count(s.Deliver(r, c, id, decided.Record.Payload.RecordID)); err != nil {
+		return fmt.Errorf("the decision is sealed as record %s, and the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/acts"
 )
 
 // object is a JSON object of the description.
@@ -120,7 +121,7 @@ func parametersOf(route *Route) []object {
 		headers = append(slices.Clone(headers), Parameter{api.IdempotencyKey, "the same key and body get the same answer and make nothing twice"})
 	}
 	for _, p := range headers {
-		list = append(list, object{"name": p.Name, "in": "header", "description": p.About, "schema": object{"type": "string", "maxLength": maxIdempotencyKey}})
+		list = append(list, object{"name": p.Name, "in": "header", "description": p.About, "schema": object{"type": "string", "maxLength": acts.MaxKey}})
 	}
 	return list
 }

@@ -112,15 +112,6 @@ func (s *Server) submitted(ctx context.Context, c *Caller, chain string) (bool, 
 	if !c.Has(access.Submitter) || !inTrial(chain) {
 		return false, nil
 	}
-	by, err := s.submitterOf(ctx, chain)
+	by, err := s.acts.SubmitterOf(ctx, chain)
 	return by == c.Name(), err
-}
-
-// submitterOf is who has submitted what a trial is about; "" where the chain is no trial's.
-func (s *Server) submitterOf(ctx context.Context, chain string) (string, error) {
-	records, _, err := s.config.Installation.Ledger.InChain(ctx, chain, 0)
-	if err != nil || len(records) == 0 || records[0].Payload.ActionType != evidence.Submission {
-		return "", err
-	}
-	return records[0].Payload.Actor(), nil
 }

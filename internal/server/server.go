@@ -12,6 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/live"
@@ -53,6 +54,7 @@ const (
 type Server struct {
 	config   Config
 	access   *access.Register
+	acts     *acts.Acts
 	refusals *refusals
 	limiter  *limiter
 	budget   *budget
@@ -97,6 +99,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{config: c, docket: c.Docket, live: c.Live}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
+	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Disclose: c.Installation.Disclose, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = newBudget(c.Memory)
 	s.limiter = newLimiter(c.Limits, c.Now)

@@ -11,6 +11,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/exhibit"
 	"jurat/internal/installation"
@@ -48,7 +49,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return refusedCase(err)
 	}
-	keyed, err := keyedID(r, c, "submission")
+	keyed, err := acts.KeyedID(c, r.Header.Get(api.IdempotencyKey), "submission")
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}
-	r, err := c.config.Ledger.Seal(ctx, draft, signers, nil)
+	r, err := c.config.Ledger.Seal(ctx, draft, signers)
 	if errors.Is(err, ledger.ErrDuplicate) && p.ActionType != evidence.Submission {
 		err = fmt.Errorf("%w: %w", ErrMoved, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror"
+	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -97,7 +98,7 @@ func TestGoldenCaseFiles(t *testing.T) {
 	}
 }
 
-var _ trial.Keys = (*jurattest.Keys)(nil)
+var _ ledger.Keys = (*jurattest.Keys)(nil)
 
 // TestEverybodySignsWithKeysOfTheirOwn: one key for each actor, and the right one on each act.
 func TestEverybodySignsWithKeysOfTheirOwn(t *testing.T) {

@@ -17,15 +17,10 @@ import (
 	"jurat/jury"
 )
 
-// Keys gives every actor the keys that sign for it, all of them and in this order.
-type Keys interface {
-	Signers(role evidence.Role, name string) ([]evidence.Signer, error)
-}
-
 // Config is what a trial needs.
 type Config struct {
 	Ledger   *ledger.Ledger
-	Keys     Keys
+	Keys     ledger.Keys
 	Settings jury.Settings
 	Jurors   []jury.Juror // one for each seat of Settings, in their order
 	Judge    jury.Judge   // nil unless the method is final_judge

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/ledger"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -159,7 +160,7 @@ func TestCancelledTrial(t *testing.T) {
 
 // noKey is a keyring that has lost one actor's key.
 type noKey struct {
-	trial.Keys
+	ledger.Keys
 	role evidence.Role
 }
 

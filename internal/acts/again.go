@@ -1,10 +1,10 @@
-package server
+package acts
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -16,24 +16,25 @@ import (
 	"jurat/internal/ledger"
 )
 
-// maxIdempotencyKey is how long an idempotency key may be.
-const maxIdempotencyKey = 255
+// MaxKey is how long an idempotency key may be.
+const MaxKey = 255
 
-// keyedID is the record id that a request with an idempotency key makes: the same each time, so that the log, which takes no
-// id twice, remembers what was asked, and nothing else has to. Without a key it is "". what tells requests apart that make
-// several records, or that other routes make.
+// recordID is the record id that an order with a key makes: the same each time, so that the log, which takes no id twice, remembers
+// what was asked, and nothing else has to. Without a key it is "". what tells orders apart that make several records.
+func (o Order) recordID(what string) (string, error) { return KeyedID(o.By, o.Key, what) }
+
+// KeyedID is the id of what an order with an idempotency key makes; "" without a key.
 //
 // An id begins with a time. It is that of the key, where the key is a UUIDv7, as package client makes them, and otherwise the
 // beginning of 1970: nothing in a key of another form says when it was made, and the id must not change with the clock.
-func keyedID(r *http.Request, c *Caller, what string) (string, error) {
-	key := r.Header.Get(api.IdempotencyKey)
+func KeyedID(by Party, key, what string) (string, error) {
 	if key == "" {
 		return "", nil
 	}
-	if len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("%w: header %s: want 1 to %d visible ASCII characters", api.ErrMalformed, api.IdempotencyKey, maxIdempotencyKey)
+	if len(key) > MaxKey || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", fmt.Errorf("%w: header %s: want 1 to %d visible ASCII characters", api.ErrMalformed, api.IdempotencyKey, MaxKey)
 	}
-	return evidence.RecordIDFor(key, "jurat idempotency", c.Name(), what, key), nil
+	return evidence.RecordIDFor(key, "jurat idempotency", by.Name(), what, key), nil
 }
 
 // withID gives a draft a record id. One that the actor gave it stays, and then an idempotency key would say something else.
@@ -51,33 +52,49 @@ func withID(draft *evidence.Draft, id string) (*evidence.Draft, error) {
 }
 
 // already returns the record that was made of a draft before, if that is why it was refused now.
-func (s *Server) already(r *http.Request, draft *evidence.Draft, keyed bool, cause error) (*evidence.Record, error) {
+func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, cause error) (*Done, error) {
 	var duplicate *ledger.DuplicateError
 	if !errors.As(cause, &duplicate) || draft.RecordID == "" || duplicate.RecordID != draft.RecordID {
 		return nil, cause
 	}
-	record, err := s.config.Installation.Ledger.Record(r.Context(), draft.RecordID)
+	record, err := a.config.Ledger.Record(ctx, draft.RecordID)
 	if err != nil {
 		return nil, err
 	}
-	same, err := s.madeOf(record, draft)
+	same, err := a.madeOf(record, draft)
 	switch {
 	case err != nil:
 		return nil, err
 	case same:
-		return record, nil
+		return &Done{Record: record, Before: true, Bound: true}, nil
 	case keyed:
 		return nil, fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, draft.RecordID)
 	}
 	return nil, fmt.Errorf("%w: there is a record %s, which says something else", api.ErrConflict, draft.RecordID)
 }
 
+// again returns a record that was made before, if it was made of what is given now. An error of looking for it is passed on.
+func (a *Acts) again(before *evidence.Record, err error, given evidence.Payload) (*Done, error) {
+	if err != nil {
+		return nil, err
+	}
+	given.RecordID = before.Payload.RecordID
+	same, err := a.madeOf(before, &evidence.Draft{Payload: given})
+	if err == nil && !same {
+		err = fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, before.Payload.RecordID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Done{Record: before, Before: true, Bound: true}, nil
+}
+
 // filledIn are the members that a record has without its actor having given them.
 var filledIn = []string{"schema", "action_type", "signers", "timestamp", "sealed_apart", "saw"}
 
-// madeOf reports whether a record is what sealing a draft makes. Of a member whose text was destroyed nobody can say so.
-func (s *Server) madeOf(record *evidence.Record, draft *evidence.Draft) (bool, error) {
-	disclosed, err := s.config.Installation.Disclose(record, nil)
+// madeOf reports whether a record is what sealing a draft makes. Of a member whose text was destroyed that cannot be known.
+func (a *Acts) madeOf(record *evidence.Record, draft *evidence.Draft) (bool, error) {
+	disclosed, err := a.config.Disclose(record, nil)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,147 @@
+// Package acts holds what agents and people do with a log, each act once: seal what was said, take in what its owner has
+// signed, review it, deliver it. For each act it answers in this order: who may do it, what it is bound to, whose keys sign
+// it, and what became of it when it was asked for before. The ledger then asks what is sealed apart, and seals.
+//
+// The command and the server only translate between their users and this package. Only this package and the clerk of a
+// trial seal what agents, jurors and people say; imports_test.go in the module's root holds them to it.
+package acts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/keyhistory"
+	"jurat/internal/ledger"
+	"jurat/internal/trial"
+)
+
+// Config is what acts are done with.
+type Config struct {
+	Ledger *ledger.Ledger
+	Keys   ledger.Keys
+	Now    func() time.Time
+
+	// Disclose opens what of a record is sealed apart, as far as it is kept.
+	Disclose func(r *evidence.Record, withheld []string) (*evidence.Record, error)
+}
+
+// Acts does them. It is safe for concurrent use.
+type Acts struct{ config Config }
+
+// New returns the acts on a log.
+func New(c Config) *Acts { return &Acts{c} }
+
+// An Order says how an act is asked for.
+type Order struct {
+	By    Party    // who asks
+	Key   string   // the same for the same order, so that it makes one record however often it comes; "": each makes another
+	Apart []string // JSON pointers of members to seal apart beside those that always are
+}
+
+// Done is what an act has come to.
+type Done struct {
+	Record *evidence.Record
+	Before bool            // it was in the log already
+	Bound  bool            // it names by digest what it is about, or is about nothing
+	Names  evidence.Digest // what it would have named, where its owner had signed it without; zero: nothing
+}
+
+// Seal completes a draft and seals it with the keys of the actor that it names.
+func (a *Acts) Seal(ctx context.Context, o Order, draft *evidence.Draft) (*Done, error) {
+	return a.seal(ctx, o, "record", draft, nil)
+}
+
+// seal seals a draft. what tells orders with one key apart. given is the draft without what was filled in for it, nil for the draft itself.
+func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.Draft, given *evidence.Payload) (*Done, error) {
+	id, err := o.recordID(what)
+	if err != nil {
+		return nil, err
+	}
+	if draft, err = withID(draft, id); err != nil {
+		return nil, err
+	}
+	if given != nil && id != "" {
+		if before, err := a.config.Ledger.Record(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+			return a.again(before, err, *given)
+		}
+	}
+	if err := a.mayAct(ctx, o.By, draft); err != nil {
+		return nil, err
+	}
+	bound, is, err := trial.Bind(ctx, a.config.Ledger, draft)
+	if err != nil {
+		return nil, err
+	}
+	record, err := a.sign(ctx, bound.SealingApart(o.Apart...))
+	if err == nil {
+		return &Done{Record: record, Bound: is}, nil
+	}
+	done, err := a.already(ctx, bound, id != "", err)
+	if given != nil && errors.Is(err, api.ErrKeyReused) { // or somebody was faster with the same
+		if before, failed := a.config.Ledger.Record(ctx, id); failed == nil {
+			return a.again(before, nil, *given)
+		}
+	}
+	return done, err
+}
+
+// sign seals with the keys of the actor that the draft names.
+func (a *Acts) sign(ctx context.Context, draft *evidence.Draft) (*evidence.Record, error) {
+	signers, err := a.config.Keys.Signers(draft.Role(), draft.Actor())
+	if err != nil {
+		return nil, err
+	}
+	return a.config.Ledger.Seal(ctx, draft, signers)
+}
+
+// Accept takes in what its owner has signed where the key is.
+func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*Done, error) {
+	if err := Acceptable(&signed.Payload); err != nil {
+		return nil, err
+	}
+	draft, err := evidence.NewDraft(signed.Payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.mayAct(ctx, by, draft); err != nil {
+		return nil, err
+	}
+	bound, is, err := trial.Bind(ctx, a.config.Ledger, draft)
+	if err != nil {
+		return nil, err
+	}
+	done := &Done{Bound: is}
+	if len(bound.Saw) > len(draft.Saw) {
+		done.Names = bound.Saw[0]
+	}
+	done.Record, err = a.config.Ledger.Accept(ctx, signed)
+	if errors.Is(err, ledger.ErrDuplicate) {
+		return a.acceptedBefore(ctx, signed, done, err)
+	}
+	return done, acceptProblem(err)
+}
+
+// acceptedBefore returns the record that is there already, if it is this one.
+func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done *Done, cause error) (*Done, error) {
+	record, err := a.config.Ledger.RecordByDigest(ctx, signed.Digest)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, cause
+	}
+	if err != nil {
+		return nil, err
+	}
+	done.Record, done.Before = record, true
+	return done, nil
+}
+
+// acceptProblem tells what is wrong with a record that its owner signed: there the keys are part of what was sent.
+func acceptProblem(err error) error {
+	if errors.Is(err, ledger.ErrRefused) || errors.Is(err, keyhistory.ErrForeign) || errors.Is(err, keyhistory.ErrEnded) || errors.Is(err, keyhistory.ErrIncomplete) {
+		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return err
+}

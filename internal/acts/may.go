@@ -1,0 +1,109 @@
+package acts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/keyhistory"
+	"jurat/internal/ledger"
+	"jurat/internal/names"
+)
+
+// A Party is who acts or reads: a person or an agent with roles.
+type Party interface {
+	Name() string // agent_id of an agent, name of a person; "" of a stranger
+	Has(role access.Role) bool
+}
+
+// Operator is who has the installation's keys in his hands. He seals for every agent and reviewer whose key is there.
+var Operator Party = operator{}
+
+type operator struct{}
+
+func (operator) Name() string              { return "" }
+func (operator) Has(role access.Role) bool { return true }
+
+// Sealable refuses what agents and reviewers do not say: acts of a trial and of the operator have their own commands.
+func Sealable(p *evidence.Payload) error {
+	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
+		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s; what agents and reviewers say is sealed here", p.ActionType, role)}
+	}
+	return nil
+}
+
+// Acceptable refuses acts whose keys nobody but the operator holds.
+func Acceptable(p *evidence.Payload) error {
+	if role := p.Role(); !keyhistory.MayOwn(role) {
+		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, whose key is the operator's", p.ActionType, role)}
+	}
+	return nil
+}
+
+// mayAct refuses what is not the party's to say.
+func (a *Acts) mayAct(ctx context.Context, by Party, draft *evidence.Draft) error {
+	if err := maySay(by, draft); err != nil {
+		return err
+	}
+	if draft.ActionType != evidence.HumanReview {
+		return nil
+	}
+	// This comes before the content is looked at, whose errors could tell who submitted it.
+	return a.NotOwnWork(ctx, draft.Actor(), draft.OriginalResponseID)
+}
+
+// maySay refuses acts under another name or in another role than the party's.
+func maySay(by Party, draft *evidence.Draft) error {
+	if err := Sealable(&draft.Payload); err != nil {
+		return err
+	}
+	role := draft.Role()
+	switch {
+	case !by.Has(access.Role(role)):
+		return fmt.Errorf("%w: field action_type: %s is for the role %s", api.ErrForbidden, draft.ActionType, role)
+	case role == evidence.RoleAgent && inTrial(draft.ChainID):
+		return fmt.Errorf("%w: field chain_id: agents do not act in trials", api.ErrForbidden)
+	case by != Operator && draft.Actor() != by.Name():
+		return fmt.Errorf("%w: the token is that of %q, and the payload is one of %q", api.ErrForbidden, by.Name(), draft.Actor())
+	}
+	return nil
+}
+
+// NotOwnWork refuses a decision of a person on what the same person said or submitted. Of a record that is not here it is not known
+// whose it is.
+func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
+	original, err := a.config.Ledger.Record(ctx, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p := &original.Payload
+	by := ""
+	if inTrial(p.ChainID) {
+		if by, err = a.SubmitterOf(ctx, p.ChainID); err != nil {
+			return err
+		}
+	}
+	if names.Same(reviewer, by) || names.Same(reviewer, p.Actor()) {
+		return fmt.Errorf("%w: record %s is of %q, or of a trial of what %q submitted", api.ErrOwnWork, id, reviewer, reviewer)
+	}
+	return nil
+}
+
+// SubmitterOf is who has submitted what a trial is about; "" where the chain is no trial's.
+func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
+	records, _, err := a.config.Ledger.InChain(ctx, chain, 0)
+	if err != nil || len(records) == 0 || records[0].Payload.ActionType != evidence.Submission {
+		return "", err
+	}
+	return records[0].Payload.Actor(), nil
+}
+
+// inTrial reports whether a chain is a trial's.
+func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }

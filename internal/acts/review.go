@@ -1,0 +1,112 @@
+package acts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/ledger"
+)
+
+// Review seals a person's decision on a record that the person may read, in the chain of that record.
+func (a *Acts) Review(ctx context.Context, o Order, original *evidence.Record, review api.Review) (*Done, error) {
+	id := original.Payload.RecordID
+	if original.Payload.ActionType.ByOperator() {
+		return nil, fmt.Errorf("%w: record %s is an act of the operator on the installation, and nothing to approve", api.ErrInvalid, id)
+	}
+	name := o.By.Name()
+	for _, named := range []struct{ field, value, is string }{
+		{"reviewer_id", review.ReviewerID, name}, {"original_response_id", review.OriginalResponseID, id}} {
+		if named.value != "" && named.value != named.is {
+			return nil, &evidence.FieldError{Field: named.field, Reason: fmt.Sprintf("is %q, and it is %q who decides on record %s", named.value, name, id)}
+		}
+	}
+	given := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: name, OriginalResponseID: id, Saw: []evidence.Digest{original.Digest},
+		ChainID: original.Payload.ChainID, Case: original.Payload.Case, ApprovalStatus: evidence.ApprovalStatus(review.ApprovalStatus),
+		ModifiedResponse: jsontext.Value(review.ModifiedResponse), Changes: jsontext.Value(review.Changes), Context: jsontext.Value(review.Context),
+		Timestamp: review.Timestamp}
+	p := given
+	if p.Timestamp == "" {
+		p.Timestamp = evidence.FormatTime(a.config.Now())
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return nil, err
+	}
+	return a.seal(ctx, o, "review of "+id, draft, &given)
+}
+
+// Deliver seals the answer that a review approved: the response of a record that the party may read, as it is, or as the reviewer
+// changed it. It is the agent's act, and so signed with the agent's key, if that is here.
+func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, reviewID string) (*Done, error) {
+	p := &original.Payload
+	if role := p.Role(); role != evidence.RoleAgent {
+		return nil, fmt.Errorf("%w: record %s is an act of the %s, and only what an agent said is delivered", api.ErrInvalid, p.RecordID, role)
+	}
+	// An agent delivers what it said. It may read what others said, too, where that is public.
+	if o.By != Operator && o.By.Has(access.Agent) && p.Actor() != o.By.Name() {
+		return nil, fmt.Errorf("%w: record %s is of %q, in whose name %q delivers nothing", api.ErrForbidden, p.RecordID, p.Actor(), o.By.Name())
+	}
+	review, err := a.config.Ledger.Record(ctx, reviewID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, &evidence.FieldError{Field: "review", Reason: "names no record of this log"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	response, err := a.approved(original, review)
+	if err != nil {
+		return nil, err
+	}
+	draft, err := evidence.NewDraft(evidence.Payload{ActionType: evidence.Delivery, AgentID: p.AgentID, RequestID: p.RequestID,
+		OriginalResponseID: p.RecordID, Response: response, Saw: []evidence.Digest{original.Digest, review.Digest}, ChainID: p.ChainID})
+	if err != nil {
+		return nil, err
+	}
+	id, err := o.recordID("delivery of " + p.RecordID)
+	if err != nil {
+		return nil, err
+	}
+	if draft, err = withID(draft, id); err != nil {
+		return nil, err
+	}
+	record, err := a.sign(ctx, draft)
+	if err != nil {
+		return a.already(ctx, draft, id != "", err)
+	}
+	return &Done{Record: record, Bound: true}, nil
+}
+
+// approved is the response that a review lets through.
+func (a *Acts) approved(original, review *evidence.Record) (jsontext.Value, error) {
+	p := &review.Payload
+	if p.ActionType != evidence.HumanReview || len(p.Saw) != 1 || p.Saw[0] != original.Digest {
+		return nil, &evidence.FieldError{Field: "review", Reason: "names a record that is no review of what is to be delivered"}
+	}
+	from, member := original, "response"
+	switch p.ApprovalStatus {
+	case evidence.Approved:
+	case evidence.ApprovedWithModifications:
+		from, member = review, "modified_response"
+	default:
+		return nil, &evidence.FieldError{Field: "review", Reason: "names a review that rejects"}
+	}
+	disclosed, err := a.config.Disclose(from, nil)
+	if err != nil {
+		return nil, err
+	}
+	members, withheld, err := evidence.Reveal(from.Canonical(), disclosed.Disclosures)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(withheld, "/"+member) {
+		return nil, fmt.Errorf("%w: the text that was approved is not kept here", api.ErrConflict)
+	}
+	return members[member], nil
+}

@@ -1,0 +1,96 @@
+package ledger
+
+import (
+	"context"
+
+	"jurat/evidence"
+)
+
+// Keys gives every actor the keys that sign for it, all of them and in this order.
+type Keys interface {
+	Signers(role evidence.Role, name string) ([]evidence.Signer, error)
+}
+
+// An Operator seals the operator's own acts on the installation, each with the operator's keys.
+type Operator struct {
+	Ledger *Ledger
+	Keys   Keys
+}
+
+// OperatorAct completes the payload of an operator's act, which says body. What its readers would refuse is refused here.
+func OperatorAct[B evidence.OperatorBody](p evidence.Payload, body B) (evidence.Payload, error) {
+	response, err := evidence.EncodeOperatorBody(body)
+	if err != nil {
+		return p, err
+	}
+	p.AgentID, p.Response = OperatorName, response
+	return p, evidence.CheckOperatorAct(&p)
+}
+
+// Seal seals one act, with the time and the record id that it has, or else new ones. It takes no place in its chain.
+func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Record, error) {
+	signers, err := o.signers()
+	if err != nil {
+		return nil, err
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return nil, err
+	}
+	return o.Ledger.Seal(ctx, draft, signers)
+}
+
+// SealIf is Ledger.SealIf.
+func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, allow func(chain []*evidence.Record) error) error {
+	signers, err := o.signers()
+	if err != nil {
+		return err
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return err
+	}
+	_, err = o.Ledger.SealIf(ctx, draft, signers, chain, allow)
+	return err
+}
+
+// SealNext is Ledger.SealNext.
+func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
+	signers, err := o.signers()
+	if err != nil {
+		return nil, err
+	}
+	return o.Ledger.SealNext(ctx, chain, signers, next)
+}
+
+// SealLast is Ledger.SealLast, in the chain that the act names.
+func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
+	signers, err := o.signers()
+	if err != nil {
+		return err
+	}
+	_, err = o.Ledger.SealLast(ctx, p.ChainID, signers, p)
+	return err
+}
+
+// Settle is Ledger.Settle.
+func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
+	signers, err := o.signers()
+	if err != nil {
+		return 0, err
+	}
+	return o.Ledger.Settle(ctx, late, signers)
+}
+
+// Anchor is Ledger.Anchor.
+func (o Operator) Anchor(ctx context.Context, body evidence.CheckpointStampBody) (*evidence.Record, error) {
+	signers, err := o.signers()
+	if err != nil {
+		return nil, err
+	}
+	return o.Ledger.Anchor(ctx, body, signers)
+}
+
+func (o Operator) signers() ([]evidence.Signer, error) {
+	return o.Keys.Signers(evidence.RoleOperator, OperatorName)
+}

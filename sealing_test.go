@@ -1,0 +1,120 @@
+package jurat
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayCall says which packages call what puts records into a log, method by method. Everything else goes through them, so that no front
+// forgets who may act, what an act is bound to, and whose keys sign it.
+var mayCall = map[string][]string{
+	"(*jurat/internal/ledger.Ledger).Seal":      {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs to measure and to test with
+	"(*jurat/internal/ledger.Ledger).Accept":    {"jurat/internal/acts"},
+	"(*jurat/internal/ledger.Ledger).SealIf":    nil, // through ledger.Operator
+	"(*jurat/internal/ledger.Ledger).SealNext":  nil,
+	"(*jurat/internal/ledger.Ledger).SealLast":  nil,
+	"(*jurat/internal/ledger.Ledger).Settle":    nil,
+	"(*jurat/internal/ledger.Ledger).Anchor":    nil,
+	"(jurat/internal/ledger.Operator).Seal":     {"jurat/internal/docket"},
+	"(jurat/internal/ledger.Operator).SealIf":   {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).SealNext": {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).SealLast": {"jurat/internal/access"},
+	"(jurat/internal/ledger.Operator).Settle":   {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).Anchor":   {"jurat/internal/installation"},
+}
+
+// sealingRoom is the package that has these methods.
+const sealingRoom = "jurat/internal/ledger"
+
+// TestWhoSeals: only the acts of people and agents, the clerk of a trial and the operator's acts put records into a log.
+func TestWhoSeals(t *testing.T) {
+	packages := exported(t)
+	exports := map[string]string{}
+	for _, p := range packages {
+		exports[p.ImportPath] = p.Export
+	}
+	called := map[string][]string{} // method -> packages
+	for _, p := range packages {
+		if !strings.HasPrefix(p.ImportPath, "jurat/") || p.ImportPath == sealingRoom || !slices.Contains(p.Deps, sealingRoom) {
+			continue
+		}
+		for _, method := range methodsUsed(t, p, exports) {
+			if may, watched := mayCall[method]; watched {
+				called[method] = append(called[method], p.ImportPath)
+				if !slices.Contains(may, p.ImportPath) {
+					t.Errorf("%s calls %s: acts are sealed by %v", p.ImportPath, method, may)
+				}
+			}
+		}
+	}
+	for method, may := range mayCall {
+		for _, path := range may {
+			if !slices.Contains(called[method], path) {
+				t.Errorf("%s may call %s, and does not: take it from the list", path, method)
+			}
+		}
+	}
+}
+
+type exportedPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles, Deps           []string
+}
+
+// exported lists the module's packages and all that they depend on, with the files in which the compiler has put their types.
+func exported(t *testing.T) []exportedPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Deps", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []exportedPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p exportedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// methodsUsed names every method and function that a package's files, but not its tests, speak of.
+func methodsUsed(t *testing.T, p exportedPackage, exports map[string]string) []string {
+	t.Helper()
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	if _, err := config.Check(p.ImportPath, files, parsed, info); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, used := range info.Uses {
+		if f, ok := used.(*types.Func); ok {
+			names = append(names, f.FullName())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
