@@ -113,11 +113,25 @@ func (c *check) take(e examined) {
 	c.intern(e.record)
 	c.all = append(c.all, e.record)
 	c.said[e.record] = e.said
-	c.findings = append(c.findings, e.found...)
-	c.placed = append(c.placed, e.placed...)
+	c.count(e)
+	c.details.room += roomOfRecord
+	c.findings = c.keep(c.findings, e.found...)
+	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.unasked = c.unasked || e.unasked
 	maps.Copy(c.vouched, e.vouched)
+}
+
+// count counts what is kept of a record, and keeps less of it where that is too much.
+func (c *check) count(e examined) {
+	if c.volume.take(e.whole) {
+		for _, r := range c.all {
+			drop(r)
+		}
+	}
+	if c.volume.exceeded != "" {
+		drop(e.record)
+	}
 }
 
 // slim is what other records' rules may ask of a record: who, when, which, what it follows. Texts are left behind, and a trial's
@@ -133,10 +147,15 @@ func slim(r *evidence.Record) *evidence.Record {
 	if p.ActionType.InTrial() {
 		return s
 	}
-	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil
+	withoutTexts(s)
 	for _, value := range []*jsontext.Value{&p.Parameters, &p.ModifiedResponse} {
 		if len(*value) > 0 {
 			*value = there
+		}
+	}
+	for _, name := range []*string{&p.Model, &p.ModelVersion} {
+		if *name != "" {
+			*name = string(there)
 		}
 	}
 	if given != "" {
@@ -189,10 +208,11 @@ func (c *check) end() {
 	}
 	c.noteVouched()
 	c.noteTimes()
-	c.findings = append(c.findings, c.placed...)
+	c.findings = append(c.findings, c.placed...) // which were counted when they were found
+	c.placed = nil
 	c.noteOrder()
 	c.graph = new(graph)
-	if c.kind != OneRecord || slices.ContainsFunc(c.all, decides) { // else nothing is asked of it
+	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // else nothing is asked of it
 		c.graph = newGraph(c.all)
 	}
 	c.byDigest = c.graph.byDigest

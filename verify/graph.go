@@ -68,29 +68,54 @@ func newGraph(records []*evidence.Record) *graph {
 	return g
 }
 
-// thread finds out what a record belongs to: the chain that it names, or that of what it follows.
-func (g *graph) thread(r *evidence.Record, parents map[string]bool) thread {
-	if t, known := g.threads[r]; known {
-		return t
+// thread finds out what a record belongs to: the chain that it names, or that of what leads it. Each record can lead the one before it in
+// the file, so a way of as many records as the file has is gone without a call for each of them.
+func (g *graph) thread(r *evidence.Record, parents map[string]bool) {
+	var way []*evidence.Record
+	t, known := g.threads[r]
+	for !known {
+		way = append(way, r)
+		g.threads[r] = thread{} // where it goes in a circle, it ends here
+		lead := g.lead(r)
+		if lead == nil {
+			t = ownThread(&r.Payload, parents)
+			break
+		}
+		r = lead
+		t, known = g.threads[r]
 	}
-	g.threads[r] = thread{} // where parents go in a circle, it ends here
-	p, t := &r.Payload, thread{}
-	named := g.named(r)
-	if len(named) == 0 {
-		named = g.parents(r)
+	for _, r := range way {
+		g.threads[r] = t
 	}
+}
+
+// lead is the record of whose thread a record is; nil if that does not rest on another record.
+func (g *graph) lead(r *evidence.Record) *evidence.Record {
+	if r.Payload.ChainID != "" {
+		return nil
+	}
+	for _, d := range digests(r) {
+		if other := g.byDigest[d]; other != nil {
+			return other
+		}
+	}
+	if parents := g.parents(r); len(parents) > 0 {
+		return parents[0]
+	}
+	return nil
+}
+
+// ownThread is the thread of a record that nothing leads.
+func ownThread(p *evidence.Payload, parents map[string]bool) thread {
 	switch {
 	case p.ChainID != "":
-		t.chain = p.ChainID
-	case len(named) > 0:
-		t = g.thread(named[0], parents)
+		return thread{chain: p.ChainID}
 	case p.ParentRequestID != "":
-		t.parent = p.ParentRequestID
-	case p.RequestID != "" && parents[p.RequestID]:
-		t.parent = p.RequestID
+		return thread{parent: p.ParentRequestID}
+	case parents[p.RequestID]:
+		return thread{parent: p.RequestID}
 	}
-	g.threads[r] = t
-	return t
+	return thread{}
 }
 
 // stand enters a record at its place, once all threads are known.

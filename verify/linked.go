@@ -18,7 +18,7 @@ func Link(r *evidence.Record) Linked {
 	l.record.Log = nil
 	p := &l.record.Payload
 	p.Signers = slices.Clone(p.Signers)
-	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil // of a trial's acts, too
+	withoutTexts(l.record) // of a trial's acts, too
 	return l
 }
 

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"io"
 	"slices"
 	"time"
 
@@ -68,7 +69,8 @@ type Report struct {
 	Mended     bool        `json:"mended,omitzero"`     // the file was not in its one form, and was read in it
 	Outcome    Status      `json:"outcome"`             // the worst answer among the required guarantees
 	Guarantees []Finding   `json:"guarantees"`          // one for each guarantee that applies
-	Details    []Finding   `json:"details"`             // every answer that is not "proved", about one record or about all
+	Details    []Finding   `json:"details"`             // every answer that is not "proved", about one record or about all; of very many, of each record the worst under each guarantee
+	LeftOut    int         `json:"left_out,omitzero"`   // how many further answers there was no room for in Details
 	Uncounted  []Guarantee `json:"uncounted,omitempty"` // what is not proved, and is not among what the outcome rests on
 	Times      []TimeOf    `json:"times"`               // the proved time of each record
 	NotShown   []string    `json:"does_not_prove"`
@@ -214,9 +216,14 @@ func (r *Report) For(g Guarantee, recordID string) Finding {
 	return answer
 }
 
-// Marshal writes the report as JSON.
+// Marshal returns the report as JSON.
 func (r *Report) Marshal() ([]byte, error) {
 	return json.Marshal(r, jsontext.Multiline(true), jsontext.WithIndent("  "))
+}
+
+// Write writes the report as Marshal has it, and never holds all of that: a report on a large file is large, too.
+func (r *Report) Write(w io.Writer) error {
+	return json.MarshalWrite(w, r, jsontext.Multiline(true), jsontext.WithIndent("  "))
 }
 
 // damaged is the report on a file that says that it is jurat's and cannot be opened.

@@ -120,6 +120,18 @@ func (c *check) bundle() *Report {
 		c.kind = Trial
 	}
 	c.end()
+	if c.volume.exceeded == "" {
+		c.joint()
+	} else {
+		c.tooMuch()
+	}
+	c.noteLog()
+	c.options.Together.take(c)
+	return c.report()
+}
+
+// joint asks what the records of a bundle say of each other.
+func (c *check) joint() {
 	c.configuration()
 	c.links()
 	c.reviews()
@@ -127,9 +139,6 @@ func (c *check) bundle() *Report {
 	if c.kind == Trial {
 		c.trial()
 	}
-	c.noteLog()
-	c.options.Together.take(c)
-	return c.report()
 }
 
 // check is one verification under way.
@@ -142,6 +151,7 @@ type check struct {
 	budget   *timestamp.Budget  // of the whole file
 	share    *timestamp.Share   // of what is looked at just now
 	all      []*evidence.Record // slim
+	volume   volume             // of all
 	said     map[*evidence.Record]spoken
 	names    map[string]string // that were read, each once
 	graph    *graph
@@ -160,6 +170,7 @@ type check struct {
 
 	checkpoint stampedCheckpoint
 
+	details  *details // nil: of one record, which is looked at by itself
 	findings []Finding
 	placed   []Finding // what is found of the order while records are examined one by one
 	times    []TimeOf
@@ -170,7 +181,7 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{options: o, trust: o.Trust, kind: kind, mended: o.mended, memory: timestamp.NewMemory(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
+	c := &check{options: o, trust: o.Trust, kind: kind, mended: o.mended, details: newDetails(), memory: timestamp.NewMemory(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
 		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
 	if o.Memory != nil {
 		c.memory = o.Memory
@@ -196,7 +207,7 @@ func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, form
 	if r != nil {
 		f.Record = recordName(r)
 	}
-	c.findings = append(c.findings, f)
+	c.findings = c.keep(c.findings, f)
 }
 
 // inOneLine separates errors that were joined as a sentence does.
@@ -226,7 +237,7 @@ func (c *check) worst(g Guarantee) *Finding {
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
-		Mended: c.mended, Outcome: Proved, Details: []Finding{}, Times: c.times, NotShown: c.notShown()}
+		Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown()}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -254,7 +265,10 @@ func (c *check) report() *Report {
 			r.Uncounted = append(r.Uncounted, f.Guarantee)
 		}
 	}
-	r.Details = append(r.Details, c.findings...)
+	r.Details, r.LeftOut = c.findings, c.details.leftOut
+	if r.Details == nil {
+		r.Details = []Finding{}
+	}
 	r.TrialOutcome = c.trialOutcome()
 	return r
 }

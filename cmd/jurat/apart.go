@@ -79,8 +79,12 @@ const mostTexts = 12
 
 // see takes in one record.
 func (a *apartTexts) see(r *evidence.Record) {
+	disclosed := map[string]bool{} // a record can have very many
+	for _, d := range r.Disclosures {
+		disclosed[d.Pointer] = true
+	}
 	for _, pointer := range r.Payload.SealedApart {
-		if slices.ContainsFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer }) {
+		if disclosed[pointer] {
 			a.disclosed.add(r.Payload.RecordID, pointer)
 		} else {
 			a.withheld.add(r.Payload.RecordID, pointer)

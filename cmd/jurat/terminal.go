@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -269,6 +270,40 @@ func (io stdio) json(value any) error {
 func (io stdio) machine(doc []byte) error {
 	_, err := bare(io.out).Write(inertJSON(doc))
 	return err
+}
+
+// machineOf prints a JSON document that is too large to be held.
+func (io stdio) machineOf(doc interface{ Write(io.Writer) error }) error {
+	w := &inertJSONWriter{to: bare(io.out)}
+	if err := doc.Write(w); err != nil {
+		return err
+	}
+	_, err := w.Write([]byte{'\n'})
+	return err
+}
+
+// An inertJSONWriter writes inertJSON of what it is given in pieces, which may end inside a character.
+type inertJSONWriter struct {
+	to   io.Writer
+	tail []byte // the beginning of a character
+}
+
+func (w *inertJSONWriter) Write(p []byte) (int, error) {
+	doc := append(w.tail, p...)
+	end := len(doc)
+	for last := len(doc) - 1; last >= max(0, len(doc)-utf8.UTFMax); last-- {
+		if utf8.RuneStart(doc[last]) {
+			if !utf8.FullRune(doc[last:]) {
+				end = last
+			}
+			break
+		}
+	}
+	w.tail = bytes.Clone(doc[end:])
+	if _, err := w.to.Write(inertJSON(doc[:end])); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // marshalIndented is a value as a document of JSON, for machines and for people who look at it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +289,24 @@ func TestHead(t *testing.T) {
 		code := run(t.Context(), append([]string{"--data", filepath.Join(dir, "data")}, strings.Fields(args)...), stdio{out: writer, err: &errs})
 		if code == 0 || strings.Contains(errs.String(), "pipe") || !strings.Contains(errs.String(), says) {
 			t.Errorf("%s: exit code %d\n%s", args, code, &errs)
+		}
+	}
+}
+
+// TestInertJSONInPieces: a document comes out the same in whatever pieces it is written.
+func TestInertJSONInPieces(t *testing.T) {
+	doc := []byte("{\"a\":\"\u202e \u0085 \u00e9 \u65e5 \U000e0041 z\"}\n")
+	want := string(inertJSON(doc))
+	for size := 1; size <= len(doc); size++ {
+		var out bytes.Buffer
+		w := &inertJSONWriter{to: &out}
+		for piece := range slices.Chunk(doc, size) {
+			if n, err := w.Write(piece); n != len(piece) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if out.String() != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
 		}
 	}
 }

@@ -193,11 +193,7 @@ func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify
 
 func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {
 	if c.JSON {
-		doc, err := r.Marshal()
-		if err != nil {
-			return err
-		}
-		return io.machine(append(doc, '\n'))
+		return io.machineOf(r)
 	}
 	p := newPage(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
@@ -216,6 +212,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	if r.Records > 0 { // otherwise it did not open
 		p.apart("  ", apart, r.Records > 1)
+	}
+	if r.LeftOut > 0 {
+		p.text("  ", fmt.Sprintf("%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut))
 	}
 	for _, g := range r.Uncounted {
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))

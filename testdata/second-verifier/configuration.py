@@ -15,7 +15,7 @@ _OF_SEATS = ("evaluation", "statement", "judge_opinion")
 
 def check(records, unread, findings):
     """Judges every record that states a configuration; unread holds the acts whose bodies cannot be read."""
-    asked = [record for record in records if record.action in _ASKED]
+    asked = [record for record in records if is_asked(record)]
     if not asked:
         return
     findings.ask("configuration")
@@ -27,6 +27,10 @@ def check(records, unread, findings):
             findings.doubt("configuration", "unstated", record)
         elif record.action in _OF_SEATS and not _is_stand_in(record):
             _check_seat(record, by_digest, unread, findings)
+
+
+def is_asked(record):
+    return record.action in _ASKED
 
 
 def _is_stand_in(record):

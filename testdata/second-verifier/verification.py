@@ -12,6 +12,7 @@ import report
 import reviews
 import stamps
 import trials
+import volume
 from canonical import Refused
 from shapes import moment
 
@@ -56,19 +57,28 @@ def verify(data, trust, reader):
         _check_record(record, trust, reader.before, times, findings)
     _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
-    if opened.is_bundle:
-        _check_causality(opened.records, findings)
     if opened.kind == "trial":
         findings.ask(*report.TRIAL)
-        (trials.check if opened.is_bundle else _check_single)(opened.records, findings)
-    configuration.check(opened.records, trials.unreadable(opened.records), findings)
-    chains.check(opened, findings)
-    reviews.check(opened, findings)
+    if opened.is_bundle and volume.is_exceeded(opened.records):
+        volume.doubt(opened.records, findings)
+    else:
+        _check_mutual(opened, findings)
     if reader.together is not None:
         reader.together.take(opened, findings)
     came_to = outcomes.outcome(opened.records, findings)
     found = findings.report(trust) | ({"trial_outcome": came_to} if came_to else {})
     return _mended(opened.mended, found)
+
+
+def _check_mutual(opened, findings):
+    """What the records say of each other."""
+    if opened.is_bundle:
+        _check_causality(opened.records, findings)
+    if opened.kind == "trial":
+        (trials.check if opened.is_bundle else _check_single)(opened.records, findings)
+    configuration.check(opened.records, trials.unreadable(opened.records), findings)
+    chains.check(opened, findings)
+    reviews.check(opened, findings)
 
 
 def _mended(mended, found):

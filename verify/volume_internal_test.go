@@ -1,0 +1,55 @@
+package verify
+
+import (
+	"testing"
+
+	"jurat/evidence"
+)
+
+// TestVolume: what each record may name costs nothing, and the bound is the last number that is kept.
+func TestVolume(t *testing.T) {
+	naming := func(n int) *evidence.Record {
+		return &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Message, Saw: make([]evidence.Digest, n-1), PreviousRecord: evidence.Digest{1}}}
+	}
+	v := new(volume)
+	for range 3 * linksOfFile / linksOfRecord {
+		if v.take(naming(linksOfRecord)) {
+			t.Fatal("what each record may name has used up what all may")
+		}
+	}
+	if v.take(naming(linksOfRecord+linksOfFile)) || v.take(naming(linksOfRecord)) {
+		t.Error("as many as all may name are too many")
+	}
+	if !v.take(naming(linksOfRecord + 1)) {
+		t.Error("one more is not too many")
+	}
+	if v.take(naming(linksOfRecord+1)) || v.exceeded == "" {
+		t.Error("the first beyond the bound is not the only one that is told")
+	}
+}
+
+// TestDetails: where there is no room, the worst of each record under each guarantee stays, and it is counted what does not.
+func TestDetails(t *testing.T) {
+	d := newDetails()
+	d.room = len("a long reason") + sizeOfText + sizeOfDetail + len("b") + sizeOfText
+	admit := func(f Finding, reason string) {
+		t.Helper()
+		got, kept := d.admit(f)
+		if kept != (reason != "") || kept && got.Reason != reason {
+			t.Errorf("%+v: %+v, %v; want %q", f, got, kept, reason)
+		}
+	}
+	admit(Finding{Content, NotProved, "", "r", "a long reason"}, "a long reason")
+	admit(Finding{Content, NotProved, "", "s", "a long reason"}, "a long reason") // which costs nothing more
+	admit(Finding{Content, NotProved, "", "r", "b"}, "b")
+	admit(Finding{Content, NotProved, "", "r", "c"}, "")
+	admit(Finding{Content, Refuted, "", "r", "d"}, notTold)
+	admit(Finding{Content, Refuted, "", "r", "e"}, "")
+	admit(Finding{Order, NotProved, "", "r", "f"}, notTold)
+	admit(Finding{Envelope, NotProved, "", "r", "g"}, notTold)
+	admit(Finding{Envelope, Refuted, "", "r", "h"}, notTold)
+	admit(Finding{Order, NotProved, "", "", "i"}, notTold)
+	if d.leftOut != 2 {
+		t.Errorf("%d are left out", d.leftOut)
+	}
+}
