@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The commands in the README are run as they stand there, in order, in a copy of this module: what they write stays in
+// The commands in the README and the guide are run as they stand there, in order, in a copy of this module: what they write stays in
 // the copy. What the README shows below them must be what they print. The server that the README starts runs beside them to the end,
 // at a port that is free.
 func TestREADME(t *testing.T) {
@@ -31,7 +31,7 @@ func TestREADME(t *testing.T) {
 			t.Skipf("there is no %s", name)
 		}
 	}
-	blocks := readBlocks(t, "README.md")
+	blocks := append(readBlocks(t, "README.md"), readBlocks(t, "docs/guide.md")...)
 	at := &place{folder: clone(t)}
 	output, ran := "", 0
 	for _, b := range blocks {
@@ -115,17 +115,17 @@ func (p *place) serve(t *testing.T) string { // on a terminal, which alone is sh
 
 var servedAt = regexp.MustCompile(`(?m)^(http://127\.0\.0\.1:[0-9]+)$`)
 
-// TestREADMESendsTheSourcesExample: what the README sends is the audit model's own example, as it stands.
-func TestREADMESendsTheSourcesExample(t *testing.T) {
+// TestGuideSendsTheSourcesExample: what the guide sends is the audit model's own example, as it stands.
+func TestGuideSendsTheSourcesExample(t *testing.T) {
 	example, err := os.ReadFile("evidence/testdata/source/action.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := slices.ContainsFunc(readBlocks(t, "README.md"), func(b block) bool {
+	sent := slices.ContainsFunc(readBlocks(t, "docs/guide.md"), func(b block) bool {
 		return b.language == "console" && strings.Contains(b.text, "--data '"+strings.TrimSpace(string(example))+"'")
 	})
 	if !sent {
-		t.Error("no command of the README sends it")
+		t.Error("no command of the guide sends it")
 	}
 }
 
