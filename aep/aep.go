@@ -3,6 +3,18 @@
 //
 // Opening a package checks its form alone. What lies in it is a claim by whoever made the archive, its public key above
 // all: package verify holds it against what a reader trusts. docs/format.md says what is accepted.
+//
+// # A neighbour's package passes for what it can prove
+//
+// An evidence package (`.aep`) can be in no log, and its metadata was never signed. Were order required of it, none could ever pass
+// and the exit code would say nothing; were it not asked, the report would hide what is missing. So both are asked, answered "not
+// proved", and not required. A text that is not the signed one is another matter: whoever reads it is deceived, so content is not
+// proved. What the archive holds beside the first seven members is named and trusted in nothing.
+//
+// # Archives are read only if they can be read in one way
+//
+// ZIP has its content described twice, and readers differ in which they believe. `archive/zip` reads the directory; beside it every
+// local header is held against it, and no byte may lie between. Unpacking is bounded by what comes out.
 package aep
 
 import (

@@ -3,6 +3,12 @@
 //
 // The envelope vouches for the hand-over and for nothing else. Who said what is shown by the signatures inside the
 // records, which are over the payloads and are no DSSE signatures; package verify checks both.
+//
+// # An envelope is signed by who hands over
+//
+// The audit model signs payloads, not DSSE's encoding of them, so an agent's signature can be no DSSE signature. The envelope is the
+// operator's, says so inside itself, and its predicate holds the sealed records whole, so that nothing is lost and everything can be
+// checked as ever. Its `predicateType` is a `urn:` of our own, as the project owns no domain that could hold a page.
 package dsse
 
 import (

@@ -115,4 +115,44 @@
 // feed. The entry of a record in a log is the canonical JSON object of case, case_seq, chain, chain_seq, payload and
 // signatures, where payload is its digest, case and chain are hashes that only who knows the names can recognise, and the
 // other two are the log's own counts.
+//
+// # A payload is kept as it came
+//
+// It is read into a table of its members as well as into a struct, and what is signed is made from the table, so that no member is
+// lost or normalised on its way through Go types. Members that the format does not know are refused: a member of your own goes into
+// `metadata`.
+//
+// # An action type is inferred in one case only
+//
+// A payload without `action_type` is a model output, and must have all that a model output must have; unless it has a place in a
+// chain and nothing of a model (no `model`, `model_version`, `prompt`, `parameters`): then it is a `chain_step`, as in the audit
+// model's own example.
+//
+// # Numbers are refused rather than rounded
+//
+// RFC 8785 maps 9007199254740993 and 9007199254740992 to one form. A number is accepted if and only if its exact decimal value is
+// that of its canonical form.
+//
+// # Files are strict
+//
+// A record or bundle file is canonical JSON and one line feed. What opens marshals back to the same bytes, so one content has one
+// file, and a signature cannot be carried by two.
+//
+// # Roles are in the key
+//
+// A key belongs to one role, an action type to one role. Writing `juror-gpt` into `agent_id` gets the signature of an agent with
+// that name, which is no juror's.
+//
+// # Counters in the log entry
+//
+// The log counts, for each chain, the records in it, and for each case, the submissions of it. The counts are part of what the log
+// hashes. A clerk that opens a second branch of a trial and shows the better one leaves a hole in the count, and a rerun until it
+// passes shows as "submission 3 of this evidence". *(Not in the first plan, which left this to whoever scans the whole log; a reader
+// of one case file could not see it.)*
+//
+// # Apart is decided before signing
+//
+// A text that was signed as it is stays part of every proof, so no command can take it out later. What may have to be withheld or
+// erased is sealed apart at once, by flag or by a setting for an actor; a setting that cannot be read stops sealing. It is off by
+// default: a proof without its text proves less to whoever needs the text.
 package evidence

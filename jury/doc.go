@@ -73,4 +73,37 @@
 // With fewer than two valid votes a trial is inconclusive: nobody is asked to judge, the position is needs_review, and
 // the score is that of majority_vote over what there is. A trial in which anybody was absent at any time, or a stand-in
 // was put in anybody's place, or the judge failed, is degraded.
+//
+// # The law of a trial stands once
+//
+// `jury.Tally` takes acts one by one and knows what must come next. Trials are conducted by it and checked by it (`jury.Replay`), so
+// the two cannot drift apart. `verify` only decides under which guarantee a discrepancy falls.
+//
+// # Causality is in the digests
+//
+// An opening names the digest of what each seat will be asked before anybody is asked; an answer names the opening and everything
+// that it was shown; a check names the answers. So nobody can have seen a statement of the same round without the digests saying so,
+// whatever any clock says.
+//
+// # A request is digests
+//
+// It names the seat, the rubric, the template, the evidence and the acts shown by digest. A verifier rebuilds it from an opening and
+// a list, without any vendor's SDK, and also after evidence has been erased.
+//
+// # Absence is an act
+//
+// A seat that gives no valid answer is recorded as absent, by the clerk, with the reason. Every seat therefore has one act in every
+// phase, and leaving one out is a gap. That a seat was absent is the clerk's word; the report says so, and the trial is degraded.
+//
+// # Ties, means, silence
+//
+// Ties, means, silence (what the rules of the jury leave open): on a tie `majority_vote` scores the mean over the jurors who hold a
+// tied position; the neutral stand-in for a blocked juror has confidence 0.5, as nobody stated one; any absence makes the trial
+// degraded; a juror that has never spoken has changed no position.
+//
+// # A trial has one outcome, read in one place
+//
+// `jury.Reckoning` goes through a trial's chain and says what the jury judged and what the last person decided. Lists, pages,
+// events, statement, report, statistics and the exit code of `trial --outcome` all ask it. A person's decision is a position and a
+// reason: it was the whole judgment with another position before, and so carried the judge's score and model as the person's.
 package jury

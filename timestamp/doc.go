@@ -113,4 +113,23 @@
 //
 // NewMock is the authority for tests. Its keys are published, and Verify knows
 // them.
+//
+// # Time stamps are read and written here
+//
+// The Go libraries at hand parse tokens without authenticating them, and recurse as deep as the input nests, which a few megabytes
+// can turn into a crash. `timestamp` is about a thousand lines on `cryptobyte` with OpenSSL as its outside judge in both directions.
+// The built-in authority is always labelled as the operator's own clock.
+//
+// # One token for many, and a second for the first
+//
+// Evidence records (RFC 4998) have both: a hash tree of which an authority stamps the root, and renewal. They are over the
+// signatures and the payload, so that a stronger hash covers what the first one did, and over older tokens, which thereby outlive
+// their authority. The reader says when belief in an authority ends. Where only the operator's clock shows that a token is older
+// than that, its time is the operator's word: he could have had the stolen key.
+//
+// # What is remembered between tokens is known by bytes
+//
+// Certificates and certificate paths are the same in most tokens of a file. A path is found again by the exact bytes of every
+// certificate that was looked at and by which of them were valid at the token's time, on which alone the answer rests, and only
+// within one verification.
 package timestamp

@@ -10,4 +10,57 @@
 //
 // Nothing here reads a clock, a file system or a network, so that the portal runs the same code in a browser.
 // docs/format.md says all of it normatively, under "Verification".
+//
+// # A second signature is demanded by the reader, not by the record
+//
+// What a record says of its own signers cannot stop whoever forges the first signature from sealing a record that has no other. So
+// the trust file says which keys sign only together. Where an actor's second key was made before its first, the first never signed
+// alone and the demand has no date; the key file says so, and without its second key the first does not sign. Otherwise the demand
+// begins a minute after the second key was made, so that what was under way is not refuted.
+//
+// # A CA is trusted by role and purpose
+//
+// A CA in the trust file may speak of certain roles only, and a certificate of an actor must say that it is for documents (RFC 9336)
+// and name the actor in one URI of one form. A reader who trusts his company's CA for agents does not thereby let any of its web
+// servers be a juror.
+//
+// # The moment of checking is the reader's
+//
+// Revocation lists are fresh at a moment, or they are not. `verify` reads no clock, so whoever checked once can check again years
+// later, with the lists and the moment of then, and get the same answer.
+//
+// # Revoked is not retired
+//
+// A retired key (`not_after`) is shown to have signed in time by any trusted clock. A revoked one may be a thief's, who may have had
+// the operator's clock as well, so only an independent authority shows that it signed before.
+//
+// # Links are digests, names are for people
+//
+// A review or a step in a chain is bound to a record by its digest; ids, names and positions must agree with that and can replace it
+// in no proof. The audit model's own examples have names alone: they are sealed as they stand, and their chain is not proved. `jurat
+// seal` adds the digest to a review of a record that its log has.
+//
+// # A review in a file of its own
+//
+// A review in a file of its own is not held against what it cannot hold: the original is another record. What it says against itself
+// still refutes it. A rejection counts against a delivery that does not name it; a later approval overrides it.
+//
+// # What is missing and what is wrong
+//
+// Where a chain names itself by `chain_id`, the log has counted its records, and a hole is refuted. A parent request or a
+// neighbouring chain may well be in another file: that is not proved, never refuted.
+//
+// # A bundle is verified as it comes in
+//
+// What must be known of all records, the checkpoint, stands before them. Records are opened and examined on all cores, and taken in
+// the order of the file, so the report is the same on every machine. What rules over several records need is kept: names, digests,
+// places, times, and digests of texts in the place of texts. Bundles that are in memory go the same way; there is no second verifier
+// that could disagree with the first.
+//
+// # What a verifier keeps is counted
+//
+// Who hands over a file chooses how much its records name, and how much can be found against them. Links, and texts of a trial's
+// acts, have a bound for the whole file, beyond which nothing is proved of what the records say of each other (`volume`). It stands
+// in the format, as two verifiers must agree. A report keeps each reason once; of more than it has room for, the worst of each
+// record under each guarantee stays. So no answer changes, and a missing one is counted (`left_out`).
 package verify

@@ -1,4 +1,12 @@
 // Command jurat puts AI agents before a jury and seals what every agent says into records that anyone can verify.
+//
+// # Many cases: the worst counts, and everything is reported
+//
+// The order is that of `verify`: what failed (1) is worse than what could not be tried (2), that than what is undecided (3). A case
+// that cannot be read keeps no other from being tried, and a command that is interrupted writes its reports all the same, in which
+// what was not tried is an error or skipped and never passed. `--fail-on` can only add to `unsafe_fail`: a list of kinds that left
+// it out by mistake must not let it through. A SARIF result points at the lines of the message in the case's own file; of records,
+// which stand in one line, at the record and the message.
 package main
 
 import (

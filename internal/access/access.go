@@ -4,6 +4,12 @@
 //
 // A token is 32 random bytes. The log has its SHA-256, from which nobody finds it. A browser's session is a token, too, that
 // ends with the one by which its owner signed in.
+//
+// # Who may do what stands in the log alone
+//
+// As with keys, there is no second list. A token is an act of the operator that has its SHA-256, and so is a browser's session,
+// which therefore outlives a restart, ends with the token it was opened with, and is ended by another process's command. What is
+// asked on every request is one look whether the chain has grown. The price is a record for each sign-in.
 package access
 
 import (

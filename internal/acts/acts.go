@@ -4,6 +4,23 @@
 //
 // The command and the server only translate between their users and this package. Only this package and the clerk of a
 // trial seal what agents, jurors and people say; imports_test.go in the module's root holds them to it.
+//
+// # Each act of agents and people is decided in one place
+//
+// Package `acts` says who may seal, accept, review and deliver, what an act is bound to and what became of it when it was asked for
+// before; command and server translate. So both refuse the same: also at the operator's keyboard a person does not decide on their
+// own work, and an agent does not act in a trial. The ledger asks its keeper what is sealed apart: a front cannot forget it. The
+// operator's acts go through `ledger.Operator`. A test holds that no other package calls what seals.
+//
+// # The log remembers idempotency keys
+//
+// The record's id is made of the caller's name and the key, and the log takes no id twice. Nothing else has to be stored, expire, or
+// agree with the log after a crash. The same key with another body shows by what is in the record.
+//
+// # A person's decision is bound by the server, a chain is read whole
+//
+// The reviewer sends what was decided; the server adds on what, by digest, and in which chain. A bundle with records left out would
+// not be verified as it is, so who may not read all of a chain reads none of it as a bundle.
 package acts
 
 import (

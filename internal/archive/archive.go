@@ -8,6 +8,33 @@
 // knows nothing but the log's key finds out that the file holds what the log holds.
 //
 // The same records under the same checkpoint make the same file. docs/format.md describes every byte.
+//
+// # Old records move to files, and the log stays whole
+//
+// A row sheds what makes it a record (payload, signatures, time stamps) and keeps what finds and proves it: id, digest, chain, case,
+// counts, hashes. One store in front of the database fills in what rows have shed, so nobody who reads knows of archives. A missing
+// file is an error that names it; it stops no sealing, because the operator's own acts, which every start reads, stay in the
+// database as well, and opening looks at no row that has shed.
+//
+// # An archive is a snapshot with a table of contents that is digested
+//
+// The table has the digests of the tiles' indexes, these the digests of the blocks: whoever knows one digest, and the database does,
+// reads one record and knows that it is what was archived. The leaf hashes are in the file, and the table has a signed checkpoint
+// with the hashes up to it, so that a file that was copied elsewhere proves its place in the log to whoever has the log's key and
+// nothing else. Blocks of 16 KiB under a dictionary of 64 KiB cost less than a millisecond to reach; larger ones save little more
+// (`docs/performance.md`).
+//
+// # The dictionary is trained here, in a hundred lines
+//
+// The same records must make the same file: then two runs at once, or one that was broken off, make no two versions. The library's
+// trainer draws lots, iterates over maps and sorts by a relation that is no order. What is left out with its entropy tables matters
+// for texts of some hundred bytes, not for blocks.
+//
+// # Nothing is shed before it was read again
+//
+// The file is written, synced, opened as anybody would open it, and held against the rows byte for byte and against the stored
+// hashes; then it is noted, and then rows shed, a tile in a transaction. In SQLite they are taken out and put in again within that
+// transaction: it merges pages where rows go, and not where they become smaller.
 package archive
 
 import (

@@ -4,6 +4,15 @@
 //
 // A file is there whole or not at all, whatever crashes, and when a change has returned it is durable. What ends in .key
 // is a secret: nobody but the operator's account reads it from a folder. In a database all of them are encrypted.
+//
+// # The small files of an installation are in a cabinet
+//
+// Keys, certificates, settings, intents of erasures and what is sealed apart are files that are made once, replaced, renamed,
+// overwritten, removed and listed, whole or not at all, and nothing else is asked of them. So where they are is one interface of
+// eight methods, and one suite holds the folder and the database to it. Whoever uses them (`keyring`, `vault`, `installation`) is
+// the same on one machine and on many, and so are the steps after which a crash leaves nothing undone: the database needs no
+// transactions across them that the folder could not have. What is exclusive among processes is `Create`, there as here: of all
+// machines that meet an actor at once, one makes its key.
 package cabinet
 
 import (

@@ -3,6 +3,15 @@
 //
 // On one machine the operating system holds claims, as locks on files of a folder. Among machines a PostgreSQL database
 // does, as locks of a session.
+//
+// # A claim is a lock of a session
+//
+// That somebody conducts a trial must end with him, however he ends. On one machine the operating system sees to that; among
+// machines a session of the database does, on a connection for that alone. A lease in a table would need clocks that agree, or to be
+// renewed by writes all the time. The session has what is good in a lease all the same: the server ends it when nothing was heard
+// for twenty seconds (`idle_session_timeout`), and the process takes it for lost after thirteen, so that it stops first. What is
+// done under a claim is done in a context that ends with it. That is for not working in vain: that an act has one place is for the
+// log to see to.
 package claim
 
 import (

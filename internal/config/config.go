@@ -4,6 +4,21 @@
 // refused, with line and column, for an unknown or repeated key, a value of another type or out of range, an alias, or an empty
 // value. No key of a provider stands in a file or on a command line: the file says in which environment variable, or in which
 // file of mode 0600, it is found.
+//
+// # A configuration is read as JSON is
+//
+// YAML guesses types, repeats keys and has aliases. The tree is turned into a JSON document, with what JSON has not refused, and
+// that is decoded as strictly as everything else here; an error names line and column of the YAML.
+//
+// # Nobody takes a seat silently
+//
+// A seat whose key is missing stays empty, unless the configuration says who sits there instead; then the records say who that is,
+// and in place of whom. Three answers of one vendor would look like a jury of three.
+//
+// # The configuration does not come with the case
+//
+// It says to whom keys are sent and who judges, and a case may come from the accused. So it is the one that is named, or the one in
+// the working directory, which is told of.
 package config
 
 import (

@@ -7,6 +7,34 @@
 //
 // Whoever watches a trial is given frames, which are events encoded once. A frame is there for watchers once its act is durable,
 // and watchers never hold up the trial: it adds a frame to a list and goes on.
+//
+// # The log says what is to be held, a queue says by whom
+//
+// A submission is sealed before its trial waits for its turn, and a trial without a closing is to be held, unless an act says that
+// somebody has cancelled it. Which process holds it when is left to River, a queue of jobs over the database that is there anyway:
+// one job for each trial, taken by whoever has room, in the order in which they came. It is trusted with nothing else. Whoever opens
+// a docket makes the jobs that are missing, so a queue that is lost loses nothing but why a trial broke off; a job of a trial that
+// is over, or cancelled, ends at once; a job that two have at the same time comes to one trial all the same, since the second finds
+// it claimed and puts it off, which is no attempt. What went wrong and may pass (the database, the disk) is tried again, six times,
+// later each time; what will not pass (the jury sits differently, records that are not vouched for, a mistake in the program) is
+// not.
+//
+// # Whose process has died is asked of the claims, not of a clock
+//
+// River's own rescuer offers every job again that was begun long ago, so it would have to wait longer than the longest trial takes.
+// Here every process looks, every few seconds, for jobs whose trial nobody has claimed. It may err; then two have a job.
+//
+// # Cancelling is an act
+//
+// That a trial was stopped, by whom and why, may matter more than the trial: so it is in the log (`trial_event`), and not in the
+// state of a job, which anybody could have changed and nobody keeps. It stands beside the trial and not in its chain: whether it is
+// held is decided by whoever runs the house, and changes nothing in what was said. Whoever conducts the trial follows the log and
+// stops between two acts; no second way of telling him could fail by itself.
+//
+// # What is listed of trials is read once and then followed
+//
+// What is listed of trials is read once and then followed, record by record, whoever appends. The database has an index of what
+// stands in trials' chains, so a start takes as long as there are trials, not as long as the log is.
 package docket
 
 import (

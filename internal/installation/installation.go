@@ -23,6 +23,65 @@
 //
 // In a database these are tables: the ledger's, and one of files with the same names (see cabinet/postgres). Each machine then
 // has a folder with checkpoint and cases/ alone.
+//
+// # Each machine has seen a checkpoint
+//
+// A database that is set back passes for the present one to itself. What each machine keeps for itself is the one thing that must
+// not come back from the same backup: the last checkpoint that it has seen.
+//
+// # A backup has one form
+//
+// It is the data folder: a log in SQLite and files, also of a database. So there is one restore, one proof against the published
+// checkpoint, and a way from one machine to several and back. Keys are copied after the log and must still be what they were before
+// it; what has come since does no harm. A restore to a database ends with the checkpoint: before that there is no installation in
+// it, and it can be repeated.
+//
+// # An authority's silence stops nobody
+//
+// Where an authority outside does not answer, the record is sealed and waits for it, and that it waits is stored in the transaction
+// that appends it. A stamp that comes later is added in one transaction with the act (`late_stamp`) that says so: otherwise a crash
+// in between would leave a stamp that nobody accounts for, or an act about a stamp that is not there. A stamp whose place was taken
+// by another process voids the whole transaction, since the act is signed by then and speaks of it; the act is then made anew about
+// what is left. The act itself never waits, nor does one about a stamped checkpoint: there would be acts about acts for ever. The
+// built-in authority always stamps these two.
+//
+// # The clock is not set back
+//
+// While the system's clock is behind what the installation has said already, in this process or in the log's last record, its clock
+// stands still, for a day at most. A time stamp says "no later than": one that is too late says too little, one that is too early
+// says what is false, and has an honest act refuted since its key was not yet made. Ids still have the new time in them, and sort
+// where that is: the order is the log's. A clock that goes back by more than a day is believed, since standing still for years is no
+// answer; where it is then before the authority's certificate, nothing is sealed, and the error says so.
+//
+// # One token for many is a setting, and not the rule
+//
+// With `--batch-tokens` the built-in authority stamps the root of a hash tree over all records that are sealed and wait when a
+// transaction begins, and each gets an evidence record that verifies alone. That spares a signature for each record and costs room.
+// Whoever is about to commit closes the tree, has it stamped and writes the evidence records of all: 2 µs each, as DER is written
+// from its end, where every length is known when it is wanted. When one cost 9 µs, each caller wrote its own while the transaction
+// before was under way, which woke everybody twice, and was a fifteenth slower than this by the time that they cost 2. A record that
+// has its token before it is in the queue is the simpler thing, and stays the rule. Acts about time stamps, which never wait, keep a
+// token of their own.
+//
+// # The operator's clock is tied to another one through the log
+//
+// `jurat log anchor` has an authority outside stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
+// says of every record under that checkpoint that it existed by then, also where the operator's clock alone stamped the record: that
+// clock can be ahead of the true time, but from one stamped checkpoint to the next it can be set back by no more than lies between
+// them. Proofs are against the earliest stamped checkpoint over what is proved, as it says most. The acts themselves do not count as
+// something to be stamped, or a schedule would never come to rest.
+//
+// # An erasure is an act, and the act comes first
+//
+// The order is intent, act, key, value. The intent fixes the act's record id, so the act is in the log once, whoever crashes or
+// races; from the act on whoever next opens the installation finishes. An act whose text is still there for a moment is better than
+// a text that is gone and nothing that says so.
+//
+// # An erasure looks before it acts
+//
+// A text that also stands as it is in another record is not gone because one copy is. So every payload and every kept text is
+// searched for it, and for parts of it that stand as strings of their own, such as quotations in a juror's findings. It is a search
+// for equal text, no more.
 package installation
 
 import (

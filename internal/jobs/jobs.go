@@ -5,6 +5,13 @@
 // Nothing here is truth. That a trial is to be held, how far it is and that it is over stands in the log; who may act in it, its claim
 // says. A job that is lost is made anew from the log, one that is worked twice does nothing the second time, and a state that came too
 // late or not at all is put right by whoever works the job next.
+//
+// # On SQLite the queue is a file of its own
+//
+// On SQLite the queue is a file of its own, `jobs.db`. It is written every few seconds even where nothing happens, for leader
+// election, and in the ledger's file each of these would have to wait for who appends, and be waited for. It is not synced as the
+// ledger is, and in no backup. SQLite tells no process what another one wrote: who submits is told at once, other processes look
+// once a second.
 package jobs
 
 import (

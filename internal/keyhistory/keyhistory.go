@@ -6,6 +6,19 @@
 // demanded of any record without a date, and dates are what the second half is there to make unnecessary.
 //
 // The keys that an installation makes when its actors first sign are in no event until something happens to them.
+//
+// # The log says what became of keys
+//
+// Registering, rotating, retiring and revoking are acts of the operator, and the files follow: a new private key is in a file before
+// the act, an old one is destroyed after it, and whoever opens the folder next finishes what a crash left. There is no second list
+// of keys that could say something else. Whether a key may sign is asked inside the transaction that appends, so a record cannot
+// slip in behind a revocation. Keys that are made on first use stand in no event until something happens to them: most never have a
+// story.
+//
+// # Keys that sign only together end together
+//
+// Were one half of a pair replaced alone, the half that stays would have to sign with one partner before a day and with another
+// after it, and a demand with a date is worth nothing against who forges dates: the adversary for whom second signatures are there.
 package keyhistory
 
 import (

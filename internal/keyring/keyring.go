@@ -8,6 +8,10 @@
 //
 // A key file is a line of JSON that says whose key it is, followed by the key as PKCS #8 in PEM, so that
 // `openssl pkey -in FILE` reads it too (ML-DSA-65 since OpenSSL 3.5).
+//
+// # An old private key is destroyed, not kept
+//
+// To verify a signature takes the public half, which is in the log. A private half that may sign nothing could serve a thief alone.
 package keyring
 
 import (

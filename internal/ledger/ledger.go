@@ -43,6 +43,27 @@
 //
 // A caller whose context ends while its record is in the queue leaves with it. Once a transaction has taken the record, the
 // caller is told what became of it, and its context does not count any more.
+//
+// # What an owner signed is taken as it is, or not at all
+//
+// A record from elsewhere that brings time stamps, certificates or a place in a log is refused rather than stripped, so that nobody
+// relies on what was dropped. One thing is changed: an ECDSA signature with a high S becomes its twin, as `openssl` makes one every
+// other time and cannot be told otherwise. Custody goes from operator to owner and never back: an operator that could take over a
+// name could deny for it, too.
+//
+// # Many callers share one fsync, and no fate
+//
+// All records that are sealed when a transaction begins go into it, however few they are; nobody waits for a batch to fill, so a
+// lone caller is not slower for there being groups. Each record is judged by what is committed, never by a neighbour: what depends
+// on a neighbour (the same id, an event of a key, stamps that two bring) waits for the next transaction. So a bad record refuses
+// itself alone, and a refusal is true whether the transaction succeeds or not. Whoever commits, does it for all: there is no thread
+// in the background that could hang, or be forgotten at the end.
+//
+// # An examination is parallel and reads as if it were not
+//
+// Whatever can be said of a record by looking at it alone (its form, signatures, time stamps, leaf hash, that it is found by its id)
+// is found out on all cores, a page of rows at a time; what needs the records before it (counts, the tree) is done by one, in the
+// order of the log, so damages are named in one order. The one is fast: a hash and a count for each record.
 package ledger
 
 import (

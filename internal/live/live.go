@@ -6,6 +6,21 @@
 // A reader is sent no more than Config.Window bytes without having to answer a ping. That is less than the operating systems on the
 // way hold, so a WebSocket reader who has stopped reading is found out while there is still room to tell it so: it finds the close
 // code when it goes on. Only an event that is larger by itself can fill the way up, and then the connection is cut without a word.
+//
+// # Watchers read a list, and the trial writes it
+//
+// An event is encoded once, and added to a list that only grows; whoever watches goes through it at a pace of its own, so no queue
+// can overflow and nobody can hold up the trial. Watchers are woken a moment later than they could be, all together: answers come in
+// bursts with the clerk's acts behind them, and a thousand wake-ups between two of these would compete with the trial for the
+// processor. That the log has grown, in whatever process, each process hears once (`Ledger.Grown`), and reads what is new once, for
+// all who watch here. `BenchmarkWatchers` holds a trial before a thousand WebSocket connections: woken at once they made it 1.2 to
+// 1.5 times as long on two busy cores, woken 20 ms later, all together, 1.00 to 1.03 times.
+//
+// # A reader who is too slow is told so while there is room
+//
+// A WebSocket reader is sent no more than 32 KiB without having to answer a ping, which is less than systems on the way hold. So
+// whoever has stopped reading is found out before the way is full, and finds a close code with words in it; waiting until a write
+// blocks would leave nothing but a cut connection.
 package live
 
 import (

@@ -18,4 +18,14 @@
 // another site, and, where it is signed in by cookie, carries the session's form key (Caller.FormKey, in the field "form" or
 // the header Jurat-Form); the body cannot be longer than Config.MaxBody, and Body refuses one that is too deep while it is
 // read; the answer has the security headers. What records are sealed of, and by whom, package acts decides: handlers translate. What reading depends on beside roles is in Server.mayRead.
+//
+// # One table of routes
+//
+// The multiplexer, the access checks, the OpenAPI description, and the test that asks for every route as everybody, are made of it.
+// A route that is in none of them cannot be reached.
+//
+// # A refusal is a record, a stranger's a count
+//
+// Whoever has a token that was once given out is refused by name, before the answer goes out. A stranger, and whoever asks too
+// often, is counted, and the counts of a minute are one act: nobody without a token can make the log grow by more than that.
 package server

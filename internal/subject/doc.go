@@ -31,4 +31,9 @@
 // the whole document is evidence, a reader of an error wants the line, and a file may come from an attacker; so the
 // documents go through [evidence.Canonical] first, and the few members needed are read from a tree that knows its
 // positions.
+//
+// # A prompt that repeats the conversation is shown from where it goes on
+//
+// Programs send models the whole conversation each time. Read as it stands, everything would be said ten times, and the rules about
+// repetition would find what nobody did. Only what was already shown to the letter is left out.
 package subject

@@ -2,6 +2,30 @@
 //
 // Every act is sealed with its actor's key, in one chain, before it counts. What a person sees of a trial (events,
 // result, case file) is projected from the sealed records and from nothing else, so that these cannot disagree.
+//
+// # The clerk seals one act at a time within a trial
+//
+// Jurors answer in parallel; their acts are sealed in the order of arrival, each whole before the next. So the order of events is
+// the order of the log, live and after a reload.
+//
+// # A trial stops where nobody is being asked
+//
+// Told to adjourn, the clerk opens no further phase or round; whoever was asked before still answers and is recorded, so that no
+// answer is paid for and lost. Only what takes longer than a grace is interrupted.
+//
+// # An act has one place in the log
+//
+// Its record id is made of its trial, its position and its seat, and the log takes no id twice. So of two who both believe that they
+// conduct a trial, such as one who stood still longer than his claim lasted, none can add an act that is there already: whoever
+// comes second learns that somebody has gone on, and stops. Neither claims nor jobs have to be right for that.
+//
+// # A trial goes on from its records
+//
+// There is no other state: what a crash leaves in the log is replayed, by the rules by which it would be verified, and what is
+// recorded does not happen again. The opening is the note of intent: it says who was asked, so it is known which answers were lost.
+// Settings must be those of the opening, since they are what the jury was told. While a process is at work on a trial it holds a
+// lock of the operating system (`claims/`), or of a session of the database that machines share, which ends with it: two who go on
+// with one trial would both pay, and would seal two acts where the trial has place for one.
 package trial
 
 import (

@@ -13,6 +13,22 @@
 //
 // An entry is whole before its record is appended. A crash before that leaves an entry of a record that is not in the
 // log: it proves nothing and harms nothing, but it is a text that somebody said, so fsck names it.
+//
+// # One key for each value, and keys apart from values
+//
+// The values and salts of what is sealed apart lie encrypted in `apart/values`, each under a key of its own in `apart-keys`: backups
+// and archives take the former and leave out the latter, and one file of 32 bytes reaches every copy of a text. Both are durable
+// before the record is appended, so no record is in the log whose texts were lost on the way. They are filed by the payload's digest
+// and not by the record id: a draft that is sealed twice has two sets of salts, and the log takes one.
+//
+// # What "destroyed" means
+//
+// The key is overwritten with zeros, synced, and its file removed. That suffices where a file system writes in place on a disk that
+// does, too. SSDs write elsewhere and keep the old block until they collect it; file systems that copy on write (btrfs, ZFS, APFS),
+// journals of data, snapshots and backups keep the old key as long as they keep the old state. There a value is gone when the last
+// copy of its key is: put `apart-keys` on storage that you can destroy as a whole or that is encrypted itself, without snapshots,
+// and keep its backups, if you must have any, shorter than you may keep the texts. A reader to whom a text was disclosed has it
+// still.
 package vault
 
 import (

@@ -3,6 +3,26 @@
 // A Witness remembers of each log the largest tree that it has cosigned, and cosigns nothing that this tree is not the beginning
 // of. So what has as many cosignatures as somebody demands is one history, unless that many witnesses lie. What it remembers is
 // durable before anybody sees a cosignature: a crash in between loses a signature, and no memory.
+//
+// # Witnesses
+//
+// A line of theirs in the signed note, beside the log's, so that nobody is disturbed who does not know them. The reader's trust file
+// names them and says how many must have cosigned (`quorum`); without that many the order is not proved. A quorum has no default
+// there: a file that names witnesses and does not say how many would seem to demand them. One public key is one witness, as
+// cosignatures do not cover names. A false line in a witness's name refutes, as a false line in the log's name does. One of a time
+// to come does not count: who has a witness's key for a day could cosign histories with it that are made later.
+//
+// # A witness remembers before it signs
+//
+// Looking at the known tree, checking the proof and storing the larger tree are one transaction of SQLite that begins by locking;
+// the cosignature is made after it is durable. Two requests, two processes or a kill at any moment cost a cosignature at most.
+// Triggers keep the file from forgetting, whoever writes to it.
+//
+// # A log waits for no witness
+//
+// A server asks them beside everything else, when the log has grown and again where one was silent, and keeps the last checkpoint
+// that counts; proofs and `/log/checkpoint` are under that one. What is stamped by an authority (`jurat log anchor`) is what was
+// cosigned, also where more has been sealed meanwhile. How far witnesses are is in the metrics and in `jurat log witness list`.
 package witness
 
 import (

@@ -2,6 +2,18 @@
 //
 // The file is in WAL mode with synchronous=FULL: a transaction is durable when COMMIT returns, because the write-ahead
 // log was synced; a crash before that leaves no trace of it. Readers see the last committed state and block nobody.
+//
+// # A record's first time stamp stands in its row
+//
+// Nearly every record has just one. In SQLite a row of its own for it cost as much as the record's: a statement, a place in another
+// tree, a page that is not quite full. What comes later is in a table of its own, since rows of records never change.
+//
+// # The digest's index is in stretches
+//
+// An index over random digests has each record write a page of its own, the more the larger the log is. So digests are indexed by
+// stretches of 2048 places (their first eight bytes, in SQLite): what is new goes to a few pages, and a search asks one stretch
+// after the other, the newest first, about 1.5 µs each: under a millisecond in a log of a million. What is asked for by digest is
+// almost always recent. Refused: a unique index, since the record id, which is unique, is part of what the digest is of.
 package sqlite
 
 import (
