@@ -162,7 +162,7 @@ func (c *Client) page(ctx context.Context, chainID, cursor string) (*api.Listing
 	}
 	var page api.Listing
 	if err := json.Unmarshal(doc, &page); err != nil {
-		return nil, fmt.Errorf("reading the server's answer: %w", err)
+		return nil, fmt.Errorf("reading the server's answer: %w", evidence.Steady(err))
 	}
 	return &page, nil
 }

@@ -80,7 +80,7 @@ func read[T any](doc []byte, err error) (*T, error) {
 	}
 	value := new(T)
 	if err := json.Unmarshal(doc, value); err != nil {
-		return nil, fmt.Errorf("reading the server's answer: %w", err)
+		return nil, fmt.Errorf("reading the server's answer: %w", evidence.Steady(err))
 	}
 	return value, nil
 }

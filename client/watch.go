@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/api"
+	"jurat/evidence"
 )
 
 // silence is how long a server may say nothing while a trial is watched. It gives a sign of life every 15 seconds.
@@ -100,7 +101,7 @@ func (c *Client) listen(ctx context.Context, id string, w *watch) error {
 func (w *watch) tell(doc []byte) (last bool, err error) {
 	e := api.Event{JSON: bytes.Clone(doc)}
 	if err := json.Unmarshal(e.JSON, &e); err != nil {
-		return false, fmt.Errorf("reading an event: %w", err)
+		return false, fmt.Errorf("reading an event: %w", evidence.Steady(err))
 	}
 	if e.Seq != w.after+1 {
 		return false, fmt.Errorf("event %d came after event %d", e.Seq, w.after)

@@ -151,14 +151,7 @@ func syntaxError(err error, offset int64) error {
 		}
 		return &SyntaxError{Offset: offset, Reason: err.Error()}
 	}
-	reason := syntactic.Err.Error()
-	switch {
-	case errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
-		reason = "the object has this member twice"
-	case errors.Is(syntactic.Err, io.ErrUnexpectedEOF):
-		reason = "the document ends too early"
-	}
-	return &SyntaxError{Pointer: string(syntactic.JSONPointer), Offset: syntactic.ByteOffset, Reason: reason}
+	return worded(syntactic)
 }
 
 // inexact says why a JSON number has no exact canonical form, or "" when it has one.

@@ -3,8 +3,12 @@ package evidence
 import (
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,7 +24,7 @@ func Steady(err error) error {
 	case errors.As(err, &refused):
 		return steadyError{err, strings.Replace(err.Error(), refused.Error(), wording(refused), 1)}
 	case errors.As(err, &broken):
-		return steadyError{err, strings.Replace(err.Error(), "jsontext: ", "", 1)}
+		return steadyError{err, strings.Replace(err.Error(), broken.Error(), worded(broken).Error(), 1)}
 	}
 	return err
 }
@@ -52,6 +56,92 @@ func wording(e *json.SemanticError) string {
 		return fmt.Sprintf("%s: %s does not belong there", at, found)
 	}
 	return at + ": it cannot be read"
+}
+
+// worded says in plain words what is no JSON, and where.
+func worded(e *jsontext.SyntacticError) *SyntaxError {
+	return &SyntaxError{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: syntaxWording(e.Err)}
+}
+
+func syntaxWording(err error) string {
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return "the object has this member twice"
+	case errors.Is(err, jsontext.ErrNonStringName):
+		return "want the name of a member, in double quotes"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the document ends too early"
+	}
+	// The library has no other errors that programs could tell apart than by their texts.
+	said := strings.TrimPrefix(err.Error(), "jsontext: ")
+	if rest, is := strings.CutPrefix(said, "invalid character "); is {
+		if quoted, where, is := cutQuoted(rest); is {
+			return "invalid character " + quoted + ": " + expected(quoted, where)
+		}
+	}
+	if escape, is := strings.CutPrefix(said, "invalid escape sequence "); is {
+		return "the string has " + strings.TrimSuffix(escape, " in string") + ", which is no escape sequence of JSON"
+	}
+	if strings.HasPrefix(said, "invalid surrogate pair ") {
+		return "the string has a lone surrogate, which is no character"
+	}
+	if other, known := otherWordings[said]; known {
+		return other
+	}
+	return said
+}
+
+// otherWordings are the library's texts that name no character.
+var otherWordings = map[string]string{
+	"missing value after object name":                  "want a value after the name",
+	"exceeded max depth":                               "nested too deep",
+	"mismatching structural token for object or array": "want the bracket that ends what was begun",
+}
+
+// cutQuoted takes a quoted character from the beginning of what the library says of it.
+func cutQuoted(text string) (quoted, rest string, is bool) {
+	prefix, err := strconv.QuotedPrefix(text)
+	if err != nil { // a byte that is no UTF-8, which it writes as '\xff'
+		var found bool
+		if prefix, rest, found = strings.Cut(text, "' "); !found {
+			return "", "", false
+		}
+		return prefix + "'", rest, true
+	}
+	return prefix, strings.TrimPrefix(text[len(prefix):], " "), true
+}
+
+// expected says what belongs where the library found a character, in the words of the library for the place.
+func expected(quoted, where string) string {
+	c, _, _, err := strconv.UnquoteChar(strings.Trim(quoted, "'"), '\'')
+	letter := err == nil && (unicode.IsLetter(c) && c < utf8.RuneSelf || c == '\'')
+	literal, inLiteral := strings.CutPrefix(where, "in literal ")
+	switch {
+	case where == "at start of value" && quoted == "','":
+		return "a value is missing beside a comma"
+	case where == "at start of value" && letter:
+		return "want a value; names and texts stand in double quotes, which are not single ones"
+	case where == "at start of value":
+		return "want a value"
+	case strings.HasPrefix(where, "at start of string"):
+		return "want a text in double quotes"
+	case strings.HasPrefix(where, "after object name"):
+		return "want a colon after the name"
+	case strings.HasPrefix(where, "after object value"):
+		return "want a comma or '}' after the member"
+	case strings.HasPrefix(where, "after array"):
+		return "want a comma or ']' after the element"
+	case where == "after top-level value":
+		return "want nothing after the end of the JSON value"
+	case inLiteral:
+		word, _, _ := strings.Cut(literal, " ")
+		return "want " + word
+	case strings.HasPrefix(where, "in string"):
+		return "in a string a control character is written as an escape sequence"
+	case strings.HasPrefix(where, "in number"):
+		return "want a digit of the number"
+	}
+	return where
 }
 
 func kindOf(kind jsontext.Kind) string {

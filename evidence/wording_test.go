@@ -47,6 +47,31 @@ func TestSteady(t *testing.T) {
 			t.Errorf("%s: %s", doc, said)
 		}
 	}
+	for doc, want := range map[string]string{
+		`{"a":["x",]}`:     `byte 9, at /a: invalid character ',': a value is missing beside a comma`,
+		`{"c":x}`:          `byte 5, at /c: invalid character 'x': want a value; names and texts stand in double quotes, which are not single ones`,
+		`{"c" "x"}`:        `byte 5, at /c: invalid character '"': want a colon after the name`,
+		`{"d":trve}`:       `byte 7, at /d: invalid character 'v': want true`,
+		`{"c":"x"`:         `byte 8, at the document: the document ends too early`,
+		`{"c":"x"} 7`:      `byte 10, at the document: invalid character '7': want nothing after the end of the JSON value`,
+		"{\"c\":\"\n\"}":   `byte 6, at /c: invalid character '\n': in a string a control character is written as an escape sequence`,
+		"{\"c\":\"\xff\"}": `byte 6, at /c: invalid UTF-8`,
+		"\xff\xfe{":        `byte 0, at the document: invalid character '\xff': want a value`,
+		`{"c":"\q"}`:       "byte 6, at /c: the string has `\\q`, which is no escape sequence of JSON",
+		`{"c":"\ud800"}`:   "byte 6, at /c: the string has a lone surrogate, which is no character",
+		`{"c":"x","c":1}`:  `byte 9, at /c: the object has this member twice`,
+		`{"a":["x" "y"]}`:  `byte 10, at /a: invalid character '"': want a comma or ']' after the element`,
+		`{"c":"x" "d"}`:    `byte 9, at the document: invalid character '"': want a comma or '}' after the member`,
+		`{"e":1.x}`:        `byte 7, at /e: invalid character 'x': want a digit of the number`,
+		`{7:1}`:            `byte 1, at the document: want the name of a member, in double quotes`,
+	} {
+		if said := evidence.Steady(fmt.Errorf("reading it: %w", json.Unmarshal([]byte(doc), new(form)))).Error(); said != "reading it: "+want {
+			t.Errorf("%s: %s, want %s", doc, said, want)
+		}
+		if _, err := evidence.Canonical([]byte(doc)); err == nil || strings.Contains(err.Error(), "json") || strings.Contains(err.Error(), "expecting") {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
 	other := errors.New("json: unable to think")
 	if got := evidence.Steady(other); got != other {
 		t.Errorf("an error of somebody else is %v", got)

@@ -21,7 +21,7 @@ func (c *check) chain() {
 	g, rooted := c.graph, c.graph.rooted()
 	c.notes[Chain] = "what records follow, they name by digest; places, names and claimed times agree"
 	if n := c.counted(); n > 0 {
-		c.notes[Chain] += fmt.Sprintf("; by the log's count, %d chain(s) are whole up to the last record here", n)
+		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", counted(n, "chain")+oneOr(n, " is", " are"))
 	}
 	for _, r := range g.all {
 		if !chained(r) {

@@ -198,17 +198,17 @@ func (c *check) judgeCensus(n *census, known evidence.Checkpoint) bool {
 			c.refute(Completeness, "count", r, "the log counts %s: it counts the submissions of this case falsely", of.wrong)
 			whole = false
 		}
-		submissions = fmt.Sprintf("in these %d entries the same evidence was submitted %d time(s)", known.Size, of.submissions)
+		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), counted(of.submissions, "time"))
 	}
 	switch {
 	case !whole:
 	case c.kind == OneCheckpoint:
-		c.whole = fmt.Sprintf("all %d entries are there", known.Size)
+		c.whole = oneOr(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
 	case known.Size < c.log.Size || len(n.order) == 0:
 		// What the log took in between the reader's checkpoint and the file's is shown to nobody; and records of no chain
 		// have no count that could show what is missing.
 	default:
-		c.whole = join("; ", fmt.Sprintf("the file has every record that these %d entries have of its %d chain(s)", known.Size, len(n.order)), submissions)
+		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+oneOr(known.Size, " has", " have"), counted(len(n.order), "chain")), submissions)
 	}
 	return whole
 }

@@ -93,8 +93,8 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 	case c.options.Entries != nil && known.Size >= c.log.Size:
 		return true // the entries will show it
 	}
-	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %d entries and the file's %d, and nothing shows that they are of one history: %v; that says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
-		known.Size, c.log.Size, err, small.Size, large.Size)
+	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; that says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
+		counted(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
 	return false
 }
 
@@ -120,11 +120,11 @@ func (c *check) logsCompared() string {
 	case c.options.Checkpoint == "":
 		return fmt.Sprintf("the entries are those of the file's own checkpoint of %d", file)
 	case file < known:
-		return fmt.Sprintf("the log has lost nothing, and the file was cut at %d of the %d entries that the reader's checkpoint covers", file, known)
+		return fmt.Sprintf("the log has lost nothing, and the file was cut at %d of the %s that the reader's checkpoint covers", file, counted(known, "entry"))
 	case file > known:
-		return fmt.Sprintf("the log has lost nothing of the %d entries that the reader's checkpoint covers, and had %d when the file was cut", known, file)
+		return fmt.Sprintf("the log has lost nothing of the %s that the reader's checkpoint covers, and had %d when the file was cut", counted(known, "entry"), file)
 	}
-	return fmt.Sprintf("the file was cut at the reader's own checkpoint of %d entries", c.log.Size)
+	return "the file was cut at the reader's own checkpoint of " + counted(c.log.Size, "entry")
 }
 
 func join(between string, parts ...string) string {
@@ -148,7 +148,7 @@ func Checkpoint(signed string, o Options) *Report {
 	c.begin(signed, nil)
 	c.findings = append(c.findings, c.placed...)
 	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %d entries", c.log.Origin, c.log.Size) + c.witnesses
+		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %s", c.log.Origin, counted(c.log.Size, "entry")) + c.witnesses
 	}
 	c.knownLog()
 	c.noteLog()

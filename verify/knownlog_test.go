@@ -369,7 +369,7 @@ func TestTrialByAKnownLog(t *testing.T) {
 	}
 	o.Entries = bytes.NewReader(k.entries(2 * n))
 	r = verify.Bundle(b, o)
-	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, "submitted 2 time(s)") {
+	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, "submitted 2 times") {
 		t.Errorf("with entries: %s, %+v", r.Outcome, got)
 	}
 	o.Consistency = nil

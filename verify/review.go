@@ -32,8 +32,10 @@ func (c *check) reviews() {
 		}
 	}
 	c.decided, c.givenOn = reviews+deliveries > 0, givenOn > 0
-	c.notes[HumanReview] = fmt.Sprintf("%d review(s), each bound by digest to what it reviews; %d delivery(s), each of what was approved", reviews, deliveries)
-	c.notes[GivenOn] = fmt.Sprintf("%d delivery(s) give on unchanged what they name; none says that a person decided on it", givenOn)
+	c.notes[HumanReview] = fmt.Sprintf("%s, %sbound by digest to what it reviews; %s, %sof what was approved",
+		counted(reviews, "review"), oneOr(reviews, "", "each "), counted(deliveries, "delivery"), oneOr(deliveries, "", "each "))
+	c.notes[GivenOn] = fmt.Sprintf("%s on unchanged what %s; none says that a person decided on it",
+		counted(givenOn, "delivery")+oneOr(givenOn, " gives", " give"), oneOr(givenOn, "it names", "they name"))
 	c.restOn(HumanReview, Content, Authentication)
 	c.restOn(GivenOn, Content, Authentication)
 }

@@ -206,7 +206,7 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 		c.notes[Verdict] += "; degraded"
 	}
 	if n := len(result.Absences); n > 0 {
-		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %d time(s) is the clerk's word", n)
+		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %s is the clerk's word", counted(n, "time"))
 	}
 	for _, r := range c.all {
 		if r.Log != nil && r.Log.CaseSeq > 0 {

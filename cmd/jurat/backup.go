@@ -36,7 +36,7 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.JSON {
 		return io.json(m)
 	}
-	return io.line("%s: %d records of the log %s, %d files", c.Into, m.Size, m.Log, len(m.Files))
+	return io.line("%s: %s of the log %s, %s", c.Into, counted(m.Size, "record"), m.Log, counted(len(m.Files), "file"))
 }
 
 type restoreCmd struct {
@@ -95,7 +95,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 		}
 	}
 	p := newPage(io.out)
-	p.line("%s: %d records of the log %s, made %s", a.config().Where(), r.Manifest.Size, r.Manifest.Log, r.Manifest.Made)
+	p.line("%s: %s of the log %s, made %s", a.config().Where(), counted(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
 	if !r.Manifest.ApartKeys && lost > 0 {
 		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	}
@@ -105,7 +105,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 	case r.Missing > 0:
 		p.line("of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Prefix:
-		p.line("it holds everything of the published log of %d records", r.Known)
+		p.line("it holds everything of the published log of %s", counted(r.Known, "record"))
 	}
 	if p.err == nil && r.Missing > 0 {
 		return exitCode(exitUndecided)

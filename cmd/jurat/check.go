@@ -57,7 +57,7 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 
 func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	p.line("%s", p.bold("The case of "+on.Card.Name))
-	p.line("  %s: %d messages, evidence %s", name, o.Messages, o.Case)
+	p.line("  %s: %s, evidence %s", name, counted(o.Messages, "message"), o.Case)
 	p.line("  nobody is asked, and nothing is recorded")
 	who := "Language models would sit"
 	if o.Jurors == config.Offline {
@@ -70,7 +70,7 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	if o.Judge != nil {
 		showSeat(p, *o.Judge)
 	}
-	rounds := fmt.Sprintf("up to %d rounds of discussion, which agreement of %.2f ends", o.Rounds, o.Threshold)
+	rounds := fmt.Sprintf("up to %s of discussion, which agreement of %.2f ends", counted(o.Rounds, "round"), o.Threshold)
 	if !o.Collaborative || o.Rounds == 0 {
 		rounds = "no discussion"
 	}
@@ -92,7 +92,7 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 		p.line("  it costs nothing")
 		return
 	}
-	p.line("\n%s  about %s (%d calls) to at most %s (%d calls)", p.bold("Cost"), dollars(o.Lowest.Cost), o.Lowest.Calls, dollars(o.Highest.Cost), o.Highest.Calls)
+	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), counted(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), counted(o.Highest.Calls, "call"))
 	if len(o.Unpriced) > 0 {
 		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
 	}
@@ -115,7 +115,7 @@ func showSeat(p *page, s panel.SeatOutlook) {
 	if s.Key != "" {
 		p.line("      key from %s", s.Key)
 	}
-	p.line("      %s, %s for a call, %d attempts", s.Parameters, s.Timeout, s.Attempts)
+	p.line("      %s, %s for a call, %s", s.Parameters, s.Timeout, counted(s.Attempts, "attempt"))
 	p.line("      prompt: %d bytes of task, %d of evidence and question, about %d tokens", s.Prompt.SystemBytes, s.Prompt.MessageBytes, s.Prompt.Tokens)
 	if s.Prompt.Message != "" {
 		p.text("      | ", s.Prompt.System)

@@ -47,7 +47,7 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 	case err != nil && ctx.Err() == nil:
 		fmt.Fprintf(io.err, "jurat: %v\n", err)
 	case c != nil && !c.Met():
-		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %d records\n", c.Cosigned(), c.Quorum, c.Size)
+		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %s\n", c.Cosigned(), c.Quorum, counted(c.Size, "record"))
 	}
 }
 
@@ -230,8 +230,8 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 	}
 	if harmful > 0 {
-		fmt.Fprintf(io.err, "jurat: %d damages in a log of %d records\n", harmful, size)
+		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", counted(harmful, "damage"), counted(size, "record"))
 		return exitCode(exitBad)
 	}
-	return io.line("the log is whole: %d records", size)
+	return io.line("the log is whole: %s", counted(size, "record"))
 }

@@ -198,7 +198,7 @@ func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 	if l.First {
 		grown = ""
 	}
-	p.line("consistent: the log %s has %d entries%s; %d %s are what it signed", l.Head.Origin, l.Head.Size, grown, l.Read, what)
+	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, counted(l.Head.Size, "entry"), grown, l.Read, what)
 	if l.First {
 		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", c.State)
 	}

@@ -35,7 +35,7 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 }
 
 func owed(o ledger.Owed) string {
-	records := fmt.Sprintf("%d records", o.Records)
+	records := counted(o.Records, "record")
 	if o.Records == 1 {
 		records = "1 record"
 	}

@@ -55,7 +55,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case r.Records == 0:
 			p.line("nothing is due: nothing that can be renewed rests on certificates that end before %s", before.UTC().Format(time.DateOnly))
 		default:
-			p.line("%s: %d evidence records, by %d tokens", r.Authority, r.Records, r.Requests)
+			p.line("%s: %s, by %s", r.Authority, counted(r.Records, "evidence record"), counted(r.Requests, "token"))
 		}
 		if r.Records > 0 && i.ClockOf(r.Authority) == verify.OperatorClock {
 			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
@@ -67,7 +67,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 			p.line("%d evidence records have grown to the limit and cannot be renewed", r.Full)
 		}
 		if r.Waiting > 0 {
-			p.line("%d records wait for %s: 'jurat log stamp' first", r.Waiting, r.Authority)
+			p.line("%s for %s: 'jurat log stamp' first", counted(r.Waiting, "record")+oneOr(r.Waiting, " waits", " wait"), r.Authority)
 		}
 		if p.err == nil && r.Foreign+r.Full+r.Waiting > 0 {
 			return exitCode(exitUndecided)

@@ -34,7 +34,7 @@ func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) 
 	if folder != "" {
 		folder += ": "
 	}
-	t.line("  %s%d messages, evidence %s", folder, len(on.Messages), on.Digest())
+	t.line("  %s%s, evidence %s", folder, counted(len(on.Messages), "message"), on.Digest())
 	switch n := offline(s); n {
 	case 0:
 	case len(s.Seats):

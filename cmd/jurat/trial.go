@@ -134,7 +134,8 @@ func interrupted(err error, partial *trial.Trial) error {
 	if partial == nil || len(partial.Records) == 0 {
 		return err
 	}
-	return hint(err, "%d acts of %s are sealed in the log; 'jurat trial --resume %s' goes on from there", len(partial.Records), partial.ID, partial.ID)
+	return hint(err, "%s of %s %s sealed in the log; 'jurat trial --resume %s' goes on from there", counted(len(partial.Records), "act"), partial.ID,
+		oneOr(len(partial.Records), "is", "are"), partial.ID)
 }
 
 // show prints the verdict.

@@ -122,7 +122,7 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 	known, err := w.Logs(ctx)
 	p := newPage(io.out)
 	for _, k := range known {
-		p.line("%-40s %d entries", k.Origin, k.Size)
+		p.line("%-40s %s", k.Origin, counted(k.Size, "entry"))
 	}
 	return errors.Join(err, p.err, w.Close())
 }

@@ -173,7 +173,7 @@ func (w *writer) judgments(acts []*evidence.Record) []string {
 func (w *writer) judgment(r *evidence.Record) string {
 	var j jury.Judgment
 	if err := json.Unmarshal(r.Payload.Response, &j); err != nil {
-		return w.unreadable.with("reason", inert(err.Error()))
+		return w.unreadable.with("reason", inert(evidence.Steady(err).Error()))
 	}
 	said, degraded, inconclusive := w.judged, w.degraded, w.inconclusive
 	f := w.report.Of(verify.Verdict)

@@ -156,7 +156,11 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 	}
 	whole := at / ledger.TileWidth * ledger.TileWidth
 	if whole < at && at == settled {
-		a.done.Stops += fmt.Sprintf("; %d records do not fill a tile of %d yet", at-whole, ledger.TileWidth)
+		left := "; 1 record does"
+		if n := at - whole; n > 1 {
+			left = fmt.Sprintf("; %d records do", n)
+		}
+		a.done.Stops += fmt.Sprintf("%s not fill a tile of %d yet", left, ledger.TileWidth)
 	}
 	return max(from, whole), nil
 }

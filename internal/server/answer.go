@@ -88,7 +88,7 @@ func readJSON[T any](r *http.Request) (*T, error) {
 	}
 	value := new(T)
 	if err := json.Unmarshal(doc, value, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, evidence.Steady(err))
 	}
 	return value, nil
 }
