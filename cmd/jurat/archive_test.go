@@ -14,9 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 	"jurat/verify"
 )
 
@@ -121,7 +121,7 @@ func TestArchiveVerifyExpired(t *testing.T) {
 
 	var v archiveVerification // one more than the act counts, and one that no act names
 	v.report, v.byAct = &archiveReport{}, map[string]int64{}
-	v.book = &retention.Book{Expiries: []retention.Expiry{{ID: "act", ExpiredRecords: evidence.ExpiredRecords{From: 0, To: 256, Count: 1}}}}
+	v.book = &archive.Book{Expiries: []archive.Expiry{{ID: "act", ExpiredRecords: evidence.ExpiredRecords{From: 0, To: 256, Count: 1}}}}
 	for n, act := range []string{"act", "act", "another"} {
 		v.record(&ledger.Row{Index: int64(n), Entry: []byte("{}"), ExpiredBy: act}, nil)
 	}

@@ -12,7 +12,6 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -103,7 +102,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // actsOf reads what the log says on keeping records. Nothing is explained by acts of which one is not proved.
-func actsOf(ctx context.Context, i *installation.Installation, o verify.Options) (*retention.Book, error) {
+func actsOf(ctx context.Context, i *installation.Installation, o verify.Options) (*archive.Book, error) {
 	acts, err := i.Ledger.Chain(ctx, evidence.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
@@ -113,12 +112,12 @@ func actsOf(ctx context.Context, i *installation.Installation, o verify.Options)
 			return nil, nil
 		}
 	}
-	return retention.Read(acts)
+	return archive.Read(acts)
 }
 
 // all verifies files, and returns the worst that came of it. book is what the log says on keeping records, or nil; belongs says what
 // stands against a file's being the log's.
-func (c *archiveVerifyCmd) all(ctx context.Context, io stdio, files []string, o verify.Options, book *retention.Book,
+func (c *archiveVerifyCmd) all(ctx context.Context, io stdio, files []string, o verify.Options, book *archive.Book,
 	belongs func(n int, f *archive.File) error) error {
 	o.Memory = timestamp.NewMemory()
 	worst := exitCode(0)
@@ -180,7 +179,7 @@ func (c *archiveVerifyCmd) tell(io stdio, r *archiveReport) (exitCode, error) {
 // archiveVerification is one file under verification.
 type archiveVerification struct {
 	options verify.Options
-	book    *retention.Book // nil: no acts are known
+	book    *archive.Book // nil: no acts are known
 
 	mu          sync.Mutex // while it is held, nobody else changes what follows
 	report      *archiveReport
@@ -282,7 +281,7 @@ func (v *archiveVerification) expired(row *ledger.Row) {
 // unexplain counts what more is not there than each act deleted.
 func (v *archiveVerification) unexplain() {
 	for act, gone := range v.byAct {
-		i := slices.IndexFunc(v.book.Expiries, func(e retention.Expiry) bool { return e.ID == act })
+		i := slices.IndexFunc(v.book.Expiries, func(e archive.Expiry) bool { return e.ID == act })
 		v.unexplained += max(0, gone-v.book.Expiries[i].Count)
 	}
 	if v.unexplained == 0 {

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
-	"jurat/internal/retention"
 )
 
 type eraseCmd struct {
@@ -48,7 +48,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 			c.told(io, done)
 		}
 		var quoted *installation.QuotedError
-		var held *retention.HeldError
+		var held *archive.HeldError
 		switch {
 		case errors.As(err, &quoted):
 			return hint(err, "erase those first where they are sealed apart, or say --despite-quotes; nothing was erased")

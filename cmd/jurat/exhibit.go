@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"jurat/internal/exhibit"
 	"jurat/internal/subject"
 	"jurat/verify"
 )
@@ -49,9 +48,9 @@ func (f *recordFlags) records(ctx context.Context, io stdio, name string) (*subj
 		return nil, err
 	}
 	defer file.Close()
-	c, report, err := exhibit.Read(watch(ctx, io, file), o, card)
+	c, report, err := subject.ReadRecords(watch(ctx, io, file), o, card)
 	switch {
-	case errors.Is(err, exhibit.ErrRefuted):
+	case errors.Is(err, subject.ErrRefuted):
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")
 	case errors.Is(err, verify.ErrNotOurs):
 		return nil, fmt.Errorf("%s: no folder with a case, and %w", name, err)

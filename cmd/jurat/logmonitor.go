@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/monitor"
+	"jurat/internal/witness"
 	"jurat/tiles"
 )
 
@@ -94,13 +94,13 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	if err := c.stillRemembered(last); err != nil {
 		return "", err
 	}
-	found, err := monitor.See(ctx, monitor.Config{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
+	found, err := witness.See(ctx, witness.MonitorConfig{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
 		Patient: c.Patient, Progress: progress(io, "read entries")})
-	var alarm *monitor.Alarm
+	var alarm *witness.Alarm
 	switch {
 	case errors.As(err, &alarm):
 		return "", c.shout(io, alarm)
-	case errors.Is(err, monitor.ErrMemory):
+	case errors.Is(err, witness.ErrMemory):
 		return "", hint(fmt.Errorf("--state: %s: %w", c.State, err), withoutMemory)
 	case err != nil:
 		return "", whereLogsAre(err)
@@ -178,7 +178,7 @@ type cosignedJSON struct {
 	At      time.Time `json:"at"`
 }
 
-func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
+func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	if c.JSON {
 		doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedJSON{}, Quorum: quorum}
 		for _, s := range l.Cosigned {
@@ -212,7 +212,7 @@ func (c *logMonitorCmd) print(io stdio, l *monitor.Look, quorum int) error {
 }
 
 // shout says what the log has done, and keeps what shows it.
-func (c *logMonitorCmd) shout(io stdio, a *monitor.Alarm) error {
+func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 	folder, command, err := c.keep(a)
 	if err != nil {
 		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and is told all the same
@@ -247,7 +247,7 @@ func lookedAtBy(command string) string {
 }
 
 // keep writes what was seen into a new folder, and returns the command by which somebody else looks at it there.
-func (c *logMonitorCmd) keep(a *monitor.Alarm) (folder, command string, err error) {
+func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err error) {
 	at := time.Now().UTC()
 	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))
 	files := map[string]string{"reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n"}
@@ -284,14 +284,14 @@ func (c *logMonitorCmd) keep(a *monitor.Alarm) (folder, command string, err erro
 }
 
 // lookingAt is the command that says of what an alarm left what it proves; "": there is nothing that was signed.
-func lookingAt(a *monitor.Alarm) string {
+func lookingAt(a *witness.Alarm) string {
 	command := "jurat verify --trust TRUST"
 	switch {
 	case a.New == "":
 		return ""
 	case a.Proof != nil:
 		command += " --checkpoint before.checkpoint --consistency proof.json"
-	case a.Old != "" && (a.Kind == monitor.Fork || a.Kind == monitor.Shrink || a.Kind == monitor.Flood):
+	case a.Old != "" && (a.Kind == witness.Fork || a.Kind == witness.Shrink || a.Kind == witness.Flood):
 		command += " --checkpoint before.checkpoint"
 	}
 	return command + " now.checkpoint"

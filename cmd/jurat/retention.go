@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 )
 
 // decidedFlags say why something was decided, and by whom.
@@ -204,7 +204,7 @@ func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c.JSON {
-			return io.json(append([]retention.Hold{}, book.Holds...))
+			return io.json(append([]archive.Hold{}, book.Holds...))
 		}
 		p := newPage(io.out)
 		for _, h := range book.Holds {

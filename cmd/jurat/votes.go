@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/calibration"
+	"jurat/internal/stats"
 )
 
 const aboutVotes = `Votes are JSON Lines: {"item": "42", "juror": "juror-gpt", "vote": "unsafe_fail", "label": "unsafe_fail"}. A vote of null is an
@@ -37,7 +37,7 @@ func (c *calibrateCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	measured, err := calibration.Calibrate(ballots)
+	measured, err := stats.Calibrate(ballots)
 	if err != nil {
 		return hint(err, "put the right answer as \"label\" on a line of each item that has one")
 	}
@@ -55,7 +55,7 @@ func (c *calibrateCmd) Run(io stdio) error {
 	p.line("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
 		p.line("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
-			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/calibration.Unit)
+			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/stats.Unit)
 	}
 	for _, pair := range measured.Pairs {
 		p.line("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
@@ -65,10 +65,10 @@ func (c *calibrateCmd) Run(io stdio) error {
 }
 
 type aggregateCmd struct {
-	Votes       string             `required:"" help:"Votes in JSON Lines; - is standard input."`
-	Method      calibration.Method `required:"" help:"majority, weighted (by stated confidence) or calibrated (by the log-odds of measured reliability)." enum:"majority,weighted,calibrated"`
-	Calibration string             `help:"A calibration file, for the method calibrated. Without one, the labels among the votes are used."`
-	JSON        bool               `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
+	Votes       string       `required:"" help:"Votes in JSON Lines; - is standard input."`
+	Method      stats.Method `required:"" help:"majority, weighted (by stated confidence) or calibrated (by the log-odds of measured reliability)." enum:"majority,weighted,calibrated"`
+	Calibration string       `help:"A calibration file, for the method calibrated. Without one, the labels among the votes are used."`
+	JSON        bool         `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
 }
 
 // Help is shown by 'jurat aggregate --help'.
@@ -92,7 +92,7 @@ func (c *aggregateCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	verdicts, err := calibration.Aggregate(ballots, c.Method, measured)
+	verdicts, err := stats.Aggregate(ballots, c.Method, measured)
 	if err != nil {
 		return hint(err, "measure the jurors with 'jurat calibrate' and give --calibration FILE")
 	}
@@ -113,16 +113,16 @@ func (c *aggregateCmd) Run(io stdio) error {
 	return p.err
 }
 
-func readVotes(stdin io.Reader, file string) ([]calibration.Ballot, error) {
+func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
 	if file == "-" {
-		return calibration.Read(stdin)
+		return stats.Read(stdin)
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	ballots, err := calibration.Read(f)
+	ballots, err := stats.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -130,7 +130,7 @@ func readVotes(stdin io.Reader, file string) ([]calibration.Ballot, error) {
 }
 
 // readCalibration reads a calibration file. Without one there is none.
-func readCalibration(file string) (*calibration.Calibration, error) {
+func readCalibration(file string) (*stats.Calibration, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -138,7 +138,7 @@ func readCalibration(file string) (*calibration.Calibration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := calibration.Parse(doc)
+	c, err := stats.Parse(doc)
 	if err != nil {
 		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat calibrate' writes such a file")
 	}

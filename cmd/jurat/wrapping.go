@@ -6,8 +6,8 @@ import (
 	"io/fs"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/cabinet"
 	"jurat/internal/installation"
-	"jurat/internal/wrapping"
 )
 
 type keysWrappingKeyCmd struct {
@@ -30,8 +30,8 @@ line out.`
 
 // Run makes a wrapping key.
 func (c *keysWrappingKeyCmd) Run(io stdio) error {
-	text := wrapping.Generate()
-	keys, err := wrapping.Parse(text)
+	text := cabinet.Generate()
+	keys, err := cabinet.Parse(text)
 	if err != nil {
 		return err
 	}

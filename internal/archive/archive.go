@@ -35,6 +35,16 @@
 // The file is written, synced, opened as anybody would open it, and held against the rows byte for byte and against the stored
 // hashes; then it is noted, and then rows shed, a tile in a transaction. In SQLite they are taken out and put in again within that
 // transaction: it merges pages where rows go, and not where they become smaller.
+//
+// # Retention
+//
+// The book of retention holds what the log says on keeping records: for how long, which are held, and which were deleted.
+//
+// # Deleting is another decision than archiving
+//
+// It has an act of its own, a lower bound in the code (six months), and holds that stop it; age is what a time stamp proves and not
+// what a record claims. What is deleted leaves its log entry in the file, so that every entry can still be served and every other
+// proof made. The act comes first, as with erasures; a file without an act explains nothing, and fsck says so.
 package archive
 
 import (

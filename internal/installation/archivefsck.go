@@ -11,13 +11,12 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 )
 
 // readRetention reads what the log in a store says on keeping records. Where that cannot be read, nothing explains what is gone.
-func readRetention(ctx context.Context, store ledger.Store) (*retention.Book, []ledger.Damage) {
-	damaged := func(err error) (*retention.Book, []ledger.Damage) {
-		return &retention.Book{}, []ledger.Damage{{Kind: ledger.DamageCheck, Index: -1, Detail: err.Error()}}
+func readRetention(ctx context.Context, store ledger.Store) (*archive.Book, []ledger.Damage) {
+	damaged := func(err error) (*archive.Book, []ledger.Damage) {
+		return &archive.Book{}, []ledger.Damage{{Kind: ledger.DamageCheck, Index: -1, Detail: err.Error()}}
 	}
 	rows, err := store.ByChain(ctx, evidence.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -29,7 +28,7 @@ func readRetention(ctx context.Context, store ledger.Store) (*retention.Book, []
 			return damaged(err)
 		}
 	}
-	book, err := retention.Read(acts)
+	book, err := archive.Read(acts)
 	if err != nil {
 		return damaged(err)
 	}
@@ -38,10 +37,10 @@ func readRetention(ctx context.Context, store ledger.Store) (*retention.Book, []
 
 // expiredFsck holds what is gone against the acts that say so. One more than an act counts was taken out under its name.
 type expiredFsck struct {
-	read func() (*retention.Book, []ledger.Damage)
+	read func() (*archive.Book, []ledger.Damage)
 
 	mu    sync.Mutex // held while what follows is read or written: records come from many goroutines
-	book  *retention.Book
+	book  *archive.Book
 	byAct map[string]int64 // how many records are gone
 	acts  map[string]bool  // of which the log was read again, in vain or not
 }
@@ -76,7 +75,7 @@ func (f *expiredFsck) run() (found []ledger.Damage) {
 
 // fsckArchives names what is wrong with archive files: those that the database names are read from end to end, and held against the
 // log's hashes; others are strays, or should have been deleted.
-func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, book *retention.Book) (found []ledger.Damage, err error) {
+func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, book *archive.Book) (found []ledger.Damage, err error) {
 	report := func(kind ledger.DamageKind, format string, args ...any) {
 		found = append(found, ledger.Damage{Kind: kind, Index: -1, Detail: fmt.Sprintf(format, args...)})
 	}
@@ -115,7 +114,7 @@ func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, boo
 	}
 	now, _ := readRetention(ctx, store) // what cannot be read has been reported
 	for _, name := range names {
-		deletes := func(x retention.Expiry) bool { return archive.Name(x.From, x.To, x.Replaces) == name }
+		deletes := func(x archive.Expiry) bool { return archive.Name(x.From, x.To, x.Replaces) == name }
 		n := slices.IndexFunc(book.Expiries, deletes)
 		switch _, err := os.Stat(i.archives.Path(name)); {
 		case errors.Is(err, os.ErrNotExist): // it was deleted since its name was read

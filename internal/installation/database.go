@@ -16,7 +16,6 @@ import (
 	"jurat/internal/database"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
-	"jurat/internal/wrapping"
 )
 
 // An installation in a database is shared by any number of machines, none of which is a special one. The database has the
@@ -64,12 +63,12 @@ func connect(ctx context.Context, c Config) (*place, *shared.Cabinet, error) {
 	return p, files, nil
 }
 
-func readWrappingKey(file string) (*wrapping.Keys, error) {
+func readWrappingKey(file string) (*cabinet.Keys, error) {
 	text, err := cabinet.ReadPrivate(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading wrapping key: %w", err)
 	}
-	keys, err := wrapping.Parse(text)
+	keys, err := cabinet.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading wrapping key: %s: %w", file, err)
 	}
@@ -211,7 +210,7 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Cabi
 
 // Rewrap wraps every secret in the database under the first key of the file with wrapping keys that is not. It can be broken off
 // and called again. It returns how many it has wrapped, and the name of that key.
-func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key wrapping.ID, err error) {
+func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key cabinet.ID, err error) {
 	files, ok := i.files.(*shared.Cabinet)
 	if !ok {
 		return 0, "", errors.New("wrapping secrets again: those of a data folder are not wrapped")

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 	"jurat/internal/vault"
 )
 
@@ -204,13 +204,13 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 		return err
 	}
 	err = i.operator().SealIf(ctx, act, evidence.RetentionChain, func(acts []*evidence.Record) error {
-		book, err := retention.Read(acts)
+		book, err := archive.Read(acts)
 		if err != nil {
 			return err
 		}
 		return book.Held(record.Digest, record.Payload.ChainID)
 	})
-	var held *retention.HeldError
+	var held *archive.HeldError
 	if errors.As(err, &held) {
 		is := i.isAct(ctx, in)
 		if is == nil {
@@ -284,7 +284,7 @@ func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Era
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
 		return i.drop(*in, nil)
 	}
-	var held *retention.HeldError
+	var held *archive.HeldError
 	if err := i.seal(ctx, *in, r); errors.As(err, &held) {
 		return i.drop(*in, err)
 	} else if err != nil {

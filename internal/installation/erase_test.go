@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 	"jurat/internal/vault"
 	"jurat/verify"
 )
@@ -665,7 +665,7 @@ func TestHeldBeforeOrAfter(t *testing.T) {
 		i = open(t, c)
 		i.After(func(step string) { armed = step == "intent written" })
 		_, err := i.Erase(t.Context(), order(r, "/prompt"))
-		var because *retention.HeldError
+		var because *archive.HeldError
 		switch before := len(acts(t, i)) == 0; {
 		case before && (!errors.As(err, &because) || because.Hold.ID != hold):
 			t.Errorf("look %d: there is no act: %v", n, err)
@@ -723,7 +723,7 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		done, err := i.Erase(t.Context(), order(r, "/prompt"))
-		var held *retention.HeldError
+		var held *archive.HeldError
 		if sealedBefore {
 			if err != nil || len(done.Before) != 1 {
 				t.Errorf("%s: %+v, %v", step, done, err)

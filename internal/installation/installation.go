@@ -97,7 +97,6 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 	"jurat/internal/vault"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -268,7 +267,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	check := checkRecord(forever(trust))
 	book, damagedBook := readRetention(ctx, config.Store)
 	expired := &expiredFsck{book: book, byAct: map[string]int64{}, acts: map[string]bool{},
-		read: func() (*retention.Book, []ledger.Damage) { return readRetention(ctx, config.Store) }}
+		read: func() (*archive.Book, []ledger.Damage) { return readRetention(ctx, config.Store) }}
 	damaged = append(damaged, damagedBook...)
 	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		return errors.Join(apart.record(r), check(r, waits))

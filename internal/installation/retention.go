@@ -12,16 +12,15 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 )
 
 // Retention returns what the log says on keeping records.
-func (i *Installation) Retention(ctx context.Context) (*retention.Book, error) {
+func (i *Installation) Retention(ctx context.Context) (*archive.Book, error) {
 	acts, err := i.Ledger.Chain(ctx, evidence.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
 	}
-	return retention.Read(acts)
+	return archive.Read(acts)
 }
 
 // notHeld refuses what is on hold.
@@ -34,14 +33,14 @@ func (i *Installation) notHeld(ctx context.Context, r *evidence.Record) error {
 }
 
 // decide seals an act on retention, which decision makes of what the log says by then. It may be asked again.
-func (i *Installation) decide(ctx context.Context, decision func(*retention.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
+func (i *Installation) decide(ctx context.Context, decision func(*archive.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
 	return i.decideAs(ctx, "", decision)
 }
 
 // decideAs is decide with the record id of the act; "": a new one.
-func (i *Installation) decideAs(ctx context.Context, id string, decision func(*retention.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
+func (i *Installation) decideAs(ctx context.Context, id string, decision func(*archive.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
 	sealed, err := i.operator().SealNext(ctx, evidence.RetentionChain, func(before []*evidence.Record) ([]evidence.Payload, error) {
-		book, err := retention.Read(before)
+		book, err := archive.Read(before)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +80,7 @@ func (i *Installation) Hold(ctx context.Context, o HoldOrder) (string, error) {
 	if !o.All && body.Chain == "" && body.Record.IsZero() {
 		return "", errors.New("holding: say what")
 	}
-	act, err := i.decide(ctx, func(*retention.Book) (*evidence.RetentionEventBody, error) { return &body, nil })
+	act, err := i.decide(ctx, func(*archive.Book) (*evidence.RetentionEventBody, error) { return &body, nil })
 	if err != nil {
 		return "", fmt.Errorf("holding: %w", err)
 	}
@@ -93,8 +92,8 @@ var ErrNoHold = errors.New("there is no such hold")
 
 // Release ends a hold.
 func (i *Installation) Release(ctx context.Context, hold, reason, by string) (string, error) {
-	act, err := i.decide(ctx, func(b *retention.Book) (*evidence.RetentionEventBody, error) {
-		if !slices.ContainsFunc(b.Holds, func(h retention.Hold) bool { return h.ID == hold }) {
+	act, err := i.decide(ctx, func(b *archive.Book) (*evidence.RetentionEventBody, error) {
+		if !slices.ContainsFunc(b.Holds, func(h archive.Hold) bool { return h.ID == hold }) {
 			return nil, fmt.Errorf("%w: %q", ErrNoHold, hold)
 		}
 		return &evidence.RetentionEventBody{Event: evidence.RetentionReleased, Hold: hold, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
@@ -110,7 +109,7 @@ func (i *Installation) SetRetention(ctx context.Context, days int64, reason, by 
 	if days < evidence.MinRetention {
 		return fmt.Errorf("%w: %d days, want at least %d (six months)", ErrTooYoung, days, evidence.MinRetention)
 	}
-	_, err := i.decide(ctx, func(b *retention.Book) (*evidence.RetentionEventBody, error) {
+	_, err := i.decide(ctx, func(b *archive.Book) (*evidence.RetentionEventBody, error) {
 		if b.Days == days {
 			return nil, nil
 		}
@@ -270,7 +269,7 @@ func (e *expiring) file(ctx context.Context, in ledger.Archived) (again bool, er
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(book.Expiries, func(x retention.Expiry) bool { return x.Replaces == in.Digest }) {
+	if slices.ContainsFunc(book.Expiries, func(x archive.Expiry) bool { return x.Replaces == in.Digest }) {
 		if e.order.DryRun {
 			return false, nil // what may be deleted of it is, and the next run finishes that
 		}
@@ -294,7 +293,7 @@ func (e *expiring) file(ctx context.Context, in ledger.Archived) (again bool, er
 		return false, e.unlessReplaced(ctx, in, err)
 	}
 	e.after("file without them written")
-	_, err = e.decideAs(ctx, act, func(now *retention.Book) (*evidence.RetentionEventBody, error) {
+	_, err = e.decideAs(ctx, act, func(now *archive.Book) (*evidence.RetentionEventBody, error) {
 		if now.Acts != book.Acts {
 			return nil, errDecided
 		}
@@ -335,7 +334,7 @@ func (e *expiring) unlessReplaced(ctx context.Context, in ledger.Archived, err e
 }
 
 // choose says which records of a file may be deleted, by their indexes.
-func (e *expiring) choose(ctx context.Context, in ledger.Archived, book *retention.Book) (map[int64]bool, error) {
+func (e *expiring) choose(ctx context.Context, in ledger.Archived, book *archive.Book) (map[int64]bool, error) {
 	gone := map[int64]bool{}
 	const page = 32
 	for from := in.From; from < in.To; from += page {
@@ -455,7 +454,7 @@ func (e *expiring) eraseApart(next, old ledger.Archived) error {
 }
 
 // finish goes on with what was broken off after its act was sealed.
-func (e *expiring) finish(ctx context.Context, book *retention.Book) error {
+func (e *expiring) finish(ctx context.Context, book *archive.Book) error {
 	for _, x := range book.Expiries {
 		old := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
 		if _, err := os.Stat(e.archives.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/retention"
 )
 
 // aYearAgo is an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a text sealed apart. It is
@@ -211,7 +211,7 @@ func TestExpireRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var held *retention.HeldError
+		var held *archive.HeldError
 		if _, err := i.Erase(t.Context(), order(apart, "/prompt")); !errors.As(err, &held) || held.Hold.ID != hold {
 			t.Errorf("an erasure of what is held: %v", err)
 		}

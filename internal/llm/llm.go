@@ -1,5 +1,31 @@
 // Package llm asks language models, one call at a time, whoever their vendor is. It knows nothing of what is asked, and no
 // vendor's type leaves the adapter below it that speaks to that vendor.
+//
+// # Vendors
+//
+// The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and of any
+// server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. The bodies that travel are package wire's.
+// A vendor is one file with a protocol in it.
+//
+// # The vendors' wire formats stand once, and no vendor's library is linked
+//
+// Package `llm/wire` has the bodies of requests, answers, errors and streams as types; package llm sends them over `net/http`, one
+// file for each vendor. Refused: the vendors' SDKs, which stood here first. Of each, one call was used; together they took a third
+// of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary. What they sent, and how they read 536
+// answers and errors, was recorded before they went (`llmtest/testdata/recorded.jsonl`), and a test holds the adapters to it. An
+// exchange is read whole: status, headers and the body, bounded, with the key cut out. A body that is cut off is so told apart from
+// one that is malformed, and redirects are not followed.
+//
+// # A setting that a vendor cannot take is refused
+//
+// A setting that a vendor cannot take is refused , before anything is asked. Leaving it out would make the record's parameters
+// untrue. OpenAI's Responses API and Anthropic take no seed; Anthropic must have `max_tokens`.
+//
+// # A schema is sent as it is given
+//
+// A schema is sent as it is given , its members in their order, since models write in that order. What every vendor takes is `type`,
+// `title`, `description`, `enum`, `items`, `properties`, `required`, `additionalProperties`, `anyOf`, `$ref` and `$defs`, with all
+// members required and no further ones; numbers' ranges are checked on the answer. The test servers hold schemas to that.
 package llm
 
 import (

@@ -17,13 +17,12 @@ import (
 	"jurat/internal/juror"
 	"jurat/internal/juror/model"
 	"jurat/internal/llm"
-	"jurat/internal/llm/vendor"
 	"jurat/jury"
 )
 
 // adapters make a model of each vendor.
 var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
-	config.OpenAI: vendor.NewOpenAI, config.Anthropic: vendor.NewAnthropic, config.Gemini: vendor.NewGemini, config.Compatible: vendor.NewCompatible,
+	config.OpenAI: llm.NewOpenAI, config.Anthropic: llm.NewAnthropic, config.Gemini: llm.NewGemini, config.Compatible: llm.NewCompatible,
 }
 
 // A Panel is a jury that can sit in any number of trials, also at the same time. What vendors allow in a minute holds for all

@@ -13,7 +13,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/docket"
-	"jurat/internal/exhibit"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
@@ -128,7 +127,7 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := exhibit.Read(bytes.NewReader(file), verify.Options{Trust: trust}, n.AgentCard)
+	on, _, err := subject.ReadRecords(bytes.NewReader(file), verify.Options{Trust: trust}, n.AgentCard)
 	return on, err
 }
 
@@ -154,7 +153,7 @@ func refusedCase(err error) error {
 		p.Field, p.Hint = memberOf(at), "nothing was recorded"
 		return p
 	}
-	for _, refused := range []error{exhibit.ErrRefuted, exhibit.ErrTrial, exhibit.ErrEmpty, exhibit.ErrTooMuch, verify.ErrNotOurs} {
+	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs} {
 		if errors.Is(err, refused) {
 			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
 		}

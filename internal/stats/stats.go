@@ -1,5 +1,13 @@
 // Package stats says what trials have in common: how far jurors agree, who moves and toward whom, what discussion and
 // final judge change, what answers cost.
+//
+// # Calibration
+//
+// Calibrate measures, on items whose right answer is known, how reliable each juror is and how much their
+// errors go together, and weighs votes by that.
+//
+// Everything is counted in whole numbers and put in order first, so that neither the order of lines nor of jurors
+// changes a result.
 package stats
 
 import (

@@ -7,7 +7,7 @@
 // beside it.
 //
 // Evidence can also be the records that an agent sealed, verified by whoever submits them (see [FromRecords]): payloads under
-// their digests, and messages that are made of them by the rules in docs/format.md. Package exhibit makes it of a file.
+// their digests, and messages that are made of them by the rules in docs/format.md. [ReadRecords] makes it of a file.
 //
 // # Agent card
 //
@@ -36,4 +36,20 @@
 //
 // Programs send models the whole conversation each time. Read as it stands, everything would be said ten times, and the rules about
 // repetition would find what nobody did. Only what was already shown to the letter is left out.
+//
+// # Sealed records as evidence
+//
+// An exhibit puts sealed records before the jury.
+//
+// They are verified first, by the trust of whoever submits them. What is refuted is no evidence, and no trial is held on it.
+// What is not proved is put before the jury together with that, and stands in the evidence for good.
+//
+// # Records are evidence as they are
+//
+// What an agent sealed goes before the jury as payloads under their digests: whoever has the records finds each in the evidence, and
+// nobody has to believe a transcript that somebody made of them. Signatures and time stamps stay in the file of the records, as they
+// grow there and evidence must not. What is refuted is no evidence, and there is no flag against that: a jury that finds against a
+// forgery, or for it, has judged somebody else. What is not proved is the jury's to weigh, so it stands in the evidence, and not in
+// what a juror may be told besides. Findings name records by the number of their message; the program fills that in, as a model that
+// has to copy a digest will one day copy another.
 package subject

@@ -23,6 +23,22 @@
 // A server asks them beside everything else, when the log has grown and again where one was silent, and keeps the last checkpoint
 // that counts; proofs and `/log/checkpoint` are under that one. What is stamped by an authority (`jurat log anchor`) is what was
 // cosigned, also where more has been sealed meanwhile. How far witnesses are is in the metrics and in `jurat log witness list`.
+//
+// # A monitor watches a log
+//
+// It does so for somebody who does not trust who runs it.
+//
+// A Monitor remembers the last checkpoint that it has seen. When it looks again, it demands that the log has only grown since: that the
+// key which it was told of signed the new checkpoint, that the old tree is the beginning of the new one, and that every tile and
+// entry that came is what the new checkpoint says. Anything else is an Alarm, with what shows it to others.
+//
+// # A monitor reads what is new, and some of what is old
+//
+// It demands a consistency proof from the tiles, then every new tile and entry, and tiles chosen by chance, all hashed up to the
+// root. There are four kinds of alarm, of which only a fork convinces others: both checkpoints are signed, and between two sizes
+// nodes of the larger tree show that the smaller is not in it. Of the others the monitor's files say what its word is. Its memory is
+// all that it has: an empty file is no first look. A log that shows less than before is asked again for some seconds, because a
+// cache or a second node may be behind.
 package witness
 
 import (

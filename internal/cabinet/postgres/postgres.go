@@ -1,6 +1,6 @@
 // Package postgres keeps the small files of an installation in a table of a PostgreSQL database, which many machines share.
 //
-// All of it is wrapped, under a key that the database does not have: see package wrapping. So whoever writes into the database gives no
+// All of it is wrapped, under a key that the database does not have: see package cabinet. So whoever writes into the database gives no
 // machine a key, a setting or a certificate of his own. What was written over or removed is gone for everybody who asks the database, and not at once from its disks:
 // docs/threat-model.md says where else it may be.
 package postgres
@@ -18,7 +18,6 @@ import (
 
 	"jurat/internal/cabinet"
 	"jurat/internal/database"
-	"jurat/internal/wrapping"
 )
 
 //go:embed schema.sql
@@ -30,14 +29,14 @@ const patience = 15 * time.Second
 // A Cabinet is a cabinet.Cabinet in a database. It is safe for concurrent use, also by several machines.
 type Cabinet struct {
 	pool     *pgxpool.Pool
-	keys     *wrapping.Keys
+	keys     *cabinet.Keys
 	patience time.Duration // tests have less
 }
 
 var _ cabinet.Cabinet = (*Cabinet)(nil)
 
 // New returns the cabinet in a database, whose table Prepare has made. The pool stays the caller's to close.
-func New(pool *pgxpool.Pool, keys *wrapping.Keys) *Cabinet {
+func New(pool *pgxpool.Pool, keys *cabinet.Keys) *Cabinet {
 	return &Cabinet{pool: pool, keys: keys, patience: patience}
 }
 
@@ -54,7 +53,7 @@ func (c *Cabinet) Prepared(ctx context.Context) (there bool, err error) {
 }
 
 // Key names the key under which files are wrapped.
-func (c *Cabinet) Key() wrapping.ID { return c.keys.IDs()[0] }
+func (c *Cabinet) Key() cabinet.ID { return c.keys.IDs()[0] }
 
 // Where implements cabinet.Cabinet.
 func (c *Cabinet) Where(name string) string { return name + " in the database" }
@@ -87,7 +86,7 @@ func (c *Cabinet) do(op, name string, again func(error) bool, f func(context.Con
 
 // isAnswer reports whether an error says what is in the cabinet, and not that it could not be asked.
 func isAnswer(err error) bool {
-	for _, answer := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, wrapping.ErrDamaged, wrapping.ErrOtherKey} {
+	for _, answer := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, cabinet.ErrDamaged, cabinet.ErrOtherKey} {
 		if errors.Is(err, answer) {
 			return true
 		}
@@ -138,7 +137,7 @@ func (c *Cabinet) Read(name string) (content []byte, err error) {
 
 func (c *Cabinet) read(ctx context.Context, from querier, name, query string) ([]byte, error) {
 	var content []byte
-	var key wrapping.ID
+	var key cabinet.ID
 	err := from.QueryRow(ctx, query, name).Scan(&content, &key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fs.ErrNotExist
@@ -227,7 +226,7 @@ func (c *Cabinet) Overwrite(name string, content []byte) error {
 		return c.transact(ctx, func(tx pgx.Tx) error {
 			old, err := c.read(ctx, tx, name, selectForUpdate)
 			switch {
-			case errors.Is(err, wrapping.ErrDamaged): // what cannot be read can be written over all the same
+			case errors.Is(err, cabinet.ErrDamaged): // what cannot be read can be written over all the same
 				old = nil
 			case err != nil:
 				return err

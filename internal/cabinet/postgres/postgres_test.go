@@ -16,12 +16,11 @@ import (
 	reach "jurat/internal/database"
 	ledger "jurat/internal/ledger/postgres"
 	"jurat/internal/pgtest"
-	"jurat/internal/wrapping"
 )
 
-func newKeys(t *testing.T, files ...[]byte) *wrapping.Keys {
+func newKeys(t *testing.T, files ...[]byte) *cabinet.Keys {
 	t.Helper()
-	keys, err := wrapping.Parse(bytes.Join(files, nil))
+	keys, err := cabinet.Parse(bytes.Join(files, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 
 func TestCabinet(t *testing.T) {
 	cabinettest.Run(t, func(t *testing.T) cabinettest.Open {
-		open, keys := database(t), newKeys(t, wrapping.Generate())
+		open, keys := database(t), newKeys(t, cabinet.Generate())
 		shared := open(t)
 		return func(*testing.T) cabinet.Cabinet { return postgres.New(shared, keys) }
 	})
@@ -59,7 +58,7 @@ func TestCabinet(t *testing.T) {
 // TestFilesAreWrapped: whoever reads the database reads no file, and whoever writes into it cannot pass another's, or text
 // of his own, for one: neither a key nor what is no secret, such as a certificate that everybody is to trust.
 func TestFilesAreWrapped(t *testing.T) {
-	pool, keys := database(t)(t), newKeys(t, wrapping.Generate())
+	pool, keys := database(t)(t), newKeys(t, cabinet.Generate())
 	c := postgres.New(pool, keys)
 	for _, name := range []string{"a.key", "b.key"} {
 		if err := c.Create(name, []byte("secret of "+name)); err != nil {
@@ -83,7 +82,7 @@ func TestFilesAreWrapped(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Read("plain.json"); !errors.Is(err, wrapping.ErrDamaged) {
+	if got, err := c.Read("plain.json"); !errors.Is(err, cabinet.ErrDamaged) {
 		t.Errorf("what was put in the place of what is no secret: %q, %v", got, err)
 	}
 	for _, forgery := range []struct{ name, statement string }{
@@ -94,7 +93,7 @@ func TestFilesAreWrapped(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), forgery.statement); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.Read("a.key"); !errors.Is(err, wrapping.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
+		if got, err := c.Read("a.key"); !errors.Is(err, cabinet.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
 			t.Errorf("%s: %q, %v", forgery.name, got, err)
 		}
 	}
@@ -108,7 +107,7 @@ func TestFilesAreWrapped(t *testing.T) {
 
 // TestCreateAll: with one file that is there none is made.
 func TestCreateAll(t *testing.T) {
-	c := postgres.New(database(t)(t), newKeys(t, wrapping.Generate()))
+	c := postgres.New(database(t)(t), newKeys(t, cabinet.Generate()))
 	files := map[string][]byte{"a.key": []byte("a"), "b.json": []byte("b")}
 	if err := c.CreateAll(t.Context(), files); err != nil {
 		t.Fatal(err)
@@ -136,9 +135,9 @@ func TestCreateAll(t *testing.T) {
 // the new one alone, and by nobody who has the old one alone, who is told so.
 func TestChangeOfWrappingKey(t *testing.T) {
 	pool := database(t)(t)
-	oldFile, newFile := wrapping.Generate(), wrapping.Generate()
+	oldFile, newFile := cabinet.Generate(), cabinet.Generate()
 	oldKeys, both, newKeys := newKeys(t, oldFile), newKeys(t, newFile, oldFile), newKeys(t, newFile)
-	of := func(keys *wrapping.Keys) *postgres.Cabinet { return postgres.New(pool, keys) }
+	of := func(keys *cabinet.Keys) *postgres.Cabinet { return postgres.New(pool, keys) }
 	if err := of(oldKeys).CheckKeys(t.Context()); err != nil {
 		t.Errorf("without any secret: %v", err)
 	}
@@ -151,8 +150,8 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	if err := of(both).Create("e.key", []byte("e.key")); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*wrapping.Keys{oldKeys, newKeys} {
-		if err := of(c).CheckKeys(t.Context()); !errors.Is(err, wrapping.ErrOtherKey) {
+	for _, c := range []*cabinet.Keys{oldKeys, newKeys} {
+		if err := of(c).CheckKeys(t.Context()); !errors.Is(err, cabinet.ErrOtherKey) {
 			t.Errorf("%s: %v", c, err)
 		}
 	}
@@ -173,7 +172,7 @@ func TestChangeOfWrappingKey(t *testing.T) {
 		if got, err := of(newKeys).Read(name); err != nil || string(got) != name {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		if got, err := of(oldKeys).Read(name); !errors.Is(err, wrapping.ErrOtherKey) {
+		if got, err := of(oldKeys).Read(name); !errors.Is(err, cabinet.ErrOtherKey) {
 			t.Errorf("%s with the old key: %q, %v", name, got, err)
 		}
 	}
@@ -182,7 +181,7 @@ func TestChangeOfWrappingKey(t *testing.T) {
 // TestRewrapBrokenOff: whatever was wrapped again before it ended, everything can be read, and the rest comes next time.
 func TestRewrapBrokenOff(t *testing.T) {
 	pool := database(t)(t)
-	oldFile, newFile := wrapping.Generate(), wrapping.Generate()
+	oldFile, newFile := cabinet.Generate(), cabinet.Generate()
 	before := postgres.New(pool, newKeys(t, oldFile))
 	names := []string{"a.key", "b.key", "c.key", "d.key"}
 	for _, name := range names {
@@ -194,7 +193,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := postgres.New(pool, newKeys(t, newFile, oldFile))
-	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, wrapping.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
+	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, cabinet.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
 		t.Errorf("%d, %v", n, err)
 	}
 	for _, name := range []string{"a.key", "b.key", "d.key"} {
@@ -237,7 +236,7 @@ func TestStandbyMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := postgres.New(pool, newKeys(t, wrapping.Generate()))
+	c := postgres.New(pool, newKeys(t, cabinet.Generate()))
 	c.SetPatience(500 * time.Millisecond)
 	for end := time.Now().Add(20 * time.Second); err == nil; { // the server notices the setting by and by
 		if time.Now().After(end) {
@@ -260,7 +259,7 @@ func TestDeadConnections(t *testing.T) {
 	}
 	defer pool.Close()
 	prepare(t, pool)
-	c := postgres.New(pool, newKeys(t, wrapping.Generate()))
+	c := postgres.New(pool, newKeys(t, cabinet.Generate()))
 	if err := c.Create("a", []byte("content")); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +303,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	defer pool.Close()
 	prepare(t, pool)
-	c := postgres.New(pool, newKeys(t, wrapping.Generate()))
+	c := postgres.New(pool, newKeys(t, cabinet.Generate()))
 	c.SetPatience(time.Minute)
 	other, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/internal/wrapping"
+	"jurat/internal/cabinet"
 )
 
-// CheckKeys returns an error with wrapping.ErrOtherKey in its chain when there are files that these keys do not unwrap. It
+// CheckKeys returns an error with cabinet.ErrOtherKey in its chain when there are files that these keys do not unwrap. It
 // asks the index and no file.
 func (c *Cabinet) CheckKeys(ctx context.Context) error {
 	// The distinct values of an index, each looked up after the one before.
@@ -21,13 +21,13 @@ func (c *Cabinet) CheckKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := pgx.CollectRows(rows, pgx.RowTo[wrapping.ID])
+	used, err := pgx.CollectRows(rows, pgx.RowTo[cabinet.ID])
 	if err != nil {
 		return err
 	}
 	for _, id := range used {
 		if !c.keys.Has(id) {
-			return fmt.Errorf("%w: %s, and given is %s", wrapping.ErrOtherKey, id, c.keys)
+			return fmt.Errorf("%w: %s, and given is %s", cabinet.ErrOtherKey, id, c.keys)
 		}
 	}
 	return nil
@@ -63,10 +63,10 @@ func (c *Cabinet) Rewrap(ctx context.Context, progress func(done int64)) (done i
 	}
 }
 
-func (c *Cabinet) rewrap(ctx context.Context, name string, first wrapping.ID) (done bool, err error) {
+func (c *Cabinet) rewrap(ctx context.Context, name string, first cabinet.ID) (done bool, err error) {
 	err = c.transact(ctx, func(tx pgx.Tx) error {
 		var stored []byte
-		var key wrapping.ID
+		var key cabinet.ID
 		err := tx.QueryRow(ctx, selectForUpdate, name).Scan(&stored, &key)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && key == first {
 			return nil // removed, or wrapped by somebody else, since its name was read

@@ -22,7 +22,6 @@ import (
 
 	"jurat/internal/llm"
 	. "jurat/internal/llm/llmtest"
-	"jurat/internal/llm/vendor"
 )
 
 type adapter struct {
@@ -30,7 +29,7 @@ type adapter struct {
 	make func(llm.Config) (llm.Model, error)
 }
 
-var adapters = []adapter{{OpenAI, vendor.NewOpenAI}, {Anthropic, vendor.NewAnthropic}, {Gemini, vendor.NewGemini}, {Compatible, vendor.NewCompatible}}
+var adapters = []adapter{{OpenAI, llm.NewOpenAI}, {Anthropic, llm.NewAnthropic}, {Gemini, llm.NewGemini}, {Compatible, llm.NewCompatible}}
 
 // verdict has its members in an order that is not the alphabet's, and words that HTML would escape.
 var verdict = llm.Schema{Name: "verdict", JSON: []byte(`{"type":"object","properties":{"why":{"type":"string","description":"in < 9 words"},"score":{"type":"integer"},"axes":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}},"required":["why","score","axes"],"additionalProperties":false}`)}
@@ -546,7 +545,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: %+v: %v", tt.Name, tt.settings, err)
 		}
 	}
-	if _, err := vendor.NewCompatible(llm.Config{Settings: some}); err == nil {
+	if _, err := llm.NewCompatible(llm.Config{Settings: some}); err == nil {
 		t.Error("compatible has no address of its own")
 	}
 }

@@ -1,22 +1,4 @@
-// Package wrapping encrypts the secrets of an installation that are kept where others than the operator may read them: in
-// a database, and so in its copies, its write-ahead log and its backups.
-//
-// A secret is encrypted with AES-256-GCM under a wrapping key of 32 bytes, which is in a file that each machine is given
-// and the database never holds. The name of the secret is authenticated with it, so that none can pass for another.
-//
-// The file has a line for each key, in base64. The first one wraps, and all of them unwrap: so a key is changed without a
-// moment in which a machine could not read what another has written.
-//
-// # All small files are wrapped in the database
-//
-// They are encrypted (AES-256-GCM) under a key from a file that each machine is given, with the name in the associated data, so that
-// no row passes for another. Not secrets alone: an authority's root, or an outside authority that is in the trust file from then on,
-// is what somebody who can write into the database would like to add. Payloads stay as they are: they are evidence that many read,
-// and a database that encrypts its disks does more for them. A key for each secret under one main key would make changing the main
-// key one row, and would leave the secrets of who had the old one readable for ever; wrapping again is a row at a time, and can be
-// broken off, as a file may name several keys. A key management service can come in the place of the file without anything else
-// changing.
-package wrapping
+package cabinet
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/internal/llm"
 )
 
 // maxBody is the largest response that is read: many times the longest answer that models write.
@@ -47,12 +45,12 @@ type exchange struct {
 
 // A reading is what a vendor's error says, beyond its HTTP status.
 type reading struct {
-	kind   llm.Kind // "": what the status means
+	kind   Kind // "": what the status means
 	detail string
 	wait   time.Duration // 0: what the headers say
 }
 
-// do sends a request and takes its response, which must be a good one of one JSON value. Its errors are *llm.Error, or the
+// do sends a request and takes its response, which must be a good one of one JSON value. Its errors are *Error, or the
 // context's where the caller cancelled.
 func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request, explain func(int, []byte) reading) error {
 	response, err := c.Do(request)
@@ -60,18 +58,18 @@ func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request
 		err = x.take(response)
 		response.Body.Close() // it is read to its end, or will not be
 	}
-	var known *llm.Error
+	var known *Error
 	switch {
 	case err == nil && x.ok():
 		return x.protocol()
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case ctx.Err() != nil:
-		return llm.Fail(llm.TimedOut, 0, "no answer in time")
+		return Fail(TimedOut, 0, "no answer in time")
 	case errors.As(err, &known):
 		return known
 	case err != nil:
-		return x.fail(llm.KindOfTransport(err), err.Error())
+		return x.fail(KindOfTransport(err), err.Error())
 	}
 	return x.refusal(explain(x.status, x.body))
 }
@@ -80,14 +78,14 @@ func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request
 func (x *exchange) take(response *http.Response) error {
 	x.status, x.header = response.StatusCode, response.Header
 	if x.status >= 300 && x.status < 400 {
-		return x.fail(llm.Malformed, "it redirects elsewhere, and nothing is sent but to where the configuration says")
+		return x.fail(Malformed, "it redirects elsewhere, and nothing is sent but to where the configuration says")
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
 		return err
 	}
 	if len(body) > maxBody {
-		return x.fail(llm.Malformed, fmt.Sprintf("the response is larger than %d MiB", maxBody>>20))
+		return x.fail(Malformed, fmt.Sprintf("the response is larger than %d MiB", maxBody>>20))
 	}
 	x.body = withoutKey(body, x.key)
 	return nil
@@ -118,15 +116,15 @@ func (x *exchange) ok() bool { return x.status >= 200 && x.status < 300 }
 
 func (x *exchange) refusal(said reading) error {
 	if said.kind == "" {
-		said.kind = llm.KindOfStatus(x.status)
+		said.kind = KindOfStatus(x.status)
 	}
 	if said.detail == "" {
 		said.detail = http.StatusText(x.status)
 	}
 	failure := x.fail(said.kind, said.detail)
-	failure.RetryAfter = min(said.wait, llm.LongestWait)
+	failure.RetryAfter = min(said.wait, LongestWait)
 	if failure.RetryAfter == 0 {
-		failure.RetryAfter = llm.RetryAfter(x.header, time.Now())
+		failure.RetryAfter = RetryAfter(x.header, time.Now())
 	}
 	return failure
 }
@@ -135,10 +133,10 @@ func (x *exchange) refusal(said reading) error {
 func (x *exchange) protocol() error {
 	media, _, err := mime.ParseMediaType(x.header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return x.fail(llm.Malformed, fmt.Sprintf("the response is no JSON: its type is %q", x.header.Get("Content-Type")))
+		return x.fail(Malformed, fmt.Sprintf("the response is no JSON: its type is %q", x.header.Get("Content-Type")))
 	}
 	if !jsontext.Value(x.body).IsValid() {
-		return x.fail(llm.Malformed, "the response is not one JSON value")
+		return x.fail(Malformed, "the response is not one JSON value")
 	}
 	return nil
 }
@@ -151,63 +149,63 @@ func (x *exchange) decode(answer any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		return x.fail(llm.Malformed, fmt.Sprintf("the response is not the provider's protocol: %s is of another type", semantic.JSONPointer))
+		return x.fail(Malformed, fmt.Sprintf("the response is not the provider's protocol: %s is of another type", semantic.JSONPointer))
 	}
-	return x.fail(llm.Malformed, "the response is not the provider's protocol")
+	return x.fail(Malformed, "the response is not the provider's protocol")
 }
 
 // fail makes an error of this call. The status is told only where it says something.
-func (x *exchange) fail(kind llm.Kind, detail string) *llm.Error {
+func (x *exchange) fail(kind Kind, detail string) *Error {
 	status := x.status
 	if x.ok() {
 		status = 0
 	}
-	failure := llm.Fail(kind, status, detail, x.key)
+	failure := Fail(kind, status, detail, x.key)
 	failure.Answer.Raw = x.body
 	return failure
 }
 
 // failWith is fail for a call of which an answer is known in part, such as what it cost.
-func (x *exchange) failWith(answer llm.Answer, kind llm.Kind, detail string) *llm.Error {
+func (x *exchange) failWith(answer Answer, kind Kind, detail string) *Error {
 	failure := x.fail(kind, detail)
-	answer.Model, answer.Version, answer.FinishReason = llm.Clean(answer.Model), llm.Clean(answer.Version), llm.Clean(answer.FinishReason)
+	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
 	failure.Answer = answer
 	return failure
 }
 
 // stopped is failWith for a finish reason that an answer to these questions cannot have.
-func (x *exchange) stopped(answer llm.Answer) *llm.Error {
-	return x.failWith(answer, llm.Malformed, "the model stopped for a reason that is not its to have: "+answer.FinishReason)
+func (x *exchange) stopped(answer Answer) *Error {
+	return x.failWith(answer, Malformed, "the model stopped for a reason that is not its to have: "+answer.FinishReason)
 }
 
 // cutOff is failWith for an answer that ends before it is whole.
-func (x *exchange) cutOff(answer llm.Answer) *llm.Error {
-	return x.failWith(answer, llm.TooLong, "the answer was cut off: "+answer.FinishReason)
+func (x *exchange) cutOff(answer Answer) *Error {
+	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
 }
 
 // finish checks what a protocol read out of a response, and makes an Answer of it. An empty answer is none: it could not
 // even be held against a model in the next turn, which providers refuse if it is empty.
-func (x *exchange) finish(answer llm.Answer) (llm.Answer, error) {
+func (x *exchange) finish(answer Answer) (Answer, error) {
 	u := answer.Usage
 	for _, n := range []int64{u.Input, u.Cached, u.Output, u.Reasoning} {
 		if n < 0 {
-			return llm.Answer{}, x.fail(llm.Malformed, "the provider counts a negative number of tokens")
+			return Answer{}, x.fail(Malformed, "the provider counts a negative number of tokens")
 		}
 	}
 	if u.Cached > u.Input || u.Reasoning > u.Output {
-		return llm.Answer{}, x.fail(llm.Malformed, "the provider counts more tokens in a part than in the whole")
+		return Answer{}, x.fail(Malformed, "the provider counts more tokens in a part than in the whole")
 	}
 	for _, name := range []string{answer.Model, answer.Version, answer.FinishReason} {
-		if llm.Clean(name) != name {
-			return llm.Answer{}, x.failWith(answer, llm.Malformed, "a name in the response is too long or not on one line")
+		if Clean(name) != name {
+			return Answer{}, x.failWith(answer, Malformed, "a name in the response is too long or not on one line")
 		}
 	}
 	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // written in escapes: else it would have been cut out
 		answer.Text, answer.Raw = "", nil
-		return llm.Answer{}, x.failWith(answer, llm.Malformed, "the answer repeats the key")
+		return Answer{}, x.failWith(answer, Malformed, "the answer repeats the key")
 	}
 	if strings.TrimSpace(answer.Text) == "" {
-		return llm.Answer{}, x.failWith(answer, llm.Malformed, "the answer is empty")
+		return Answer{}, x.failWith(answer, Malformed, "the answer is empty")
 	}
 	return answer.WithJSON(), nil
 }

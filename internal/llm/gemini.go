@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"jurat/internal/llm"
 	"jurat/internal/llm/wire"
 )
 
@@ -17,7 +16,7 @@ import (
 var gemini = protocol{
 	name:    "gemini",
 	baseURL: "https://generativelanguage.googleapis.com",
-	check: func(s llm.Settings) error {
+	check: func(s Settings) error {
 		switch {
 		case !modelName.MatchString(s.Model):
 			return fmt.Errorf("%q is no name of a model", s.Model)
@@ -26,7 +25,7 @@ var gemini = protocol{
 		}
 		return nil
 	},
-	path: func(s llm.Settings) string {
+	path: func(s Settings) string {
 		name := s.Model
 		if !strings.Contains(name, "/") {
 			name = "models/" + name
@@ -42,7 +41,7 @@ var gemini = protocol{
 // modelName is what may stand in a path.
 var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-func generateRequest(s llm.Settings, q llm.Question) any {
+func generateRequest(s Settings, q Question) any {
 	r := wire.GenerateRequest{GenerationConfig: wire.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
 	if q.System != "" {
 		r.SystemInstruction = &wire.GenerateContent{Role: "user", Parts: []wire.GeneratePart{{Text: q.System}}}
@@ -59,18 +58,18 @@ func generateRequest(s llm.Settings, q llm.Question) any {
 // blocks are the finish reasons of content that a filter kept back.
 var blocks = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 
-func readGenerate(x *exchange) (llm.Answer, error) {
+func readGenerate(x *exchange) (Answer, error) {
 	var r wire.GenerateAnswer
 	if err := x.decode(&r); err != nil {
-		return llm.Answer{}, err
+		return Answer{}, err
 	}
-	answer := llm.Answer{Model: r.ModelVersion, Usage: generateUsage(r.Usage), Raw: x.body}
+	answer := Answer{Model: r.ModelVersion, Usage: generateUsage(r.Usage), Raw: x.body}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
-		return llm.Answer{}, x.failWith(answer, llm.Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
+		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
 	}
 	if len(r.Candidates) != 1 || r.Candidates[0] == nil {
-		return llm.Answer{}, x.failWith(answer, llm.Malformed, fmt.Sprintf("the response has %d candidates", len(r.Candidates)))
+		return Answer{}, x.failWith(answer, Malformed, fmt.Sprintf("the response has %d candidates", len(r.Candidates)))
 	}
 	candidate := r.Candidates[0]
 	answer.FinishReason, answer.Text = candidate.FinishReason, candidate.Text()
@@ -78,15 +77,15 @@ func readGenerate(x *exchange) (llm.Answer, error) {
 	case candidate.FinishReason == "STOP":
 		return x.finish(answer)
 	case candidate.FinishReason == "MAX_TOKENS":
-		return llm.Answer{}, x.cutOff(answer)
+		return Answer{}, x.cutOff(answer)
 	case slices.Contains(blocks, candidate.FinishReason):
-		return llm.Answer{}, x.failWith(answer, llm.Refused, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
+		return Answer{}, x.failWith(answer, Refused, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
 	}
-	return llm.Answer{}, x.stopped(answer)
+	return Answer{}, x.stopped(answer)
 }
 
-func generateUsage(u wire.GenerateUsage) llm.Usage {
-	return llm.Usage{
+func generateUsage(u wire.GenerateUsage) Usage {
+	return Usage{
 		Input:     u.Prompt + u.ToolUse,
 		Cached:    u.Cached,
 		Output:    u.Candidates + u.Thoughts, // counted apart here
@@ -117,7 +116,7 @@ func explainGoogle(_ int, body []byte) reading {
 	for _, detail := range e.Known() {
 		switch {
 		case detail.Type == wire.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
-			said.kind = llm.Unauthorised // its status is that of any bad request
+			said.kind = Unauthorised // its status is that of any bad request
 		case detail.Type == wire.TypeRetryInfo:
 			if wait, err := time.ParseDuration(detail.RetryDelay); err == nil && wait > 0 {
 				said.wait = wait
@@ -127,17 +126,17 @@ func explainGoogle(_ int, body []byte) reading {
 	return said
 }
 
-func kindOfGoogle(status, message string) llm.Kind {
+func kindOfGoogle(status, message string) Kind {
 	switch status {
 	case "INVALID_ARGUMENT":
 		switch {
 		case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
-			return llm.TooLong
+			return TooLong
 		case strings.Contains(message, "api key not valid"), strings.Contains(message, "api key expired"):
-			return llm.Unauthorised
+			return Unauthorised
 		}
 	case "FAILED_PRECONDITION": // billing, or a country that is not served
-		return llm.Unauthorised
+		return Unauthorised
 	}
 	return "" // the HTTP status says it
 }

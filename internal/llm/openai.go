@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/llm"
 	"jurat/internal/llm/wire"
 )
 
@@ -14,20 +13,20 @@ import (
 var openAI = protocol{
 	name:    "openai",
 	baseURL: "https://api.openai.com/v1",
-	check: func(s llm.Settings) error {
+	check: func(s Settings) error {
 		if s.Seed != nil {
 			return errors.New("seed: the Responses API takes none")
 		}
 		return nil
 	},
-	path:    func(llm.Settings) string { return "/responses" },
+	path:    func(Settings) string { return "/responses" },
 	sign:    bearer,
 	request: responsesRequest,
 	read:    readResponses,
 	explain: explainOpenAI,
 }
 
-func responsesRequest(s llm.Settings, q llm.Question) any {
+func responsesRequest(s Settings, q Question) any {
 	r := wire.ResponsesRequest{
 		Model:           s.Model,
 		Instructions:    q.System,
@@ -46,27 +45,27 @@ func responsesRequest(s llm.Settings, q llm.Question) any {
 }
 
 // role is whose turn a message is; vendors differ in what they call the model.
-func role(m llm.Message, model string) string {
+func role(m Message, model string) string {
 	if m.ByModel {
 		return model
 	}
 	return "user"
 }
 
-func readResponses(x *exchange) (llm.Answer, error) {
+func readResponses(x *exchange) (Answer, error) {
 	var r wire.ResponsesAnswer
 	if err := x.decode(&r); err != nil {
-		return llm.Answer{}, err
+		return Answer{}, err
 	}
 	if r.Status == "" || r.Output == nil {
-		return llm.Answer{}, x.fail(llm.Malformed, "the response has no status or no output")
+		return Answer{}, x.fail(Malformed, "the response has no status or no output")
 	}
 	text, refusal := r.Texts()
-	answer := llm.Answer{
+	answer := Answer{
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
-		Usage: llm.Usage{
+		Usage: Usage{
 			Input:     r.Usage.Input,
 			Cached:    r.Usage.InputDetails.Cached,
 			Output:    r.Usage.Output,
@@ -77,23 +76,23 @@ func readResponses(x *exchange) (llm.Answer, error) {
 	switch r.Status {
 	case "completed":
 		if refusal != "" {
-			return llm.Answer{}, x.failWith(answer, llm.Refused, "refusal: "+refusal)
+			return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
 		}
 		return x.finish(answer)
 	case "incomplete":
 		answer.FinishReason = r.IncompleteDetails.Reason
 		if answer.FinishReason == "content_filter" {
-			return llm.Answer{}, x.failWith(answer, llm.Refused, answer.FinishReason)
+			return Answer{}, x.failWith(answer, Refused, answer.FinishReason)
 		}
-		return llm.Answer{}, x.cutOff(answer)
+		return Answer{}, x.cutOff(answer)
 	case "failed":
 		kind := kindOfOpenAI(0, wire.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
 		if kind == "" {
-			kind = llm.Malformed
+			kind = Malformed
 		}
-		return llm.Answer{}, x.failWith(answer, kind, r.Error.Code+": "+r.Error.Message)
+		return Answer{}, x.failWith(answer, kind, r.Error.Code+": "+r.Error.Message)
 	}
-	return llm.Answer{}, x.failWith(answer, llm.Malformed, "the response is "+r.Status)
+	return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
 }
 
 // explainOpenAI understands errors of OpenAI, and of servers that speak its protocol.
@@ -110,21 +109,21 @@ func explainOpenAI(status int, body []byte) reading {
 }
 
 // kindOfOpenAI is what an error means; "": nothing beyond the HTTP status.
-func kindOfOpenAI(status int, said wire.OpenAIError) llm.Kind {
+func kindOfOpenAI(status int, said wire.OpenAIError) Kind {
 	switch said.Code {
 	case "context_length_exceeded", "string_above_max_length":
-		return llm.TooLong
+		return TooLong
 	case "content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation":
-		return llm.Refused
+		return Refused
 	case "insufficient_quota", "billing_hard_limit_reached", "invalid_api_key":
-		return llm.Unauthorised // waiting does not help
+		return Unauthorised // waiting does not help
 	case "rate_limit_exceeded":
-		return llm.RateLimited
+		return RateLimited
 	case "server_error":
-		return llm.Unavailable
+		return Unavailable
 	}
 	if said.Type == "exceed_context_size_error" || status == http.StatusBadRequest && speaksOfLength(said.Message) {
-		return llm.TooLong
+		return TooLong
 	}
 	return ""
 }

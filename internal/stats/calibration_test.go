@@ -1,4 +1,4 @@
-package calibration
+package stats
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func made(items int, reliability map[string]float64, seed uint64) string {
 	return s.String()
 }
 
-// TestMajorityByHand holds majority against a count by hand.
+// TestMajorityByHand holds majority against a tally by hand.
 func TestMajorityByHand(t *testing.T) {
 	ballots := read(t, `{"item":"a","juror":"1","vote":"x","label":"x"}
 {"item":"a","juror":"2","vote":"x"}
@@ -229,13 +229,13 @@ func TestTwins(t *testing.T) {
 }
 
 func TestWorseThanChanceWeighsNothing(t *testing.T) {
-	if w := (count{votes: 10, correct: 2}).weight(2); w != 0 {
+	if w := (tally{votes: 10, correct: 2}).weight(2); w != 0 {
 		t.Errorf("%d", w)
 	}
-	if w := (count{votes: 0}).weight(3); w != 0 {
+	if w := (tally{votes: 0}).weight(3); w != 0 {
 		t.Errorf("never tried: %d", w)
 	}
-	if w := (count{votes: 1 << 40, correct: 1 << 40}).weight(2); w != MaxWeight {
+	if w := (tally{votes: 1 << 40, correct: 1 << 40}).weight(2); w != MaxWeight {
 		t.Errorf("never wrong: %d", w)
 	}
 }

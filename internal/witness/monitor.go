@@ -1,17 +1,4 @@
-// Package monitor watches a log for somebody who does not trust who runs it.
-//
-// A Monitor remembers the last checkpoint that it has seen. When it looks again, it demands that the log has only grown since: that the
-// key which it was told of signed the new checkpoint, that the old tree is the beginning of the new one, and that every tile and
-// entry that came is what the new checkpoint says. Anything else is an Alarm, with what shows it to others.
-//
-// # A monitor reads what is new, and some of what is old
-//
-// It demands a consistency proof from the tiles, then every new tile and entry, and tiles chosen by chance, all hashed up to the
-// root. There are four kinds of alarm, of which only a fork convinces others: both checkpoints are signed, and between two sizes
-// nodes of the larger tree show that the smaller is not in it. Of the others the monitor's files say what its word is. Its memory is
-// all that it has: an empty file is no first look. A log that shows less than before is asked again for some seconds, because a
-// cache or a second node may be behind.
-package monitor
+package witness
 
 import (
 	"context"
@@ -96,8 +83,8 @@ func (a *Alarm) SeenAlone() string {
 	}[a.Kind]
 }
 
-// Config says what is watched, and how closely.
-type Config struct {
+// MonitorConfig says what is watched, and how closely.
+type MonitorConfig struct {
 	Log     *tiles.Client // required
 	Trust   *verify.Trust // required: the log's key, and the witnesses that must have cosigned
 	Last    string        // the checkpoint that was seen last, as it was then; "": none, and everything is read
@@ -114,7 +101,7 @@ type Config struct {
 
 // A Look is what was found, where nothing stands against the log.
 type Look struct {
-	Checkpoint string              // as it was served: the next one's Config.Last
+	Checkpoint string              // as it was served: the next one's MonitorConfig.Last
 	Head       evidence.Checkpoint // what it says
 	First      bool                // nothing was known before
 	Before     int64               // the size that was known before
@@ -135,14 +122,14 @@ var ErrMemory = errors.New("the checkpoint that was remembered cannot be used")
 
 // See looks at a log. An error is an *Alarm, or says why it could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or that
 // of the context.
-func See(ctx context.Context, c Config) (*Look, error) {
+func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 	if c.Log == nil || c.Trust == nil {
 		return nil, errors.New("a monitor needs a log and a trust file")
 	}
 	if c.At.IsZero() {
 		c.At = time.Now()
 	}
-	m := &monitor{Config: c}
+	m := &monitor{MonitorConfig: c}
 	look, err := m.see(ctx)
 	var served *tiles.InconsistentError
 	if errors.As(err, &served) {
@@ -152,7 +139,7 @@ func See(ctx context.Context, c Config) (*Look, error) {
 }
 
 type monitor struct {
-	Config
+	MonitorConfig
 	signed string // the checkpoint that is looked at
 	hidden bool
 	read   int64

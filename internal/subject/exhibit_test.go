@@ -1,4 +1,4 @@
-package exhibit_test
+package subject_test
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/exhibit"
 	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -61,7 +60,7 @@ func marshal(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byte {
 
 func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject.Case {
 	t.Helper()
-	c, _, err := exhibit.Read(bytes.NewReader(file), o, card)
+	c, _, err := subject.ReadRecords(bytes.NewReader(file), o, card)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +210,8 @@ func TestRefutedIsNoEvidence(t *testing.T) {
 	genuine := outputs(t, h)
 	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // of another record, by the same key
 	for name, one := range map[string][]byte{"changed": changed, "signed elsewhere": marshal(t, genuine[0])} {
-		c, report, err := exhibit.Read(bytes.NewReader(one), h.Options(t), nil)
-		if !errors.Is(err, exhibit.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
+		c, report, err := subject.ReadRecords(bytes.NewReader(one), h.Options(t), nil)
+		if !errors.Is(err, subject.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -298,21 +297,21 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 		file []byte
 		want error
 	}{
-		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), exhibit.ErrTrial},
-		"one act":      {marshal(t, done.Records[0]), exhibit.ErrTrial},
-		"empty bundle": {marshal(t, h.Bundle(t)), exhibit.ErrEmpty},
+		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), subject.ErrTrial},
+		"one act":      {marshal(t, done.Records[0]), subject.ErrTrial},
+		"empty bundle": {marshal(t, h.Bundle(t)), subject.ErrEmpty},
 		"a review": {marshal(t, h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "anna", Timestamp: evidence.FormatTime(h.Now()),
-			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), exhibit.ErrEmpty},
+			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), subject.ErrEmpty},
 		"a poem": {[]byte("roses are red"), verify.ErrNotOurs},
 		"a case": {read(t, "../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
 	} {
-		if _, _, err := exhibit.Read(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
+		if _, _, err := subject.ReadRecords(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
 			t.Errorf("%s: %v, want %v", name, err, one.want)
 		}
 	}
 	if packages, err := filepath.Glob("../../aep/testdata/*.aep"); err != nil || len(packages) == 0 {
 		t.Errorf("no packages: %v", err)
-	} else if _, _, err := exhibit.Read(bytes.NewReader(read(t, packages[0])), h.Options(t), nil); err == nil {
+	} else if _, _, err := subject.ReadRecords(bytes.NewReader(read(t, packages[0])), h.Options(t), nil); err == nil {
 		t.Errorf("%s is evidence", packages[0])
 	}
 }
@@ -329,10 +328,10 @@ func TestTooMuch(t *testing.T) {
 			Timestamp: evidence.FormatTime(h.Now()), Model: "m", ModelVersion: "1", Parameters: jsontext.Value("{}"),
 			Prompt: jsontext.Value(`"p"`), Response: long}))
 	}
-	if _, _, err := exhibit.Read(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, exhibit.ErrTooMuch) {
+	if _, _, err := subject.ReadRecords(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, subject.ErrTooMuch) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := exhibit.Read(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
+	if _, _, err := subject.ReadRecords(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
 		t.Errorf("half of it: %v", err)
 	}
 }

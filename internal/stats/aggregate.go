@@ -1,4 +1,4 @@
-package calibration
+package stats
 
 import (
 	"errors"
@@ -79,7 +79,7 @@ func equally(b *Ballot) map[string]*big.Rat {
 }
 
 // byConfidence takes confidences as the decimals that they were written as, so that sums of them are exact. Where nobody
-// who voted has any, all count alike.
+// who voted has any, all tally alike.
 func byConfidence(b *Ballot) map[string]*big.Rat {
 	weights, any := map[string]*big.Rat{}, false
 	for name, vote := range b.Votes {

@@ -1,4 +1,4 @@
-package calibration
+package stats
 
 import (
 	"fmt"
@@ -114,11 +114,11 @@ func (b *Ballot) known() Known {
 	return k
 }
 
-// A count is how often a juror voted, and how often rightly.
-type count struct{ votes, correct int }
+// A tally is how often a juror voted, and how often rightly.
+type tally struct{ votes, correct int }
 
-func (c *Calibration) counts() map[string]count {
-	counts := map[string]count{}
+func (c *Calibration) counts() map[string]tally {
+	counts := map[string]tally{}
 	for _, k := range c.Known {
 		k.add(counts, 1)
 	}
@@ -126,29 +126,29 @@ func (c *Calibration) counts() map[string]count {
 }
 
 // add counts an item in, or with -1 out again.
-func (k *Known) add(counts map[string]count, n int) {
+func (k *Known) add(counts map[string]tally, n int) {
 	for _, name := range k.Right {
-		counts[name] = count{counts[name].votes + n, counts[name].correct + n}
+		counts[name] = tally{counts[name].votes + n, counts[name].correct + n}
 	}
 	for _, name := range k.Wrong {
-		counts[name] = count{counts[name].votes + n, counts[name].correct}
+		counts[name] = tally{counts[name].votes + n, counts[name].correct}
 	}
 }
 
-func measured(name string, n count, choices, abstained int) Juror {
+func measured(name string, n tally, choices, abstained int) Juror {
 	low, high := wilson(n.correct, n.votes)
 	return Juror{Juror: name, Votes: n.votes, Correct: n.correct, Abstentions: abstained, Reliability: n.reliability(choices),
 		Low: low, High: high, Weight: n.weight(choices)}
 }
 
 // reliability is the share of correct votes, with one vote more for each choice: who was never tried is as good as chance.
-func (n count) reliability(choices int) float64 {
+func (n tally) reliability(choices int) float64 {
 	return float64(n.correct+1) / float64(n.votes+choices)
 }
 
 // weight is how much more likely a vote of this juror makes its choice than another one: the log-odds of reliability
 // against chance. Who is no better than chance weighs nothing.
-func (n count) weight(choices int) int {
+func (n tally) weight(choices int) int {
 	right, wrong := float64(n.correct+1), float64(n.votes-n.correct+choices-1)/float64(choices-1)
 	return min(max(int(math.Round(Unit*math.Log(right/wrong))), 0), MaxWeight)
 }

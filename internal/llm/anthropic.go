@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"jurat/internal/llm"
 	"jurat/internal/llm/wire"
 )
 
@@ -14,7 +13,7 @@ import (
 var anthropic = protocol{
 	name:    "anthropic",
 	baseURL: "https://api.anthropic.com",
-	check: func(s llm.Settings) error {
+	check: func(s Settings) error {
 		switch {
 		case s.Seed != nil:
 			return errors.New("seed: the Messages API takes none")
@@ -25,7 +24,7 @@ var anthropic = protocol{
 		}
 		return nil
 	},
-	path: func(llm.Settings) string { return "/v1/messages" },
+	path: func(Settings) string { return "/v1/messages" },
 	sign: func(h http.Header, key string) {
 		h.Set("X-Api-Key", key)
 		h.Set("Anthropic-Version", wire.AnthropicVersion)
@@ -35,7 +34,7 @@ var anthropic = protocol{
 	explain: explainAnthropic,
 }
 
-func messagesRequest(s llm.Settings, q llm.Question) any {
+func messagesRequest(s Settings, q Question) any {
 	r := wire.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
 	if q.System != "" {
 		r.System = oneText(q.System)
@@ -53,20 +52,20 @@ func oneText(text string) wire.Content {
 	return wire.Content{Parts: []wire.Part{{Type: "text", Text: text}}}
 }
 
-func readMessages(x *exchange) (llm.Answer, error) {
+func readMessages(x *exchange) (Answer, error) {
 	var m wire.MessagesAnswer
 	if err := x.decode(&m); err != nil {
-		return llm.Answer{}, err
+		return Answer{}, err
 	}
 	if m.Type != "message" || m.Content == nil || m.StopReason == "" {
-		return llm.Answer{}, x.fail(llm.Malformed, "the response is no message with content and a stop reason")
+		return Answer{}, x.fail(Malformed, "the response is no message with content and a stop reason")
 	}
 	u := m.Usage
-	answer := llm.Answer{
+	answer := Answer{
 		Text:         m.Text(),
 		Model:        m.Model,
 		FinishReason: m.StopReason,
-		Usage: llm.Usage{
+		Usage: Usage{
 			Input:     u.Input + u.CacheRead + u.CacheCreation, // counted apart here
 			Cached:    u.CacheRead,
 			Output:    u.Output,
@@ -79,11 +78,11 @@ func readMessages(x *exchange) (llm.Answer, error) {
 		return x.finish(answer)
 	case "refusal":
 		detail := strings.Join(strings.Fields(fmt.Sprintf("refusal %s %s", m.StopDetails.Category, m.StopDetails.Explanation)), " ")
-		return llm.Answer{}, x.failWith(answer, llm.Refused, detail)
+		return Answer{}, x.failWith(answer, Refused, detail)
 	case "max_tokens", "model_context_window_exceeded":
-		return llm.Answer{}, x.cutOff(answer)
+		return Answer{}, x.cutOff(answer)
 	}
-	return llm.Answer{}, x.stopped(answer)
+	return Answer{}, x.stopped(answer)
 }
 
 // explainAnthropic understands Anthropic's errors. Much of what matters has the same type, and is told apart by its words.
@@ -96,21 +95,21 @@ func explainAnthropic(_ int, body []byte) reading {
 	has := func(words string) bool { return strings.Contains(strings.ToLower(e.Message), words) }
 	switch e.Type {
 	case "authentication_error", "permission_error", "billing_error", "not_found_error":
-		said.kind = llm.Unauthorised
+		said.kind = Unauthorised
 	case "rate_limit_error":
-		said.kind = llm.RateLimited
+		said.kind = RateLimited
 	case "overloaded_error", "api_error", "timeout_error":
-		said.kind = llm.Unavailable
+		said.kind = Unavailable
 	case "request_too_large":
-		said.kind = llm.TooLong
+		said.kind = TooLong
 	case "invalid_request_error":
 		switch {
 		case has("prompt is too long"), has("exceed context limit"), has("context window"):
-			said.kind = llm.TooLong
+			said.kind = TooLong
 		case has("content filtering policy"):
-			said.kind = llm.Refused
+			said.kind = Refused
 		case has("credit balance is too low"):
-			said.kind = llm.Unauthorised
+			said.kind = Unauthorised
 		}
 	}
 	return said

@@ -1,4 +1,4 @@
-package monitor_test
+package witness_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/monitor"
+	"jurat/internal/witness"
 	"jurat/tiles"
 	"jurat/verify"
 )
@@ -93,13 +93,13 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		by   note.Signer
-		want monitor.Kind
+		want witness.Kind
 	}{
-		{"example.com/log\n9007199254740992\n" + root + "\n", signer, monitor.Impossible},
-		{"example.com/log\n9223372036854775807\n" + root + "\n", signer, monitor.Impossible},
-		{"example.com/log\n9007199254740992\n" + root + "\n", stranger, monitor.Foreign},
-		{"example.com/log\n-1\n" + root + "\n", signer, monitor.Impossible},
-		{"example.com/other\n1\n" + root + "\n", signer, monitor.Impossible},
+		{"example.com/log\n9007199254740992\n" + root + "\n", signer, witness.Impossible},
+		{"example.com/log\n9223372036854775807\n" + root + "\n", signer, witness.Impossible},
+		{"example.com/log\n9007199254740992\n" + root + "\n", stranger, witness.Foreign},
+		{"example.com/log\n-1\n" + root + "\n", signer, witness.Impossible},
+		{"example.com/other\n1\n" + root + "\n", signer, witness.Impossible},
 	} {
 		signed, err := note.Sign(&note.Note{Text: tt.text}, tt.by)
 		if err != nil {
@@ -111,10 +111,10 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = monitor.See(t.Context(), monitor.Config{Log: client, Trust: trust})
-		var alarm *monitor.Alarm
+		_, err = witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trust})
+		var alarm *witness.Alarm
 		if !errors.As(err, &alarm) || alarm.Kind != tt.want || alarm.New != string(signed) || alarm.Kind.Meaning() == "" || alarm.SeenAlone() == "" ||
-			strings.Contains(alarm.Reason, "not what the log signed") || strings.Contains(alarm.ToOthers(), "has not signed") != (tt.want == monitor.Foreign) {
+			strings.Contains(alarm.Reason, "not what the log signed") || strings.Contains(alarm.ToOthers(), "has not signed") != (tt.want == witness.Foreign) {
 			t.Errorf("%q: %+v, %v", tt.text, alarm, err)
 		}
 	}
@@ -144,19 +144,19 @@ func TestFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(last string, most int64) (*monitor.Look, error) {
-		return monitor.See(t.Context(), monitor.Config{Log: client, Trust: trust, Last: last, Most: most})
+	look := func(last string, most int64) (*witness.Look, error) {
+		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trust, Last: last, Most: most})
 	}
 	first, err := look("", 0)
 	if err != nil || first.Read != 300 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	for _, size := range []int64{300 + monitor.DefaultMost + 1, 1 << 40, 1<<40 + 12345, evidence.MaxEntries} {
+	for _, size := range []int64{300 + witness.DefaultMost + 1, 1 << 40, 1<<40 + 12345, evidence.MaxEntries} {
 		l.size = size
 		for _, last := range []string{"", first.Checkpoint} {
 			found, err := look(last, 0)
-			var alarm *monitor.Alarm
-			if !errors.As(err, &alarm) || alarm.Kind != monitor.Flood || alarm.Old != last || alarm.New != l.checkpoint(t) ||
+			var alarm *witness.Alarm
+			if !errors.As(err, &alarm) || alarm.Kind != witness.Flood || alarm.Old != last || alarm.New != l.checkpoint(t) ||
 				alarm.Kind.Meaning() == "" || alarm.ToOthers() == "" || alarm.SeenAlone() == "" {
 				t.Errorf("%d: %+v, %v", size, found, err)
 			}

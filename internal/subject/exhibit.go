@@ -1,17 +1,4 @@
-// Package exhibit puts sealed records before the jury.
-//
-// They are verified first, by the trust of whoever submits them. What is refuted is no evidence, and no trial is held on it.
-// What is not proved is put before the jury together with that, and stands in the evidence for good.
-//
-// # Records are evidence as they are
-//
-// What an agent sealed goes before the jury as payloads under their digests: whoever has the records finds each in the evidence, and
-// nobody has to believe a transcript that somebody made of them. Signatures and time stamps stay in the file of the records, as they
-// grow there and evidence must not. What is refuted is no evidence, and there is no flag against that: a jury that finds against a
-// forgery, or for it, has judged somebody else. What is not proved is the jury's to weigh, so it stands in the evidence, and not in
-// what a juror may be told besides. Findings name records by the number of their message; the program fills that in, as a model that
-// has to copy a digest will one day copy another.
-package exhibit
+package subject
 
 import (
 	"errors"
@@ -21,7 +8,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/subject"
 	"jurat/verify"
 )
 
@@ -30,12 +16,12 @@ var (
 	ErrRefuted = errors.New("refuted, and so no evidence")
 	ErrTrial   = errors.New("these are the acts of a trial: what a jury says, and no evidence of what an agent did")
 	ErrEmpty   = errors.New("there is no record of an agent in it")
-	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", subject.MaxRecords, subject.MaxFile>>20)
+	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", MaxRecords, MaxFile>>20)
 )
 
-// Read reads a record file or a bundle, also in an envelope, verifies it, and makes a case of what is verified, and of nothing
+// ReadRecords reads a record file or a bundle, also in an envelope, verifies it, and makes a case of what is verified, and of nothing
 // else. The card may be nil. It returns the report with every error that comes after verification.
-func Read(file io.Reader, o verify.Options, card []byte) (*subject.Case, *verify.Report, error) {
+func ReadRecords(file io.Reader, o verify.Options, card []byte) (*Case, *verify.Report, error) {
 	seen := new(gathered)
 	o.Each = seen.take
 	report, err := verify.Read(file, o)
@@ -48,7 +34,7 @@ func Read(file io.Reader, o verify.Options, card []byte) (*subject.Case, *verify
 
 // gathered are the records of a file as they were verified.
 type gathered struct {
-	exhibits []subject.Exhibit
+	exhibits []Exhibit
 	ids      []string
 	size     int
 	agent    bool // whether any agent acts
@@ -64,16 +50,16 @@ func (g *gathered) take(r *evidence.Record) {
 	}
 	g.agent = g.agent || r.Payload.Role() == evidence.RoleAgent
 	g.trial = g.trial || r.Payload.ActionType.InTrial()
-	g.tooMuch = g.tooMuch || g.size > subject.MaxFile || len(g.ids) == subject.MaxRecords
+	g.tooMuch = g.tooMuch || g.size > MaxFile || len(g.ids) == MaxRecords
 	if g.tooMuch || g.trial {
 		g.exhibits, g.ids = nil, nil
 		return
 	}
-	g.exhibits = append(g.exhibits, subject.NewExhibit(r))
+	g.exhibits = append(g.exhibits, NewExhibit(r))
 	g.ids = append(g.ids, r.Payload.RecordID)
 }
 
-func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error) {
+func (g *gathered) evidence(r *verify.Report, card []byte) (*Case, error) {
 	switch {
 	case r.Outcome == verify.Refuted:
 		return nil, refuted(r)
@@ -92,7 +78,7 @@ func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error
 			g.exhibits[i].IndependentTime = timeOf(t.Independent)
 		}
 	}
-	return subject.FromRecords(card, g.exhibits, verification(r))
+	return FromRecords(card, g.exhibits, verification(r))
 }
 
 func refuted(r *verify.Report) error {
@@ -108,19 +94,19 @@ func refuted(r *verify.Report) error {
 	return ErrRefuted
 }
 
-func timeOf(t *verify.ProvedTime) *subject.ProvedTime {
+func timeOf(t *verify.ProvedTime) *ProvedTime {
 	if t == nil {
 		return nil
 	}
-	return &subject.ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
+	return &ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
 }
 
 // verification is the report as the jury is told it: without what would make other evidence of the same records each time,
 // such as the moment of checking.
-func verification(r *verify.Report) subject.Verification {
-	v := subject.Verification{Trust: r.Trust, Outcome: subject.NotProved, Proved: []string{}, NotProved: []subject.Doubt{}}
+func verification(r *verify.Report) Verification {
+	v := Verification{Trust: r.Trust, Outcome: NotProved, Proved: []string{}, NotProved: []Doubt{}}
 	if r.Outcome == verify.Proved {
-		v.Outcome = subject.Proved
+		v.Outcome = Proved
 	}
 	for _, f := range r.Guarantees {
 		if f.Status == verify.Proved {
@@ -132,12 +118,12 @@ func verification(r *verify.Report) subject.Verification {
 }
 
 // doubts puts together what is said alike of several records.
-func doubts(r *verify.Report) []subject.Doubt {
+func doubts(r *verify.Report) []Doubt {
 	type kind struct {
 		of   verify.Guarantee
 		rule string
 	}
-	var list []subject.Doubt
+	var list []Doubt
 	places, ofAll := map[kind]int{}, map[kind]bool{}
 	for _, f := range r.Details {
 		if f.Status != verify.NotProved || r.Of(f.Guarantee).Status != verify.NotProved {
@@ -148,7 +134,7 @@ func doubts(r *verify.Report) []subject.Doubt {
 		if !there {
 			i = len(list)
 			places[k] = i
-			list = append(list, subject.Doubt{Guarantee: string(f.Guarantee), Rule: f.Rule, Reason: f.Reason})
+			list = append(list, Doubt{Guarantee: string(f.Guarantee), Rule: f.Rule, Reason: f.Reason})
 		}
 		if ofAll[k] = ofAll[k] || f.Record == ""; ofAll[k] {
 			list[i].Records = nil

@@ -1,9 +1,4 @@
-// Package calibration measures, on items whose right answer is known, how reliable each juror is and how much their
-// errors go together, and weighs votes by that.
-//
-// Everything is counted in whole numbers and put in order first, so that neither the order of lines nor of jurors
-// changes a result.
-package calibration
+package stats
 
 import (
 	"bufio"

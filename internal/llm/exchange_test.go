@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import "testing"
 

@@ -1,4 +1,4 @@
-package vendor
+package llm
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/llm"
 	"jurat/internal/llm/wire"
 )
 
@@ -15,7 +14,7 @@ import (
 var compatible = protocol{
 	name:    "compatible",
 	keyless: true,
-	path:    func(llm.Settings) string { return "/chat/completions" },
+	path:    func(Settings) string { return "/chat/completions" },
 	sign:    bearer,
 	request: chatRequest,
 	form:    schemaInWords,
@@ -27,16 +26,16 @@ var compatible = protocol{
 const anyObject = "any JSON object"
 
 // schemaInWords moves a schema into the system text.
-func schemaInWords(q *llm.Question) bool {
+func schemaInWords(q *Question) bool {
 	if q.Schema.JSON == nil {
 		return false
 	}
 	q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
-	q.Schema = llm.Schema{Name: anyObject}
+	q.Schema = Schema{Name: anyObject}
 	return true
 }
 
-func chatRequest(s llm.Settings, q llm.Question) any {
+func chatRequest(s Settings, q Question) any {
 	r := wire.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
 	switch {
 	case q.Schema.JSON != nil:
@@ -53,19 +52,19 @@ func chatRequest(s llm.Settings, q llm.Question) any {
 	return r
 }
 
-func readChat(x *exchange) (llm.Answer, error) {
+func readChat(x *exchange) (Answer, error) {
 	var c wire.ChatAnswer
 	if err := x.decode(&c); err != nil {
-		return llm.Answer{}, err
+		return Answer{}, err
 	}
 	if len(c.Choices) == 0 && c.Error.Kind() == jsontext.KindBeginObject {
-		return llm.Answer{}, behind(x, c.Error)
+		return Answer{}, behind(x, c.Error)
 	}
 	if len(c.Choices) != 1 {
-		return llm.Answer{}, x.fail(llm.Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
+		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
 	}
 	choice := c.Choices[0]
-	answer := llm.Answer{
+	answer := Answer{
 		Text:         choice.Message.Content.All(),
 		Model:        c.Model,
 		Version:      c.SystemFingerprint,
@@ -75,20 +74,20 @@ func readChat(x *exchange) (llm.Answer, error) {
 	}
 	switch {
 	case choice.FinishReason == "content_filter":
-		return llm.Answer{}, x.failWith(answer, llm.Refused, choice.FinishReason)
+		return Answer{}, x.failWith(answer, Refused, choice.FinishReason)
 	case choice.Message.Refusal != "":
-		return llm.Answer{}, x.failWith(answer, llm.Refused, "refusal: "+choice.Message.Refusal)
+		return Answer{}, x.failWith(answer, Refused, "refusal: "+choice.Message.Refusal)
 	case choice.FinishReason == "length":
-		return llm.Answer{}, x.cutOff(answer)
+		return Answer{}, x.cutOff(answer)
 	case choice.FinishReason != "stop":
-		return llm.Answer{}, x.stopped(answer)
+		return Answer{}, x.stopped(answer)
 	}
 	return x.finish(answer)
 }
 
 // chatUsage adds reasoning to the output where a server counts it apart, which shows in the total alone.
-func chatUsage(c wire.ChatUsage) llm.Usage {
-	u := llm.Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
+func chatUsage(c wire.ChatUsage) Usage {
+	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
 	if c.Total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
@@ -106,7 +105,7 @@ func behind(x *exchange, value jsontext.Value) error {
 	}
 	said := explainOpenAI(status, x.body)
 	if said.kind == "" {
-		said.kind = llm.KindOfStatus(status)
+		said.kind = KindOfStatus(status)
 	}
 	return x.fail(said.kind, said.detail)
 }

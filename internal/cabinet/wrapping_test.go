@@ -1,4 +1,4 @@
-package wrapping
+package cabinet
 
 import (
 	"bytes"

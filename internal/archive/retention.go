@@ -1,11 +1,4 @@
-// Package retention knows what the log says on keeping records: for how long, which are held, and which were deleted.
-//
-// # Deleting is another decision than archiving
-//
-// It has an act of its own, a lower bound in the code (six months), and holds that stop it; age is what a time stamp proves and not
-// what a record claims. What is deleted leaves its log entry in the file, so that every entry can still be served and every other
-// proof made. The act comes first, as with erasures; a file without an act explains nothing, and fsck says so.
-package retention
+package archive
 
 import (
 	"errors"

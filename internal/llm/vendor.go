@@ -1,0 +1,126 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A protocol is what one vendor does in its own way. Its functions are pure.
+type protocol struct {
+	name    string
+	baseURL string                    // the vendor's own; "": there is none, and a configuration must name one
+	keyless bool                      // servers that want no key are asked without one
+	check   func(Settings) error      // refuses settings that the protocol cannot carry; nil: it carries all
+	path    func(Settings) string     // below the base URL
+	sign    func(http.Header, string) // puts the key where it belongs
+	request func(Settings, Question) any
+	form    func(*Question) bool // asks for the schema in words; nil: every server of the vendor knows schemas
+	read    func(*exchange) (Answer, error)
+	explain func(status int, body []byte) reading
+}
+
+// model implements Model over one protocol.
+type model struct {
+	protocol
+	url       string
+	key       string
+	settings  Settings
+	http      *http.Client
+	noSchemas atomic.Bool // the server refuses schemas and takes the same question without one
+}
+
+// NewOpenAI makes a model of OpenAI's. It does not read the environment. Errors name the setting that is wrong.
+func NewOpenAI(c Config) (Model, error) { return open(openAI, c) }
+
+// NewAnthropic makes a model of Anthropic's. It does not read the environment. Errors name the setting that is wrong.
+func NewAnthropic(c Config) (Model, error) { return open(anthropic, c) }
+
+// NewGemini makes a model of Google's. It does not read the environment. Errors name the setting that is wrong.
+func NewGemini(c Config) (Model, error) { return open(gemini, c) }
+
+// NewCompatible makes a model of a server that speaks OpenAI's Chat Completions. The base URL ends where /chat/completions
+// begins. Errors name the setting that is wrong.
+func NewCompatible(c Config) (Model, error) { return open(compatible, c) }
+
+func open(p protocol, c Config) (Model, error) {
+	if c.BaseURL == "" && p.baseURL == "" {
+		return nil, fmt.Errorf("%s: there is no base URL", p.name)
+	}
+	c, err := c.Check(p.baseURL)
+	if err == nil && c.Key == "" && !p.keyless {
+		err = errors.New("there is no key")
+	}
+	if err == nil && p.check != nil {
+		err = p.check(c.Settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return &model{protocol: p, url: strings.TrimSuffix(c.BaseURL, "/") + p.path(c.Settings), key: c.Key, settings: c.Settings, http: client(c.HTTP)}, nil
+}
+
+// Ask implements Model. A server that does not know schemas is asked with the schema in words. The model remembers that.
+func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
+	if err := q.Check(); err != nil {
+		return Answer{}, err
+	}
+	inWords := q
+	if m.form == nil || !m.form(&inWords) {
+		return m.ask(ctx, q)
+	}
+	if m.noSchemas.Load() {
+		return m.ask(ctx, inWords)
+	}
+	answer, err := m.ask(ctx, q)
+	if !refusesForm(err) {
+		return answer, err
+	}
+	again, second := m.ask(ctx, inWords)
+	if refusesForm(second) {
+		return answer, err // the schema was not what it refused
+	}
+	if second == nil {
+		m.noSchemas.Store(true)
+	}
+	return again, second
+}
+
+// refusesForm tells that a server did not take the request as it was.
+func refusesForm(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+}
+
+// ask is one exchange. A model's retries are Patient's.
+func (m *model) ask(ctx context.Context, q Question) (Answer, error) {
+	body, err := json.Marshal(m.request(m.settings, q))
+	if err != nil {
+		return Answer{}, Fail(Malformed, 0, "the question cannot be written: "+err.Error())
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, Fail(Malformed, 0, "nothing was sent: "+err.Error(), m.key)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	m.sign(request.Header, m.key)
+	x := &exchange{key: m.key}
+	if err := x.do(ctx, m.http, request, m.explain); err != nil {
+		return Answer{}, err
+	}
+	return m.read(x)
+}
+
+// bearer puts a key where OAuth 2.0 has it (RFC 6750).
+func bearer(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
