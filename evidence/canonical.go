@@ -51,6 +51,9 @@ type bounds struct {
 var ofPayload = bounds{size: MaxDocument, depth: MaxDepth}
 
 func (b bounds) canonical(doc []byte) ([]byte, error) {
+	if err := CheckEncoding(doc); err != nil {
+		return nil, err
+	}
 	if err := b.checkDocument(doc); err != nil {
 		return nil, err
 	}

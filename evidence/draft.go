@@ -31,11 +31,13 @@ func (d *Draft) SealingApart(pointers ...string) *Draft {
 func (d *Draft) Apart() []string { return slices.Clone(d.apart) }
 
 // ParseDraft reads a payload as agents send it, such as the audit model's own examples. A payload without
-// action_type is a model output, unless it has a place in a chain and nothing of a model: then it is a chain step.
+// action_type is a model output, unless it has a place in a chain and nothing of a model: then it is a chain step. A byte order mark before it
+// says nothing.
 func ParseDraft(doc []byte) (*Draft, error) {
-	form, err := Canonical(doc)
+	text := CutMark(doc)
+	form, err := Canonical(text)
 	if err != nil {
-		return nil, err
+		return nil, shiftBy(err, len(doc)-len(text))
 	}
 	m, err := membersOf(form)
 	if err != nil {

@@ -15,6 +15,22 @@ var ofFile = bounds{size: MaxRecord, depth: 2 * MaxDepth}
 // byteOrderMark is what some editors put before a text in UTF-8.
 const byteOrderMark = "\ufeff"
 
+// CheckEncoding returns a *SyntaxError that says how to convert a text, if it begins as one in UTF-16 does: with its byte order mark, or with what
+// JSON begins with in two bytes. No text in UTF-8 that is read here begins so.
+func CheckEncoding(text []byte) error {
+	if len(text) < 2 {
+		return nil
+	}
+	first, second := text[0], text[1]
+	mark := first == 0xff && second == 0xfe || first == 0xfe && second == 0xff
+	if !mark && !(first == 0 && beginsJSON(second)) && !(second == 0 && beginsJSON(first)) {
+		return nil
+	}
+	return &SyntaxError{Reason: "the text is in UTF-16, and only UTF-8 is read here; convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW, or in PowerShell: Get-Content FILE | Set-Content -Encoding utf8 NEW"}
+}
+
+func beginsJSON(c byte) bool { return strings.IndexByte("{[\" \t\r\n", c) >= 0 }
+
 // CutMark takes away the byte order mark with which some programs begin a text in UTF-8.
 func CutMark(file []byte) []byte {
 	rest, _ := bytes.CutPrefix(file, []byte(byteOrderMark))

@@ -315,3 +315,21 @@ func repeated(text string) io.Reader {
 	}()
 	return read
 }
+
+// TestCheckEncoding: a text in UTF-16 is named as such, and nothing else is.
+func TestCheckEncoding(t *testing.T) {
+	for _, wide := range []string{"\xff\xfe{\x00", "\xfe\xff\x00{", "{\x00\"\x00", "\x00{\x00\"", "\r\x00\n\x00", "\xff\xfe"} {
+		_, err := ParseDraft([]byte(wide))
+		for _, err := range []error{CheckEncoding([]byte(wide)), err} {
+			var syntax *SyntaxError
+			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "UTF-16") {
+				t.Errorf("%q: %v", wide, err)
+			}
+		}
+	}
+	for _, other := range []string{"", "{", "{}", "\ufeff{}", "\x00\x00", "PK\x03\x04", "0\x82", "\xff\xff", "jurat\n"} {
+		if err := CheckEncoding([]byte(other)); err != nil {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+}

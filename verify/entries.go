@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,22 +17,35 @@ import (
 // errEntries says that something is wrong with the entries, and not with reading them.
 var errEntries = errors.New("these are not the entries that the log signed")
 
-// readEntries goes through the entries of a log, one canonical JSON object and a line feed each. It keeps one of them.
+// spelling is how many bytes a line can have beside its entry: a byte order mark, a carriage return, a line feed.
+const spelling = 5
+
+// readEntries goes through the entries of a log, one canonical JSON object and a line feed each. It keeps one of them. A byte order mark before
+// the first and carriage returns before line feeds, which programs add on the way, are no part of an entry: none can have them there.
 func readEntries(from io.Reader, take func(index int64, line []byte, entry *evidence.Entry) error) error {
-	lines := bufio.NewReaderSize(from, evidence.MaxEntry+1)
+	lines := bufio.NewReaderSize(from, evidence.MaxEntry+spelling)
 	for index := int64(0); ; index++ {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return nil
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && len(line) <= evidence.MaxEntry:
 			return fmt.Errorf("%w: entry %d does not end with a line feed", errEntries, index)
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF), errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("%w: entry %d is longer than %d bytes", errEntries, index, evidence.MaxEntry)
 		case err != nil:
 			return fmt.Errorf("reading the log's entries: %w", err)
 		}
-		line = line[:len(line)-1]
+		if index == 0 {
+			if err := evidence.CheckEncoding(line); err != nil {
+				return fmt.Errorf("%w: %w", errEntries, err)
+			}
+			line = evidence.CutMark(line)
+		}
+		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
+		if len(line) > evidence.MaxEntry {
+			return fmt.Errorf("%w: entry %d is longer than %d bytes", errEntries, index, evidence.MaxEntry)
+		}
 		entry, err := evidence.ParseEntry(line)
 		if err != nil {
 			return fmt.Errorf("%w: entry %d: %w", errEntries, index, err)

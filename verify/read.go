@@ -96,6 +96,9 @@ func one(file []byte, o Options) (*Report, error) {
 		o.mended = !bytes.Equal(note, file)
 		return Checkpoint(string(note), o), nil
 	}
+	if err := evidence.CheckEncoding(file); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
 	r, mended, err := evidence.Read(file)
 	if err == nil {
 		o.mended = mended

@@ -47,6 +47,9 @@ var errUnknownLog = errors.New("the checkpoint is signed by no log that the trus
 // OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. The error is ErrNoCheckpoint
 // if it signed something else. Whether it is witnessed is another question.
 func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
+	if err := evidence.CheckEncoding([]byte(signed)); err != nil {
+		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+	}
 	opened, err := note.Open([]byte(signed), t.logVerifiers())
 	if err == nil {
 		err = oneForm(opened)
