@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/docket"
 	"jurat/internal/ledger"
 	"jurat/jurattest"
 )
@@ -60,7 +60,7 @@ func TestArchiveIsMissing(t *testing.T) {
 	first := open(t, config(h, b))
 	stop := run(t, first)
 	old := submit(t, first)
-	awaitState(t, first, old, docket.Over)
+	awaitState(t, first, old, api.Over)
 	stop()
 	archive(t, h)
 	said := &messages{}
@@ -71,7 +71,7 @@ func TestArchiveIsMissing(t *testing.T) {
 		t.Errorf("nobody was told: %q", said.all)
 	}
 	run(t, d)
-	awaitState(t, d, submit(t, d), docket.Over)
+	awaitState(t, d, submit(t, d), api.Over)
 	if e, err := d.Entry(t.Context(), old); err == nil {
 		t.Errorf("the trial in the archive is listed as %+v", e)
 	}
@@ -88,5 +88,5 @@ func TestArchiveIsMissingOfATrialThatWasStopped(t *testing.T) {
 	archive(t, h)
 	d := open(t, config(h, b))
 	run(t, d)
-	awaitState(t, d, submit(t, d), docket.Over)
+	awaitState(t, d, submit(t, d), api.Over)
 }

@@ -45,6 +45,7 @@ import (
 	"sync"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/jobs"
 	"jurat/internal/ledger"
@@ -246,13 +247,13 @@ func (d *Docket) Retry(ctx context.Context, id, by, reason string) error {
 	if err != nil {
 		return err
 	}
-	if e.State != BrokenOff && e.State != Stopped {
+	if e.State != api.BrokenOff && e.State != api.Cancelled {
 		return fmt.Errorf("%w: this one is %s", ErrNotBrokenOff, e.State)
 	}
 	if err := d.room(ctx); err != nil {
 		return err
 	}
-	if e.State == Stopped {
+	if e.State == api.Cancelled {
 		if err := d.seal(ctx, evidence.TrialEventBody{By: by, Event: evidence.TrialResumed, Reason: reason, Trial: id}); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/docket"
 	"jurat/internal/ledger"
@@ -142,7 +143,7 @@ func watched(t testing.TB, d *docket.Docket, id string, after int64) (frames []d
 }
 
 // awaitState waits until a trial is where it is to be.
-func awaitState(t testing.TB, d *docket.Docket, id string, want docket.State) docket.Entry {
+func awaitState(t testing.TB, d *docket.Docket, id string, want api.State) docket.Entry {
 	t.Helper()
 	for {
 		e := entry(t, d, id)
@@ -180,7 +181,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 		ids = append(ids, id)
 	}
 	for i, id := range ids {
-		if e := entry(t, d, id); e.State != docket.Queued || e.Ahead != i || e.Submitter != "submitter" || e.Agent == "" {
+		if e := entry(t, d, id); e.State != api.Queued || e.Ahead != i || e.Submitter != "submitter" || e.Agent == "" {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -215,7 +216,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 			t.Errorf("trial %d began as number %d, before %d that came earlier", at, i, before)
 		}
 	}
-	e := awaitState(t, d, ids[3], docket.Over)
+	e := awaitState(t, d, ids[3], api.Over)
 	if e.Outcome == nil || e.Outcome.Position != jury.SafePass || e.Degraded || e.Offline || e.Acts != 15 || e.Fault != "" {
 		t.Errorf("%+v", e)
 	}
@@ -249,7 +250,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 	run(t, d)
 	for _, id := range append(ids, broken.ID) {
-		awaitState(t, d, id, docket.Over)
+		awaitState(t, d, id, api.Over)
 	}
 	if asked := b.asked.Load() - before; asked != 3*7+4 {
 		t.Errorf("asked %d times", asked)
@@ -281,7 +282,7 @@ func TestOtherSettings(t *testing.T) {
 	}
 	d := open(t, config(h, b))
 	run(t, d)
-	e := awaitState(t, d, broken.ID, docket.BrokenOff)
+	e := awaitState(t, d, broken.ID, api.BrokenOff)
 	if !strings.Contains(e.Reason, trial.ErrSettings.Error()) || e.Acts != len(broken.Records) {
 		t.Errorf("%+v", e)
 	}
@@ -289,7 +290,7 @@ func TestOtherSettings(t *testing.T) {
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, d, broken.ID, docket.Over)
+	awaitState(t, d, broken.ID, api.Over)
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
 		t.Errorf("what is over is tried again: %v", err)
 	}
@@ -313,15 +314,15 @@ func TestPanic(t *testing.T) {
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)
-	if e := awaitState(t, d, id, docket.BrokenOff); !strings.Contains(e.Reason, "a mistake") {
+	if e := awaitState(t, d, id, api.BrokenOff); !strings.Contains(e.Reason, "a mistake") {
 		t.Errorf("%+v", e)
 	}
 	panics.Store(false)
-	awaitState(t, d, submit(t, d), docket.Over)
+	awaitState(t, d, submit(t, d), api.Over)
 	if err := d.Retry(t.Context(), id, "somebody", "again"); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, d, id, docket.Over)
+	awaitState(t, d, id, api.Over)
 }
 
 // TestTriedAgainWhileSubmitted: whoever knows the id beforehand can have a submission tried again before it waits, and it is held once.
@@ -347,7 +348,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	}
 	run(t, d)
 	for _, one := range []string{evidence.TrialPrefix + id, last} {
-		awaitState(t, d, one, docket.Over)
+		awaitState(t, d, one, api.Over)
 	}
 	if b.asked.Load() != 14 {
 		t.Errorf("asked %d times", b.asked.Load())
@@ -379,13 +380,13 @@ func TestFailure(t *testing.T) {
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)
-	if e := awaitState(t, d, id, docket.BrokenOff); !strings.Contains(e.Reason, errLost.Error()) {
+	if e := awaitState(t, d, id, api.BrokenOff); !strings.Contains(e.Reason, errLost.Error()) {
 		t.Errorf("%+v", e)
 	}
 	keys.now.Store(false)
 	other := submit(t, d)
-	awaitState(t, d, other, docket.Over)
-	if e := entry(t, d, id); e.State != docket.BrokenOff {
+	awaitState(t, d, other, api.Over)
+	if e := entry(t, d, id); e.State != api.BrokenOff {
 		t.Errorf("%+v", e)
 	}
 	events, err := d.Watch(t.Context(), id, 1)
@@ -402,7 +403,7 @@ func TestFailure(t *testing.T) {
 		}
 		seq = f.Seq
 	}
-	if e := entry(t, d, id); e.State != docket.Over || e.Reason != "" {
+	if e := entry(t, d, id); e.State != api.Over || e.Reason != "" {
 		t.Errorf("%+v", e)
 	}
 
@@ -466,7 +467,7 @@ func TestDrain(t *testing.T) {
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
 		t.Fatalf("%v, heard %d, %+v", err, heard, r)
 	}
-	if e := entry(t, d, id); e.State != docket.Queued || e.Reason != "" { // for whoever comes next
+	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // for whoever comes next
 		t.Errorf("%+v", e)
 	}
 	next := open(t, config(h, b))
@@ -495,7 +496,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	stop()
-	if e := entry(t, d, id); e.State != docket.Queued || e.Acts != 4 || e.Degraded {
+	if e := entry(t, d, id); e.State != api.Queued || e.Acts != 4 || e.Degraded {
 		t.Errorf("%+v", e)
 	}
 }
@@ -557,7 +558,7 @@ func TestElsewhere(t *testing.T) {
 		over <- err
 	}()
 	id := <-begun
-	if e := entry(t, d, id); e.State != docket.UnderWay || !e.Elsewhere {
+	if e := entry(t, d, id); e.State != api.UnderWay || !e.Elsewhere {
 		t.Errorf("%+v", e)
 	}
 	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
@@ -566,7 +567,7 @@ func TestElsewhere(t *testing.T) {
 	// A docket that is opened meanwhile finds it unfinished, and leaves it to who has it.
 	second := open(t, c)
 	run(t, second)
-	if e := awaitState(t, second, id, docket.UnderWay); e.Reason != "" {
+	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
 		t.Errorf("%+v", e)
 	}
 	events, err := d.Watch(t.Context(), id, 2)
@@ -587,7 +588,7 @@ func TestElsewhere(t *testing.T) {
 	if seq != 15 {
 		t.Errorf("heard %d events", seq)
 	}
-	awaitState(t, second, id, docket.Over)
+	awaitState(t, second, id, api.Over)
 }
 
 // TestEntries turns the pages.
@@ -629,7 +630,7 @@ func TestEntries(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	oldest, err := d.Oldest(t.Context(), 2, func(s *docket.Summary) bool { return s.Submitter == "person-0" })
-	if err != nil || len(oldest) != 2 || oldest[0].ID != ids[4] || oldest[1].ID != ids[2] || oldest[0].State != docket.Queued {
+	if err != nil || len(oldest) != 2 || oldest[0].ID != ids[4] || oldest[1].ID != ids[2] || oldest[0].State != api.Queued {
 		t.Errorf("%v, %+v", err, oldest)
 	}
 }
@@ -654,7 +655,7 @@ func TestDecisions(t *testing.T) {
 	wantSame(t, watched(t, d, done.ID, 0), whole)
 	decide(judgment, evidence.Rejected, nil)
 	e := entry(t, d, done.ID)
-	if o := e.Outcome; e.State != docket.Over || e.Reviews != 2 || e.Acts != len(done.Records) || !o.Open || o.Position != jury.NeedsReview || o.Decision.Status != evidence.Rejected || o.Verdict.Record != judgment.Payload.RecordID {
+	if o := e.Outcome; e.State != api.Over || e.Reviews != 2 || e.Acts != len(done.Records) || !o.Open || o.Position != jury.NeedsReview || o.Decision.Status != evidence.Rejected || o.Verdict.Record != judgment.Payload.RecordID {
 		t.Errorf("%+v, %+v", e, e.Outcome)
 	}
 	decide(judgment, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))

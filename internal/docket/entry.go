@@ -6,24 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"jurat/api"
 	"jurat/internal/jobs"
-)
-
-// A State is where a trial is.
-type State string
-
-const (
-	Queued    State = "queued"     // it waits for its turn, here or elsewhere
-	UnderWay  State = "under_way"  // here, or in another process
-	Over      State = "over"       // the closing is in the log
-	BrokenOff State = "broken_off" // it has no closing, and nobody is at work on it
-	Stopped   State = "cancelled"  // somebody has stopped it
 )
 
 // An Entry is a trial on the docket.
 type Entry struct {
 	Summary
-	State     State
+	State     api.State
 	Reason    string    // of a trial that was broken off or cancelled: why
 	Next      time.Time // of one that was broken off: when it is tried again by itself; zero: it is not
 	Elsewhere bool      // of one that is under way: another process conducts it
@@ -92,7 +82,7 @@ func (d *Docket) place(ctx context.Context, summaries []Summary) ([]Entry, error
 }
 
 // isIdle reports whether the trial is not over, and nobody is at work on it.
-func (e Entry) isIdle() bool { return e.State != Over && e.State != UnderWay }
+func (e Entry) isIdle() bool { return e.State != api.Over && e.State != api.UnderWay }
 
 func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry, error) {
 	var unfinished []string
@@ -107,7 +97,7 @@ func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry,
 	}
 	var list []Entry
 	for _, s := range summaries {
-		e := Entry{Summary: s, State: Over}
+		e := Entry{Summary: s, State: api.Over}
 		if !s.Over {
 			job, has := found[s.ID]
 			if err := d.placeOne(ctx, &e, job, has); err != nil {
@@ -121,7 +111,7 @@ func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry,
 
 func (d *Docket) placeOne(ctx context.Context, e *Entry, job jobs.Job, has bool) (err error) {
 	if d.isHere(e.ID) {
-		e.State = UnderWay
+		e.State = api.UnderWay
 		return nil
 	}
 	// Whatever its job says, somebody may be at work on it: who goes on with it by hand, or whose job was taken over too soon.
@@ -130,18 +120,18 @@ func (d *Docket) placeOne(ctx context.Context, e *Entry, job jobs.Job, has bool)
 	case err != nil:
 		return err
 	case claimed:
-		e.State, e.Elsewhere = UnderWay, true
+		e.State, e.Elsewhere = api.UnderWay, true
 	case e.Cancelled != nil:
-		e.State, e.Reason = Stopped, e.Cancelled.Reason
+		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
 	case !has || job.State == jobs.Done:
-		e.State, e.Reason = BrokenOff, "whoever conducted it has stopped"
+		e.State, e.Reason = api.BrokenOff, "whoever conducted it has stopped"
 	case job.State == jobs.Running:
-		e.State, e.Elsewhere = UnderWay, !job.Here
+		e.State, e.Elsewhere = api.UnderWay, !job.Here
 	case job.State == jobs.Waiting:
-		e.State = Queued
+		e.State = api.Queued
 		e.Ahead, err = d.jobs.Ahead(ctx, job)
 	default:
-		e.State, e.Reason, e.Next = BrokenOff, job.Reason, job.Next
+		e.State, e.Reason, e.Next = api.BrokenOff, job.Reason, job.Next
 	}
 	return err
 }

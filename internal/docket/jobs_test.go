@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/docket"
 	"jurat/internal/jobs"
@@ -54,7 +55,7 @@ func TestSharedOut(t *testing.T) {
 		ids = append(ids, submit(t, []*docket.Docket{one, other}[i%2]))
 	}
 	for i, id := range ids {
-		if e := entry(t, other, id); e.State != docket.Queued || e.Ahead != i {
+		if e := entry(t, other, id); e.State != api.Queued || e.Ahead != i {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -83,9 +84,9 @@ func TestJobsAreLost(t *testing.T) {
 	}
 	d := open(t, config(h, b)) // whose jobs are others
 	run(t, d)
-	awaitState(t, d, ids[0], docket.Over)
-	awaitState(t, d, ids[2], docket.Over)
-	if e := entry(t, d, ids[1]); e.State != docket.Stopped || e.Acts != 1 {
+	awaitState(t, d, ids[0], api.Over)
+	awaitState(t, d, ids[2], api.Over)
+	if e := entry(t, d, ids[1]); e.State != api.Cancelled || e.Acts != 1 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -101,7 +102,7 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, d, id, docket.Over)
+	awaitState(t, d, id, api.Over)
 }
 
 // TestTriedAgain: what breaks off for what may pass is tried again by itself, so often and no more, and everybody sees when.
@@ -114,7 +115,7 @@ func TestTriedAgain(t *testing.T) {
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)
-	e := awaitState(t, d, id, docket.BrokenOff)
+	e := awaitState(t, d, id, api.BrokenOff)
 	if !strings.Contains(e.Reason, errLost.Error()) || time.Until(e.Next) < 50*time.Minute {
 		t.Errorf("%+v", e)
 	}
@@ -122,7 +123,7 @@ func TestTriedAgain(t *testing.T) {
 	if err := d.Retry(t.Context(), id, "somebody", "the key is back"); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, d, id, docket.Over)
+	awaitState(t, d, id, api.Over)
 
 	c.Backoff = time.Millisecond
 	keys.now.Store(true)
@@ -130,7 +131,7 @@ func TestTriedAgain(t *testing.T) {
 	run(t, d)
 	id = submit(t, d)
 	for {
-		if e = awaitState(t, d, id, docket.BrokenOff); e.Next.IsZero() {
+		if e = awaitState(t, d, id, api.BrokenOff); e.Next.IsZero() {
 			break
 		}
 	}
@@ -164,7 +165,7 @@ func TestCancelWaiting(t *testing.T) {
 	if err := other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"); err != nil {
 		t.Fatal(err)
 	}
-	if e := entry(t, one, id); e.State != docket.Stopped || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
+	if e := entry(t, one, id); e.State != api.Cancelled || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
 		t.Errorf("%+v", e)
 	}
 	if e := entry(t, one, next); e.Ahead != 0 {
@@ -184,17 +185,17 @@ func TestCancelWaiting(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	run(t, one)
-	awaitState(t, one, next, docket.Over)
+	awaitState(t, one, next, api.Over)
 	if err := one.Cancel(t.Context(), next, "somebody", "too late"); !errors.Is(err, docket.ErrOver) {
 		t.Errorf("cancelled what is over: %v", err)
 	}
-	if e := entry(t, one, id); e.State != docket.Stopped || e.Acts != 1 {
+	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
 		t.Errorf("%+v", e)
 	}
 	if err := other.Retry(t.Context(), id, "Ivan", "it was none"); err != nil {
 		t.Fatal(err)
 	}
-	if e := awaitState(t, one, id, docket.Over); e.Cancelled != nil {
+	if e := awaitState(t, one, id, api.Over); e.Cancelled != nil {
 		t.Errorf("%+v", e)
 	}
 	want := []evidence.TrialEventBody{{By: "Reika Mori", Event: evidence.TrialCancelled, Reason: "submitted by mistake", Trial: id},
@@ -219,7 +220,7 @@ func TestCancelUnderWay(t *testing.T) {
 	}
 	awaitStopping(one, id)
 	close(b.gate)
-	e := awaitState(t, other, id, docket.Stopped)
+	e := awaitState(t, other, id, api.Cancelled)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || e.Acts != 6 {
 		t.Fatalf("%v, %+v", err, e)
@@ -230,7 +231,7 @@ func TestCancelUnderWay(t *testing.T) {
 	if err := other.Retry(t.Context(), id, "Reika Mori", "not enough"); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, other, id, docket.Over)
+	awaitState(t, other, id, api.Over)
 	if asked := b.asked.Load(); asked != 7 {
 		t.Errorf("asked %d times", asked)
 	}
@@ -254,7 +255,7 @@ func TestResumedAtOnce(t *testing.T) {
 		}
 		for {
 			err := other.Retry(t.Context(), id, "somebody", "not enough")
-			if err == nil || entry(t, other, id).State == docket.Over {
+			if err == nil || entry(t, other, id).State == api.Over {
 				break
 			}
 			if !errors.Is(err, docket.ErrNotBrokenOff) {
@@ -262,7 +263,7 @@ func TestResumedAtOnce(t *testing.T) {
 			}
 		}
 	}
-	awaitState(t, other, id, docket.Over)
+	awaitState(t, other, id, api.Over)
 	if asked := b.asked.Load(); asked != 7 {
 		t.Errorf("asked %d times", asked)
 	}
@@ -296,7 +297,7 @@ func TestBelievedDead(t *testing.T) {
 	go func() { defer close(done); other.Run(ctx) }()
 	time.Sleep(20 * time.Millisecond)
 	blind.Store(false)
-	awaitState(t, one, id, docket.Over)
+	awaitState(t, one, id, api.Over)
 	stop()
 	<-done
 	if asked := b.asked.Load(); asked != 7 {

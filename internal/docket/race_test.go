@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/internal/docket"
+	"jurat/api"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/jurattest"
@@ -47,7 +47,7 @@ func TestStoppedWhileRead(t *testing.T) {
 	if _, _, err := one.Entries(t.Context(), "", 10, nil); err != nil {
 		t.Error(err)
 	}
-	if e := entry(t, one, id); e.State != docket.Stopped {
+	if e := entry(t, one, id); e.State != api.Cancelled {
 		t.Errorf("%+v", e)
 	}
 }

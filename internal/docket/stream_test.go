@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/api"
 	"jurat/internal/docket"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -125,7 +126,7 @@ func TestSlowWatcher(t *testing.T) {
 			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
 		}
 		if seq = f.Seq; seq == 1 {
-			awaitState(t, d, id, docket.Over)
+			awaitState(t, d, id, api.Over)
 		}
 	}
 	if seq != 15 {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/internal/docket"
 	"jurat/internal/live"
 	"jurat/internal/trial"
@@ -440,7 +441,7 @@ func awaitOver(t *testing.T, h *house, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.State == docket.Over {
+		if e.State == api.Over {
 			return
 		}
 		time.Sleep(time.Millisecond)

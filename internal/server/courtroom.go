@@ -81,13 +81,13 @@ func inBrief(e *docket.Entry) pages.Summary {
 
 func stateOf(e *docket.Entry) pages.State {
 	switch e.State {
-	case docket.Queued:
+	case api.Queued:
 		return pages.Queued
-	case docket.UnderWay:
+	case api.UnderWay:
 		return pages.Sitting
-	case docket.Over:
+	case api.Over:
 		return pages.Over
-	case docket.Stopped:
+	case api.Cancelled:
 		return pages.Cancelled
 	}
 	return pages.Interrupted

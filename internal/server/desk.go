@@ -44,9 +44,9 @@ func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) err
 }
 
 func needsPerson(t *docket.Summary) bool {
-	e := docket.Entry{Summary: *t, State: docket.BrokenOff}
+	e := docket.Entry{Summary: *t, State: api.BrokenOff}
 	if t.Over {
-		e.State = docket.Over
+		e.State = api.Over
 	}
 	return inBrief(&e).NeedsPerson()
 }

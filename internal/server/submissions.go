@@ -352,7 +352,7 @@ func concerned(c *Caller, e *docket.Entry) bool {
 
 // submissionOf is what travels of an entry of the docket.
 func submissionOf(e *docket.Entry) api.Submission {
-	out := api.Submission{ID: e.ID, State: api.State(e.State), Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
+	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
 		Outcome: e.Outcome, Delivered: e.Delivered}
 	if e.Cancelled != nil {
