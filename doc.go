@@ -54,13 +54,14 @@
 //	rsakey        says which RSA keys are used, and which take too long
 //	fault         makes a panic in a reader of foreign bytes an error
 //	atomicfile    files that are there whole or not at all
-//	cabinet       the small files of an installation, in a folder of one machine or in a database that many share;
-//	              encrypted there under a key that the database never has; cabinet/postgres is the database, cabinet/cabinettest what both must do
+//	filestore     the small files of an installation, in a folder of one machine or in a database that many share;
+//	              encrypted there under a key that the database never has; filestore/postgres is the database,
+//	              filestore/filestoretest what both must do
 //	database      reaches the PostgreSQL server that machines share, notices when it does not answer any more, and says what its errors mean
-//	claim         who is at work on a trial, among the processes of one machine or among machines
+//	lock          who is at work on a trial, among the processes of one machine or among machines
 //	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
 //	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it
-//	vault         what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
+//	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite, ledger/postgres and
 //	              ledger/memory are, and that ledger/storetest tests
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
@@ -71,12 +72,13 @@
 //	subject       the agent under trial: reads its card and its conversation, or what its sealed
 //	              records say, once they are verified
 //	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
-//	llm           one call to one language model, with a file for each vendor; llm/wire has the bodies that travel, and the servers of llm/llmtest speak the vendors' protocols to tests
+//	llm           one call to one language model, with a file for each vendor; llm/wire has the bodies that travel, and the
+//	              servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it is decided here
 //	trial         a case through jury and ledger to a verdict, and its projections
-//	jobs          a durable job for every trial that is to be held, for one process or many
+//	queue         a durable job for every trial that is to be held, for one process or many
 //	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers
 //	live          events of trials over WebSocket, and as server-sent events
 //	stats         what many trials have in common; how reliable jurors are, measured, and votes weighed by that

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 
-	"jurat/internal/cabinet"
 	"jurat/internal/database"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 )
@@ -20,7 +20,7 @@ var advices = []struct {
 }{
 	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial' and 'jurat seal'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
 	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one"},
-	{cabinet.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
+	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{installation.ErrNotConfigured, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are"},
 	{database.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},
 	{database.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, and the tables in it are made on first use; or --db or JURAT_DB names another"},

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/disclosures"
 	"jurat/internal/installation"
-	"jurat/internal/vault"
 )
 
 // readPointers reads what a flag names: a field of a payload, such as prompt or /metadata/user_id.
@@ -50,7 +50,7 @@ func (f *withholdFlag) disclose(i *installation.Installation, records ...*eviden
 	}
 	disclosed := make([]*evidence.Record, len(records))
 	for n, r := range records {
-		if disclosed[n], err = i.Disclose(r, withheld); errors.Is(err, vault.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+		if disclosed[n], err = i.Disclose(r, withheld); errors.Is(err, disclosures.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
 			return nil, hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/witness"
 )
 
@@ -37,7 +37,7 @@ func (f *witnessFolder) keyFile() string { return filepath.Join(f.Dir, "witness.
 func (f *witnessFolder) memory() string { return filepath.Join(f.Dir, "witness.db") }
 
 func (f *witnessFolder) key() (*evidence.Cosigner, error) {
-	text, err := cabinet.ReadPrivate(f.keyFile())
+	text, err := filestore.ReadPrivate(f.keyFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hint(err, "'jurat witness init NAME' makes a witness")
 	}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
 )
 
@@ -30,8 +30,8 @@ line out.`
 
 // Run makes a wrapping key.
 func (c *keysWrappingKeyCmd) Run(io stdio) error {
-	text := cabinet.Generate()
-	keys, err := cabinet.Parse(text)
+	text := filestore.Generate()
+	keys, err := filestore.Parse(text)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"jurat/internal/jobs"
 	"jurat/internal/ledger"
+	"jurat/internal/queue"
 	"jurat/internal/trial"
 )
 
@@ -100,7 +100,7 @@ func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map
 	}
 	orphans = map[string]bool{}
 	for _, id := range ids {
-		if job, has := found[id]; has && job.State != jobs.Done {
+		if job, has := found[id]; has && job.State != queue.Done {
 			continue
 		}
 		switch claimed, err := d.cfg.Claimed(id); {
@@ -139,7 +139,7 @@ func (d *Docket) work(_ context.Context, id string) error {
 	}
 	ctx, s := d.sit(id)
 	if s == nil {
-		return jobs.Later(0)
+		return queue.Later(0)
 	}
 	err := d.conduct(ctx, s, id)
 	d.rise(id)
@@ -229,16 +229,16 @@ func (d *Docket) after(id string, err error) error {
 		if s, known := d.calendar.one(id); known && s.Cancelled != nil {
 			return nil
 		}
-		return jobs.Later(0) // the program ends, or the trial was cancelled and resumed
+		return queue.Later(0) // the program ends, or the trial was cancelled and resumed
 	case errors.Is(err, trial.ErrMoved):
-		return jobs.Later(time.Second)
+		return queue.Later(time.Second)
 	}
 	if claimed, failed := d.cfg.Claimed(id); failed == nil && claimed {
-		return jobs.Later(d.cfg.Lease / 2) // somebody else was quicker
+		return queue.Later(d.cfg.Lease / 2) // somebody else was quicker
 	}
 	for _, reason := range permanent {
 		if errors.Is(err, reason) {
-			return jobs.Permanent(err)
+			return queue.Permanent(err)
 		}
 	}
 	return err

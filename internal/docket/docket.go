@@ -47,8 +47,8 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/jobs"
 	"jurat/internal/ledger"
+	"jurat/internal/queue"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 )
@@ -83,11 +83,11 @@ type Config struct {
 
 	// Jobs is where it is kept which trials are to be held, for all processes that hold trials of this log. nil: in memory, as only this
 	// docket holds any.
-	Jobs *jobs.Database
+	Jobs *queue.Database
 
 	Parallel int           // how many trials are under way here at a time; 0: 4
 	Waiting  int           // how many may wait for their turn, in all processes together; 0: 1000
-	Attempts int           // how often a trial is tried that breaks off; 0: see jobs.Config, as the next three
+	Attempts int           // how often a trial is tried that breaks off; 0: see queue.Config, as the next three
 	Backoff  time.Duration // how long after it broke off
 	Lease    time.Duration // how soon a trial is gone on with whose process has died
 	Rescue   time.Duration // after how long a trial is offered again whatever is known of it
@@ -104,7 +104,7 @@ type Config struct {
 type Docket struct {
 	cfg      Config
 	calendar *calendar
-	jobs     *jobs.Queue
+	jobs     *queue.Queue
 	news     chan struct{} // has room for one: there may be something to hear of a trial that is watched
 	closed   chan struct{} // closed when no trial is under way any more and none will be
 
@@ -140,12 +140,12 @@ func open(ctx context.Context, cfg Config) (*Docket, error) {
 	}
 	if d.cfg.Jobs == nil {
 		var err error
-		if d.cfg.Jobs, err = jobs.SQLite(ctx, ""); err != nil {
+		if d.cfg.Jobs, err = queue.SQLite(ctx, ""); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	d.jobs, err = jobs.New(jobs.Config{Database: d.cfg.Jobs, Work: d.work, Claimed: d.cfg.Claimed, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
+	d.jobs, err = queue.New(queue.Config{Database: d.cfg.Jobs, Work: d.work, Claimed: d.cfg.Claimed, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
 		Backoff: d.cfg.Backoff, Lease: d.cfg.Lease, Rescue: d.cfg.Rescue, Log: d.cfg.Log})
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (d *Docket) Retry(ctx context.Context, id, by, reason string) error {
 		}
 	}
 	err = d.jobs.Again(ctx, id)
-	if errors.Is(err, jobs.ErrRunning) {
+	if errors.Is(err, queue.ErrRunning) {
 		return nil // somebody has it already, and looks once more whether it is cancelled before he lets go of it
 	}
 	return err
@@ -279,7 +279,7 @@ func (d *Docket) Cancel(ctx context.Context, id, by, reason string) error {
 		return err
 	}
 	// A crash here, or an error, leaves a job that comes to nothing when its turn comes.
-	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, jobs.ErrRunning) {
+	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, queue.ErrRunning) {
 		d.cfg.Log.Error("the job of a cancelled trial stays in the queue", "trial", id, "error", err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"jurat/api"
-	"jurat/internal/jobs"
+	"jurat/internal/queue"
 )
 
 // An Entry is a trial on the docket.
@@ -109,7 +109,7 @@ func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry,
 	return list, nil
 }
 
-func (d *Docket) placeOne(ctx context.Context, e *Entry, job jobs.Job, has bool) (err error) {
+func (d *Docket) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool) (err error) {
 	if d.isHere(e.ID) {
 		e.State = api.UnderWay
 		return nil
@@ -123,11 +123,11 @@ func (d *Docket) placeOne(ctx context.Context, e *Entry, job jobs.Job, has bool)
 		e.State, e.Elsewhere = api.UnderWay, true
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
-	case !has || job.State == jobs.Done:
+	case !has || job.State == queue.Done:
 		e.State, e.Reason = api.BrokenOff, "whoever conducted it has stopped"
-	case job.State == jobs.Running:
+	case job.State == queue.Running:
 		e.State, e.Elsewhere = api.UnderWay, !job.Here
-	case job.State == jobs.Waiting:
+	case job.State == queue.Waiting:
 		e.State = api.Queued
 		e.Ahead, err = d.jobs.Ahead(ctx, job)
 	default:

@@ -13,15 +13,15 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/docket"
-	"jurat/internal/jobs"
+	"jurat/internal/queue"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 )
 
 // jobsIn opens the jobs in a file, as one of several processes.
-func jobsIn(t *testing.T, path string) *jobs.Database {
+func jobsIn(t *testing.T, path string) *queue.Database {
 	t.Helper()
-	db, err := jobs.SQLite(t.Context(), path)
+	db, err := queue.SQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

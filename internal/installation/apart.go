@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
-	"jurat/internal/vault"
+	"jurat/internal/disclosures"
+	"jurat/internal/filestore"
 	"jurat/jury"
 )
 
@@ -28,8 +28,8 @@ func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidenc
 		if slices.Contains(withheld, pointer) {
 			continue
 		}
-		d, err := i.vault.Open(r.Digest, pointer)
-		if errors.Is(err, vault.ErrNone) || errors.Is(err, vault.ErrElsewhere) {
+		d, err := i.texts.Open(r.Digest, pointer)
+		if errors.Is(err, disclosures.ErrNone) || errors.Is(err, disclosures.ErrElsewhere) {
 			continue
 		}
 		if err != nil {
@@ -45,7 +45,7 @@ func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidenc
 
 // texts keeps what is sealed apart, and says what is.
 type texts struct {
-	*vault.Vault
+	*disclosures.Store
 	settings func(actor string) (ApartSetting, error)
 }
 
@@ -160,7 +160,7 @@ func (i *Installation) ApartSettingOf(actor string) (ApartSetting, error) {
 	return s, err
 }
 
-func readApartSetting(files cabinet.Cabinet, file string) (s ApartSetting, err error) {
+func readApartSetting(files filestore.Store, file string) (s ApartSetting, err error) {
 	text, err := files.Read(file)
 	if err != nil {
 		return s, err
@@ -193,7 +193,7 @@ func (i *Installation) ApartSettings() ([]ApartSetting, error) {
 }
 
 // eachJSON calls found for every file of a folder that is whole: what a crash left half written has no such name.
-func eachJSON(files cabinet.Cabinet, folder string, found func(file string) error) error {
+func eachJSON(files filestore.Store, folder string, found func(file string) error) error {
 	return files.List(folder, func(file string) error {
 		if path.Ext(file) != ".json" {
 			return nil

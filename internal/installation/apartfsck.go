@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"jurat/evidence"
+	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
-	"jurat/internal/vault"
 )
 
-// An apartFsck holds the vault against the log: every text that is sealed apart is there and the right one, or an act
+// An apartFsck holds the disclosures against the log: every text that is sealed apart is there and the right one, or an act
 // says that it was erased, and then nothing of it is there.
 type apartFsck struct {
 	installation *Installation
@@ -47,13 +47,13 @@ func (f *apartFsck) record(r *evidence.Record) error {
 			return err
 		}
 		for _, pointer := range body.Pointers {
-			f.erased(vault.Name(body.Record, pointer), r.Payload.RecordID)
+			f.erased(disclosures.Name(body.Record, pointer), r.Payload.RecordID)
 		}
 	}
 	for _, pointer := range r.Payload.SealedApart {
 		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(r, pointer)}
 		f.mu.Lock()
-		f.members[vault.Name(r.Digest, pointer)] = m
+		f.members[disclosures.Name(r.Digest, pointer)] = m
 		f.mu.Unlock()
 	}
 	return nil
@@ -69,7 +69,7 @@ func (f *apartFsck) erased(name, act string) {
 
 // holds says why a member of a record cannot be disclosed.
 func (i *Installation) holds(r *evidence.Record, pointer string) error {
-	d, err := i.vault.Open(r.Digest, pointer)
+	d, err := i.texts.Open(r.Digest, pointer)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (f *apartFsck) run(ctx context.Context) ([]ledger.Damage, error) {
 		return nil, err
 	}
 	files := map[string]string{} // one for each name
-	err := f.installation.vault.List(func(file, name string) error {
+	err := f.installation.texts.List(func(file, name string) error {
 		if name == "" || f.members[name] == nil && f.acts[name] == "" {
 			f.report(ledger.DamageOrphan, "", file)
 			return nil
@@ -109,8 +109,8 @@ func (f *apartFsck) member(m *member, act, file string) {
 	switch {
 	case act != "" && file != "":
 		f.report(ledger.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
-	case act != "" || m.kept == nil || errors.Is(m.kept, vault.ErrElsewhere):
-	case errors.Is(m.kept, vault.ErrNone):
+	case act != "" || m.kept == nil || errors.Is(m.kept, disclosures.ErrElsewhere):
+	case errors.Is(m.kept, disclosures.ErrNone):
 		f.report(ledger.DamageApartLost, m.id, m.pointer)
 	default:
 		f.report(ledger.DamageApartChanged, m.id, m.pointer+": "+m.kept.Error())

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"jurat/internal/archive"
-	"jurat/internal/claim"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 )
 
 // Runs that make archive files may be several at a time, on several machines, and none of them may find a file gone that it has made or
@@ -36,7 +36,7 @@ func (i *Installation) claiming(ctx context.Context, names []string, do func(con
 	for {
 		for _, name := range names {
 			held, release, err := i.claims.Claim(ctx, name)
-			if errors.Is(err, claim.ErrTaken) {
+			if errors.Is(err, lock.ErrTaken) {
 				continue
 			}
 			if err != nil {
@@ -55,7 +55,7 @@ func (i *Installation) claiming(ctx context.Context, names []string, do func(con
 
 // lostOr says why something ended, where that is because its claim was lost.
 func lostOr(held context.Context, err error) error {
-	if cause := context.Cause(held); err != nil && errors.Is(cause, claim.ErrLost) {
+	if cause := context.Cause(held); err != nil && errors.Is(cause, lock.ErrLost) {
 		return cause
 	}
 	return err
@@ -92,7 +92,7 @@ func (i *Installation) TidyArchives(ctx context.Context, dryRun bool) (*Tidied, 
 func (i *Installation) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
 	for n := range mostRuns {
 		held, release, err := i.claims.Claim(ctx, runName(n))
-		if errors.Is(err, claim.ErrTaken) {
+		if errors.Is(err, lock.ErrTaken) {
 			return ErrArchiving
 		}
 		if err != nil {

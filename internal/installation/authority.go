@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -39,7 +39,7 @@ type authority struct {
 }
 
 // createAuthority makes the root that readers are given, and the certificate that stamps in its name.
-func createAuthority(files cabinet.Cabinet, now time.Time) error {
+func createAuthority(files filestore.Store, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
 	root, rootSigner, err := certify(now, rootYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
 		return timestamp.NewRoot(c)
@@ -72,7 +72,7 @@ func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (
 	return certificate, key, err
 }
 
-func openAuthority(files cabinet.Cabinet, now func() time.Time) (*authority, error) {
+func openAuthority(files filestore.Store, now func() time.Time) (*authority, error) {
 	root, err := readCertificate(files, rootCertificate)
 	if err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func (a *authority) trusted() verify.Authority {
 	return verify.Authority{Name: "built-in authority", Certificate: a.root.Raw, Clock: verify.OperatorClock}
 }
 
-func writeCertificate(files cabinet.Cabinet, name string, c *x509.Certificate) error {
+func writeCertificate(files filestore.Store, name string, c *x509.Certificate) error {
 	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 }
 
-func readCertificate(files cabinet.Cabinet, name string) (*x509.Certificate, error) {
+func readCertificate(files filestore.Store, name string) (*x509.Certificate, error) {
 	file := path.Join(clockFolder, name)
 	text, err := files.Read(file)
 	if err != nil {
@@ -133,7 +133,7 @@ func readCertificate(files cabinet.Cabinet, name string) (*x509.Certificate, err
 	return c, nil
 }
 
-func writePrivate(files cabinet.Cabinet, name string, key crypto.Signer) error {
+func writePrivate(files filestore.Store, name string, key crypto.Signer) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func writePrivate(files cabinet.Cabinet, name string, key crypto.Signer) error {
 	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-func readPrivate(files cabinet.Cabinet, name string) (crypto.Signer, error) {
+func readPrivate(files filestore.Store, name string) (crypto.Signer, error) {
 	file := path.Join(clockFolder, name)
 	text, err := files.Read(file)
 	if err != nil {
@@ -172,7 +172,7 @@ type logKey struct {
 // logName is the start of the origin of a log, which must differ from that of every other log.
 const logName = "jurat/log/"
 
-func createLogKey(files cabinet.Cabinet) (logKey, error) {
+func createLogKey(files filestore.Store) (logKey, error) {
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return logKey{}, fmt.Errorf("naming the log: %w", err)
@@ -187,7 +187,7 @@ func createLogKey(files cabinet.Cabinet) (logKey, error) {
 	return openLogKey(files)
 }
 
-func openLogKey(files cabinet.Cabinet) (logKey, error) {
+func openLogKey(files filestore.Store) (logKey, error) {
 	text, err := files.Read(logKeyFile)
 	if err != nil {
 		return logKey{}, err

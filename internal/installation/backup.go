@@ -21,11 +21,11 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/cabinet"
+	"jurat/internal/disclosures"
+	"jurat/internal/filestore"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
-	"jurat/internal/vault"
 )
 
 // BackupFormat is the version of the manifest that backups have.
@@ -57,7 +57,7 @@ type BackupOrder struct {
 var standing = []string{logKeyFile, keyring.Folder, clockFolder, outsideFolder, witnessesFile, apartSettingsFolder}
 
 // growing are copied after the log: what is in them is there before the record that needs it.
-var growing = []string{casesFolder, vault.ValuesFolder, erasingFolder, archiveFolder}
+var growing = []string{casesFolder, disclosures.ValuesFolder, erasingFolder, archiveFolder}
 
 // maxBackups is how often a copy is begun anew because keys were changed meanwhile, which people do rarely.
 const maxBackups = 5
@@ -124,7 +124,7 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 func (p *copying) installation(withApartKeys bool) error {
 	parts := slices.Concat(standing, growing)
 	if withApartKeys {
-		parts = append(parts, vault.KeysFolder)
+		parts = append(parts, disclosures.KeysFolder)
 	}
 	if err := p.measure(append(slices.Clone(parts), databaseFile)); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (p *copying) installation(withApartKeys bool) error {
 
 // describe says what the log in a copy is.
 func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
-	log, err := openLogKey(cabinet.NewFolder(dir))
+	log, err := openLogKey(filestore.NewFolder(dir))
 	if err != nil {
 		return nil, err
 	}

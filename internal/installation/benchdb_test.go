@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/pgtest"
 )
 
@@ -20,7 +20,7 @@ func BenchmarkMachines(b *testing.B) {
 	for _, count := range []int{1, 2, 3} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			key := filepath.Join(b.TempDir(), "wrapping.key")
-			if err := os.WriteFile(key, cabinet.Generate(), 0o600); err != nil {
+			if err := os.WriteFile(key, filestore.Generate(), 0o600); err != nil {
 				b.Fatal(err)
 			}
 			c := Config{DB: pgtest.Database(b), WrappingKey: key}

@@ -5,18 +5,18 @@ import (
 	"fmt"
 
 	"jurat/evidence"
-	"jurat/internal/claim"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/verify"
 )
 
 const claimsFolder = "claims"
 
 // ErrClaimed says that a process, this one or another, is at work on a trial.
-var ErrClaimed = claim.ErrTaken
+var ErrClaimed = lock.ErrTaken
 
 // Claim keeps every other process from acting in a trial until release is called or this process ends, however it ends. The
-// trial is conducted in the context that it returns: see claim.Claims.
+// trial is conducted in the context that it returns: see lock.Claims.
 func (i *Installation) Claim(ctx context.Context, trialID string) (held context.Context, release func(), err error) {
 	return i.claims.Claim(ctx, trialID)
 }

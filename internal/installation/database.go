@@ -10,12 +10,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/internal/cabinet"
-	shared "jurat/internal/cabinet/postgres"
-	"jurat/internal/claim"
 	"jurat/internal/database"
+	"jurat/internal/filestore"
+	shared "jurat/internal/filestore/postgres"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
+	"jurat/internal/lock"
 )
 
 // An installation in a database is shared by any number of machines, none of which is a special one. The database has the
@@ -37,7 +37,7 @@ func findInDatabase(ctx context.Context, c Config) (*place, error) {
 }
 
 // connect reaches a database, whatever is in it.
-func connect(ctx context.Context, c Config) (*place, *shared.Cabinet, error) {
+func connect(ctx context.Context, c Config) (*place, *shared.Store, error) {
 	keys, err := readWrappingKey(c.WrappingKey)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +47,7 @@ func connect(ctx context.Context, c Config) (*place, *shared.Cabinet, error) {
 		return nil, nil, err
 	}
 	files := shared.New(pool, keys)
-	p := &place{files: files, claims: claim.NewDatabase(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
+	p := &place{files: files, claims: lock.NewDatabase(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, checkpointFile))
 	p.published = published
 	p.store = func(ctx context.Context) (ledger.Store, error) {
@@ -63,12 +63,12 @@ func connect(ctx context.Context, c Config) (*place, *shared.Cabinet, error) {
 	return p, files, nil
 }
 
-func readWrappingKey(file string) (*cabinet.Keys, error) {
-	text, err := cabinet.ReadPrivate(file)
+func readWrappingKey(file string) (*filestore.Keys, error) {
+	text, err := filestore.ReadPrivate(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading wrapping key: %w", err)
 	}
-	keys, err := cabinet.Parse(text)
+	keys, err := filestore.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading wrapping key: %s: %w", file, err)
 	}
@@ -91,7 +91,7 @@ func join(ctx context.Context, published ledger.CheckpointFile, store ledger.Sto
 
 // isWhole returns ErrNone where no installation is in the database, or one that nobody has finished making, and an error
 // that says so where only parts of one are, or a wrapping key is missing.
-func isWhole(ctx context.Context, p *place, files *shared.Cabinet) error {
+func isWhole(ctx context.Context, p *place, files *shared.Store) error {
 	there, err := files.Prepared(ctx)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 
 // furnishDatabase makes everything that an installation has from its first day: the authority and the key of the log, all of
 // it or nothing, and then the log. A crash between the two leaves keys that have signed nothing, and the next to come uses them.
-func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Cabinet) (created bool, err error) {
+func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Store) (created bool, err error) {
 	store, err := p.tables(ctx)
 	if err != nil {
 		return false, err
@@ -189,7 +189,7 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Cabi
 	}
 	log, err := openLogKey(files)
 	if errors.Is(err, fs.ErrNotExist) {
-		draft := cabinet.NewDraft()
+		draft := filestore.NewDraft()
 		if err := createAuthority(draft, clock(c)()); err != nil {
 			return false, err
 		}
@@ -210,8 +210,8 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Cabi
 
 // Rewrap wraps every secret in the database under the first key of the file with wrapping keys that is not. It can be broken off
 // and called again. It returns how many it has wrapped, and the name of that key.
-func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key cabinet.ID, err error) {
-	files, ok := i.files.(*shared.Cabinet)
+func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key filestore.ID, err error) {
+	files, ok := i.files.(*shared.Store)
 	if !ok {
 		return 0, "", errors.New("wrapping secrets again: those of a data folder are not wrapped")
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/disclosures"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/pgtest"
-	"jurat/internal/vault"
 )
 
 // wrappingKey is a file with a new wrapping key.
 func wrappingKey(t *testing.T, more ...string) string {
 	t.Helper()
-	text := cabinet.Generate()
+	text := filestore.Generate()
 	for _, file := range more {
 		text = append(text, must(os.ReadFile(file))...)
 	}
@@ -205,7 +205,7 @@ func TestWrappingKeyIsNeeded(t *testing.T) {
 	}
 	refused("none", "", installation.ErrNoWrappingKey, "")
 	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
-	refused("another", wrappingKey(t), cabinet.ErrOtherKey, "secret")
+	refused("another", wrappingKey(t), filestore.ErrOtherKey, "secret")
 	broken := wrappingKey(t)
 	if err := os.WriteFile(broken, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
@@ -241,10 +241,10 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
 		t.Error("it has another key now")
 	}
-	if _, err := installation.Open(t.Context(), c); !errors.Is(err, cabinet.ErrOtherKey) {
+	if _, err := installation.Open(t.Context(), c); !errors.Is(err, filestore.ErrOtherKey) {
 		t.Errorf("with the old key: %v", err)
 	}
-	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, cabinet.ErrOtherKey) {
+	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, filestore.ErrOtherKey) {
 		t.Errorf("with the old key: %v", err)
 	}
 	folder, _ := made(t)
@@ -317,7 +317,7 @@ func TestEraseOnAnyMachine(t *testing.T) {
 		t.Error(err)
 	}
 	var n int
-	name := vault.Name(r.Digest, "/prompt")
+	name := disclosures.Name(r.Digest, "/prompt")
 	if err := i.Database().QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows are left of it, %v", n, err)
 	}

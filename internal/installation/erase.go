@@ -9,8 +9,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
-	"jurat/internal/vault"
 )
 
 // An ErasureOrder says what is to be destroyed, and why.
@@ -154,7 +154,7 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if act == "" {
 			continue
 		}
-		if err := i.vault.Destroy(record.Digest, pointer); err != nil { // a backup may have brought it back
+		if err := i.texts.Destroy(record.Digest, pointer); err != nil { // a backup may have brought it back
 			return err
 		}
 		done.Before[pointer] = act
@@ -165,8 +165,8 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 // allKept refuses to say that something was destroyed which was not there.
 func (i *Installation) allKept(r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
-		_, err := i.vault.Open(r.Digest, pointer)
-		if err != nil && !errors.Is(err, vault.ErrDamaged) { // what is damaged for us is not for whoever can repair it
+		_, err := i.texts.Open(r.Digest, pointer)
+		if err != nil && !errors.Is(err, disclosures.ErrDamaged) { // what is damaged for us is not for whoever can repair it
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
 	}
@@ -258,7 +258,7 @@ func (i *Installation) isAct(ctx context.Context, in intent) error {
 // finish destroys what an act in the log says was destroyed. It can be called again after a crash anywhere in it.
 func (i *Installation) finish(in intent) error {
 	for _, pointer := range in.Pointers {
-		if err := i.vault.Destroy(in.Record, pointer); err != nil {
+		if err := i.texts.Destroy(in.Record, pointer); err != nil {
 			return err
 		}
 	}

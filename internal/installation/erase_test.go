@@ -20,9 +20,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/disclosures"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/vault"
 	"jurat/verify"
 )
 
@@ -228,7 +228,7 @@ func TestEraseRefuses(t *testing.T) {
 		"one of two":                       {order(r, "/prompt", "/response"), evidence.ErrNotApart, "field /response"},
 		"a field that is not there":        {order(r, "/context"), nil, "there is no such member"},
 		"no field":                         {order(r), nil, "no field"},
-		"what is elsewhere":                {order(by, "/prompt"), vault.ErrElsewhere, "field /prompt"},
+		"what is elsewhere":                {order(by, "/prompt"), disclosures.ErrElsewhere, "field /prompt"},
 		"no such record":                   {installation.ErasureOrder{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
 		"no reason":                        {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
 		"the text as the reason": {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
@@ -314,8 +314,8 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 // TestEraseWhatIsDamaged: what cannot be read cannot be looked for, and can be erased all the same.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
-	flip(t, filepath.Join(c.Dir, "apart-keys", "*", vault.Name(r.Digest, "/prompt")+".key"))
-	if _, err := i.Disclose(r, nil); !errors.Is(err, vault.ErrDamaged) {
+	flip(t, filepath.Join(c.Dir, "apart-keys", "*", disclosures.Name(r.Digest, "/prompt")+".key"))
+	if _, err := i.Disclose(r, nil); !errors.Is(err, disclosures.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
 	if with, err := i.Disclose(r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
@@ -453,7 +453,7 @@ func TestErasedOnce(t *testing.T) {
 
 func TestFsckOfWhatIsApart(t *testing.T) {
 	pattern := func(c installation.Config, kind string, r *evidence.Record, pointer string) string {
-		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", vault.Name(r.Digest, pointer)+".*"))
+		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", disclosures.Name(r.Digest, pointer)+".*"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 )
 
 // After has a test told of each step of an erasure or of a change to keys when it is done.
 func (i *Installation) After(told func(step string)) {
-	i.after, i.vault.After = told, told
+	i.after, i.texts.After = told, told
 }
 
 // Keep puts what a record discloses where it is kept, as if the record had been sealed here.
-func (i *Installation) Keep(r *evidence.Record) error { return i.vault.Keep(r) }
+func (i *Installation) Keep(r *evidence.Record) error { return i.texts.Keep(r) }
 
 // BeginErasure leaves what somebody leaves who was about to erase, and came second.
 func (i *Installation) BeginErasure(r *evidence.Record, act, pointer string) error {
@@ -34,7 +34,9 @@ func SmallBatches(t testing.TB, n int) {
 }
 
 // of is an installation that need not be open for its settings to be changed.
-func of(c Config) *Installation { return &Installation{place: &place{files: cabinet.NewFolder(c.Dir)}} }
+func of(c Config) *Installation {
+	return &Installation{place: &place{files: filestore.NewFolder(c.Dir)}}
+}
 
 // AddOutside adds an authority to an installation that is not open.
 func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
@@ -72,5 +74,5 @@ func ForgeExpiry(i *Installation, r *evidence.Record, act string) error {
 
 // Apart lists what is sealed apart of a draft that names these pointers.
 func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
-	return texts{i.vault, i.ApartSettingOf}.Apart(draft.SealingApart(pointers...))
+	return texts{i.texts, i.ApartSettingOf}.Apart(draft.SealingApart(pointers...))
 }

@@ -10,11 +10,11 @@ import (
 	"runtime"
 	"strings"
 
-	"jurat/internal/cabinet"
-	"jurat/internal/claim"
+	"jurat/internal/filestore"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/lock"
 )
 
 // findInFolder looks for an installation in a data folder.
@@ -34,7 +34,7 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	return &place{files: cabinet.NewFolder(c.Dir), claims: claim.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(checkpointFile)),
+	return &place{files: filestore.NewFolder(c.Dir), claims: lock.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(checkpointFile)),
 		store: func(ctx context.Context) (ledger.Store, error) { return sqlite.Open(ctx, path(databaseFile)) },
 		parts: strings.Join([]string{path(databaseFile), path(logKeyFile), path(checkpointFile)}, ", ")}, nil
 }
@@ -100,7 +100,7 @@ func furnish(ctx context.Context, c Config, dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, keyring.Folder), 0o700); err != nil {
 		return err
 	}
-	files := cabinet.NewFolder(dir)
+	files := filestore.NewFolder(dir)
 	if err := createAuthority(files, clock(c)()); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@
 //	tickets/        what is good for one use: sign-in links
 //	servers/        secrets that all servers of the installation have
 //
-// In a database these are tables: the ledger's, and one of files with the same names (see cabinet/postgres). Each machine then
+// In a database these are tables: the ledger's, and one of files with the same names (see filestore/postgres). Each machine then
 // has a folder with checkpoint and cases/ alone.
 //
 // # Each machine has seen a checkpoint
@@ -95,9 +95,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/disclosures"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
-	"jurat/internal/vault"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -127,7 +127,7 @@ type Installation struct {
 	authority *authority
 	stampers  *stampers // the authority, and those outside
 	log       logKey
-	vault     *vault.Vault
+	texts     *disclosures.Store
 	archives  *archive.Folder
 	clock     *steady
 	now       func() time.Time  // clock's
@@ -208,7 +208,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, vault: vault.New(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
+	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: disclosures.New(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -234,7 +234,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, texts{i.vault, i.ApartSettingOf}
+	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, texts{i.texts, i.ApartSettingOf}
 	if c.BatchTokens && i.stampers.ownToo {
 		i.stampers.ownToo, config.Group = false, together{i.authority}
 	}

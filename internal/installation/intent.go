@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 )
 
 // An intent is an erasure that is under way. Each record has at most one.
@@ -35,7 +35,7 @@ func intentFile(record evidence.Digest) string {
 	return path.Join(erasingFolder, hex.EncodeToString(record[:])+".json")
 }
 
-func createIntent(files cabinet.Cabinet, in intent) error {
+func createIntent(files filestore.Store, in intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func createIntent(files cabinet.Cabinet, in intent) error {
 }
 
 // readIntent returns nil if there is none.
-func readIntent(files cabinet.Cabinet, file string) (*intent, error) {
+func readIntent(files filestore.Store, file string) (*intent, error) {
 	text, err := files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -66,7 +66,7 @@ func readIntent(files cabinet.Cabinet, file string) (*intent, error) {
 	return in, nil
 }
 
-func readIntents(files cabinet.Cabinet) (list []intent, err error) {
+func readIntents(files filestore.Store) (list []intent, err error) {
 	err = eachJSON(files, erasingFolder, func(file string) error {
 		in, err := readIntent(files, file)
 		if in != nil { // it may have been finished meanwhile
@@ -78,7 +78,7 @@ func readIntents(files cabinet.Cabinet) (list []intent, err error) {
 }
 
 // removeIntent removes an intent, unless another process has done so, which may have begun another erasure since.
-func removeIntent(files cabinet.Cabinet, in intent) error {
+func removeIntent(files filestore.Store, in intent) error {
 	file := intentFile(in.Record)
 	now, err := readIntent(files, file)
 	if err != nil || now == nil || now.Act != in.Act {

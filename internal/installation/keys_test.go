@@ -17,10 +17,10 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/internal/disclosures"
 	"jurat/internal/installation"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
-	"jurat/internal/vault"
 	"jurat/verify"
 )
 
@@ -524,7 +524,7 @@ func TestAcceptApart(t *testing.T) {
 	r = must(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, vault.ErrElsewhere) {
+	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, disclosures.ErrElsewhere) {
 		t.Errorf("erased: %v", err)
 	}
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
@@ -215,8 +215,8 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 
 func (s databaseOrigin) close() error { return s.at.leave() }
 
-// unpackInto puts the small files of an unpacked backup into a cabinet, in which the same may be already, and nothing else.
-func unpackInto(ctx context.Context, dir string, names []string, files cabinet.Cabinet) error {
+// unpackInto puts the small files of an unpacked backup into a file store, in which the same may be already, and nothing else.
+func unpackInto(ctx context.Context, dir string, names []string, files filestore.Store) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err

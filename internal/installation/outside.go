@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/tsa"
 	"jurat/verify"
 )
@@ -148,7 +148,7 @@ func outsideFile(name string) string { return path.Join(outsideFolder, name+".js
 // ListOutside lists the authorities that stamp, by name.
 func (i *Installation) ListOutside() ([]Outside, error) { return listOutside(i.files) }
 
-func listOutside(files cabinet.Cabinet) (list []Outside, err error) {
+func listOutside(files filestore.Store) (list []Outside, err error) {
 	err = eachJSON(files, outsideFolder, func(file string) error {
 		text, err := files.Read(file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -10,16 +10,16 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"jurat/internal/cabinet"
-	"jurat/internal/claim"
 	"jurat/internal/database"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 )
 
 // A place is where an installation is: the data folder of one machine, or a database that many share.
 type place struct {
-	files     cabinet.Cabinet
-	claims    claim.Claims
+	files     filestore.Store
+	claims    lock.Claims
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the database that is shared; nil: a folder of one machine
 	joined    bool             // this machine had no checkpoint yet, and took the database's

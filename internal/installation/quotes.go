@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/vault"
+	"jurat/internal/disclosures"
 )
 
 const (
@@ -49,11 +49,11 @@ func (i *Installation) newSearch(r *evidence.Record, pointers []string) *search 
 // values reads the texts that are to be looked for. Of what is gone already there is nothing to look for.
 func (s *search) values(done *Erased) error {
 	for _, pointer := range s.pointers {
-		d, err := s.installation.vault.Open(s.record.Digest, pointer)
+		d, err := s.installation.texts.Open(s.record.Digest, pointer)
 		switch {
-		case errors.Is(err, vault.ErrNone):
+		case errors.Is(err, disclosures.ErrNone):
 			continue
-		case errors.Is(err, vault.ErrDamaged):
+		case errors.Is(err, disclosures.ErrDamaged):
 			s.add(s.record, Quote{Member: pointer, Reason: fmt.Sprintf("the text cannot be read, so it cannot be looked for anywhere: %v", err)})
 			continue
 		case err != nil:
@@ -119,11 +119,11 @@ func (s *search) look(r *evidence.Record) error {
 		if r.Digest == s.record.Digest && slices.Contains(s.pointers, pointer) {
 			continue
 		}
-		d, err := s.installation.vault.Open(r.Digest, pointer)
+		d, err := s.installation.texts.Open(r.Digest, pointer)
 		switch {
 		case err == nil:
 			s.member(r, pointer, d.Value, true)
-		case !errors.Is(err, vault.ErrNone) && !errors.Is(err, vault.ErrElsewhere):
+		case !errors.Is(err, disclosures.ErrNone) && !errors.Is(err, disclosures.ErrElsewhere):
 			s.add(r, Quote{Member: pointer, Reason: err.Error()})
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 )
@@ -200,7 +200,7 @@ func (r *Restored) expected(d ledger.Damage) bool {
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.
 func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head ledger.Head) error {
-	log, err := openLogKey(cabinet.NewFolder(c.Dir))
+	log, err := openLogKey(filestore.NewFolder(c.Dir))
 	if err != nil {
 		return err
 	}

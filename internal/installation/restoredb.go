@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
-	shared "jurat/internal/cabinet/postgres"
+	shared "jurat/internal/filestore/postgres"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 )
@@ -62,7 +62,7 @@ func checkUnseen(dir string) error {
 }
 
 // fill copies an unpacked backup into a database. The checkpoint comes last: without it there is no installation.
-func fill(ctx context.Context, c Config, p *place, files *shared.Cabinet, draft string, m *Manifest, progress func(done, total int64)) (err error) {
+func fill(ctx context.Context, c Config, p *place, files *shared.Store, draft string, m *Manifest, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {
 		return err

@@ -443,7 +443,7 @@ func (e *expiring) eraseApart(next, old ledger.Archived) error {
 					return err
 				}
 				for _, pointer := range record.Payload.SealedApart {
-					if err := e.vault.Destroy(record.Digest, pointer); err != nil {
+					if err := e.texts.Destroy(record.Digest, pointer); err != nil {
 						return err
 					}
 				}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
 	"jurat/verify"
@@ -15,7 +15,7 @@ import (
 // key came first never has; one that has no second key signs alone.
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	config := keyring.Config{Files: cabinet.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
+	config := keyring.Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
 	ring, err := keyring.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"jurat/internal/claim"
+	"jurat/internal/lock"
 )
 
 // An installation, or a backup, comes to be inside its folder, which may be there already, belong to a service manager or be a mount
@@ -151,12 +151,12 @@ func inOrder(parts []os.DirEntry) (names []string) {
 // makingAlone does something in a folder that one process does at a time, and for which the others wait.
 func makingAlone(ctx context.Context, dir string, do func() error) error {
 	for {
-		_, release, err := claim.NewFolder(dir).Claim(ctx, makingLock)
+		_, release, err := lock.NewFolder(dir).Claim(ctx, makingLock)
 		if err == nil {
 			defer release()
 			return do()
 		}
-		if !errors.Is(err, claim.ErrTaken) {
+		if !errors.Is(err, lock.ErrTaken) {
 			return fmt.Errorf("making it in %s: %w", dir, err)
 		}
 		select {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/tsa"
 	"jurat/timestamp"
@@ -40,7 +40,7 @@ type stampers struct {
 
 // openStampers reads every configured authority, and selects those that are to stamp: those that are named by name or
 // URL, or, where none is, all.
-func openStampers(c Config, files cabinet.Cabinet, own *authority) (*stampers, error) {
+func openStampers(c Config, files filestore.Store, own *authority) (*stampers, error) {
 	list, err := listOutside(files)
 	if err != nil {
 		return nil, err

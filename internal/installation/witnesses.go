@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/witness"
 )
@@ -24,7 +24,7 @@ const (
 )
 
 // cosignedNote is where the last checkpoint is kept that witnesses have cosigned: where many machines share a log, for all of them.
-type cosignedNote struct{ files cabinet.Cabinet }
+type cosignedNote struct{ files filestore.Store }
 
 // Load implements ledger.Published.
 func (n cosignedNote) Load(ctx context.Context) (string, error) {

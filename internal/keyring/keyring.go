@@ -1,6 +1,6 @@
 // Package keyring keeps the private keys of an installation: one key pair per actor and role, made when the actor
 // first signs, and beside it, where that is wanted, a second one that withstands quantum computers (ML-DSA-65). Each is
-// in a file of its own in the installation's cabinet, as a secret.
+// in a file of its own in the installation's file store, as a secret.
 //
 // What became of keys since stands in the log (see keyhistory), which the ring asks before it hands out a signer. The
 // files follow: a key that is to replace another is in a file before the log says so, and one that has ended is
@@ -32,14 +32,14 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 	"jurat/internal/keyhistory"
 	"jurat/internal/names"
 )
 
 // Config is what a Ring is made of.
 type Config struct {
-	Files       cabinet.Cabinet    // of the installation; keys are in the folder Folder
+	Files       filestore.Store    // of the installation; keys are in the folder Folder
 	Algorithm   evidence.Algorithm // of first keys made on first use; not ML-DSA-65; "": ES256
 	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only who has one
 	Now         func() time.Time   // nil: time.Now
@@ -56,7 +56,7 @@ type Config struct {
 // Folder is where keys are.
 const Folder = "keys"
 
-// A Ring finds and makes keys. It is safe for concurrent use, also by several processes on one cabinet.
+// A Ring finds and makes keys. It is safe for concurrent use, also by several processes on one file store.
 type Ring struct {
 	config Config
 	mu     sync.Mutex // held while a key is looked up or made
@@ -115,7 +115,7 @@ var ErrSecondKey = errors.New("the second key, without which the first does not 
 // New makes a Ring. It reads no key yet.
 func New(config Config) (*Ring, error) {
 	if config.Files == nil {
-		return nil, errors.New("opening keyring: no cabinet")
+		return nil, errors.New("opening keyring: no file store")
 	}
 	if config.Algorithm == "" {
 		config.Algorithm = evidence.ES256

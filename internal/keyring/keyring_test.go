@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/cabinet"
+	"jurat/internal/filestore"
 )
 
 func newRing(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := New(Config{Files: cabinet.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
+	r, err := New(Config{Files: filestore.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,11 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/database"
-	"jurat/internal/jobs"
 	"jurat/internal/keyhistory"
 	"jurat/internal/keyring"
 	"jurat/internal/ledger"
 	"jurat/internal/provider"
+	"jurat/internal/queue"
 )
 
 // known says which error of package api stands for what errors of other packages say. The first that fits counts.
@@ -35,8 +35,8 @@ var known = []struct{ is, means error }{
 	{ledger.ErrForked, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
-	{jobs.ErrBusy, api.ErrUnavailable},
-	{jobs.ErrFull, api.ErrUnavailable},
+	{queue.ErrBusy, api.ErrUnavailable},
+	{queue.ErrFull, api.ErrUnavailable},
 	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as those of keys
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},

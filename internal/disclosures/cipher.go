@@ -1,0 +1,53 @@
+package disclosures
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"errors"
+
+	"jurat/evidence"
+)
+
+const saltSize = 32
+
+// seal encrypts salt and value. The key is used for nothing else, ever.
+func seal(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
+	if len(d.Salt) != saltSize {
+		return nil, errors.New("a salt has 32 bytes")
+	}
+	aead, err := newAEAD(key)
+	if err != nil {
+		return nil, err
+	}
+	plain := make([]byte, 0, len(d.Salt)+len(d.Value))
+	plain = append(append(plain, d.Salt...), d.Value...)
+	return aead.Seal(nil, nil, plain, at.bound()), nil
+}
+
+func open(key []byte, at place, ciphertext []byte) (evidence.Disclosure, error) {
+	aead, err := newAEAD(key)
+	if err != nil {
+		return evidence.Disclosure{}, err
+	}
+	plain, err := aead.Open(nil, nil, ciphertext, at.bound())
+	if err != nil {
+		return evidence.Disclosure{}, errors.New("value and key do not fit together")
+	}
+	if len(plain) <= saltSize {
+		return evidence.Disclosure{}, errors.New("there is no value in it")
+	}
+	return evidence.Disclosure{Pointer: at.pointer, Salt: plain[:saltSize:saltSize], Value: plain[saltSize:]}, nil
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// bound is what a value is bound to: copied to another member or record, it does not open.
+func (at place) bound() []byte {
+	return []byte("jurat/apart/v1\x00" + at.record.String() + "\x00" + at.pointer)
+}

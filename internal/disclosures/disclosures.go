@@ -1,0 +1,256 @@
+// Package disclosures keeps what opens the members that are sealed apart, so that it can be disclosed later, or destroyed.
+//
+// Each value lies encrypted (AES-256-GCM, together with the salt of its commitment) under a key of its own. Values and
+// keys are in two folders:
+//
+//	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups and archives as you like
+//	apart-keys/3f/RECORD-MEMBER.key      its key, 32 bytes: keep it only where it can be destroyed
+//
+// so that destroying one key of 32 bytes erases the value from every copy. RECORD is the payload's digest in
+// hexadecimal, whose first byte names the folder, and MEMBER the beginning of the SHA-256 of the JSON pointer: nothing
+// that an actor wrote is part of a file name, and a record that is sealed twice, of which only one can get into the
+// log, has its values twice.
+//
+// An entry is whole before its record is appended. A crash before that leaves an entry of a record that is not in the
+// log: it proves nothing and harms nothing, but it is a text that somebody said, so fsck names it.
+//
+// # One key for each value, and keys apart from values
+//
+// The values and salts of what is sealed apart lie encrypted in `apart/values`, each under a key of its own in `apart-keys`: backups
+// and archives take the former and leave out the latter, and one file of 32 bytes reaches every copy of a text. Both are durable
+// before the record is appended, so no record is in the log whose texts were lost on the way. They are filed by the payload's digest
+// and not by the record id: a draft that is sealed twice has two sets of salts, and the log takes one.
+//
+// # What "destroyed" means
+//
+// The key is overwritten with zeros, synced, and its file removed. That suffices where a file system writes in place on a disk that
+// does, too. SSDs write elsewhere and keep the old block until they collect it; file systems that copy on write (btrfs, ZFS, APFS),
+// journals of data, snapshots and backups keep the old key as long as they keep the old state. There a value is gone when the last
+// copy of its key is: put `apart-keys` on storage that you can destroy as a whole or that is encrypted itself, without snapshots,
+// and keep its backups, if you must have any, shorter than you may keep the texts. A reader to whom a text was disclosed has it
+// still.
+package disclosures
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/filestore"
+)
+
+var (
+	// ErrNone says that nothing is kept of a member: it was destroyed or lost.
+	ErrNone = errors.New("its value is not kept here any more")
+	// ErrElsewhere says that the actor sealed the member apart before sending it: its value was never here.
+	ErrElsewhere = errors.New("its value was never here: the actor sealed it apart itself, and has it")
+	// ErrDamaged says that what is kept is not what was put there.
+	ErrDamaged = errors.New("its value is damaged or was tampered with")
+)
+
+// New returns the disclosures of an installation.
+func New(files filestore.Store) *Store { return &Store{files: files} }
+
+// A Store is two folders in an installation's file store. It is safe for concurrent use, also by several processes.
+type Store struct {
+	files filestore.Store
+
+	// After is told of each step of Destroy when it is done; nil: nobody is. Tests crash there.
+	After func(step string)
+}
+
+// The folders below the file store, for whoever copies them.
+const (
+	ValuesFolder = "apart/values"
+	KeysFolder   = "apart-keys"
+)
+
+const (
+	valueExtension = ".json"
+	keyExtension   = ".key"
+	keySize        = 32
+
+	// maxMembers bounds how many files an actor can have made with one record.
+	maxMembers = 256
+)
+
+// destroyed is what a key is overwritten with before its file is removed.
+var destroyed = make([]byte, keySize)
+
+// entry is a value as it is written.
+type entry struct {
+	Ciphertext []byte          `json:"ciphertext,omitempty"` // nonce, encrypted salt and value, tag; none: the value is elsewhere
+	Pointer    string          `json:"pointer"`
+	Record     evidence.Digest `json:"record"`
+}
+
+// Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
+// value is elsewhere, so that it does not pass for lost. Such a note can be made again.
+func (v *Store) Keep(record *evidence.Record) error {
+	if n := len(record.Payload.SealedApart); n > maxMembers {
+		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
+	}
+	for _, pointer := range record.Payload.SealedApart {
+		at := placeOf(record.Digest, pointer)
+		e := entry{Pointer: pointer, Record: record.Digest}
+		i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
+		var key []byte
+		if i >= 0 {
+			key = make([]byte, keySize)
+			rand.Read(key) // never fails
+			var err error
+			if e.Ciphertext, err = seal(key, at, &record.Disclosures[i]); err != nil {
+				return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
+			}
+		}
+		if err := v.write(at, e, key); err != nil {
+			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
+		}
+	}
+	return nil
+}
+
+// write makes the two files. A crash between them leaves a value that nobody can read.
+func (v *Store) write(at place, e entry, key []byte) error {
+	text, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	err = v.files.Create(at.value, append(text, '\n'))
+	if key == nil && errors.Is(err, fs.ErrExist) {
+		return nil // noted before, by another process or before a crash
+	}
+	if err != nil || key == nil {
+		return err
+	}
+	return v.files.Create(at.key, key)
+}
+
+// Forget takes away what was kept for a record that did not get into the log.
+func (v *Store) Forget(record *evidence.Record) error {
+	var errs []error
+	for _, pointer := range record.Payload.SealedApart {
+		errs = append(errs, v.Destroy(record.Digest, pointer))
+	}
+	return errors.Join(errs...)
+}
+
+// Open returns what opens a member of a record. Errors have ErrNone, ErrElsewhere or ErrDamaged in their chain where
+// that is the reason.
+func (v *Store) Open(record evidence.Digest, pointer string) (evidence.Disclosure, error) {
+	at := placeOf(record, pointer)
+	e, err := v.entry(at)
+	if err != nil {
+		return evidence.Disclosure{}, err
+	}
+	if len(e.Ciphertext) == 0 {
+		return evidence.Disclosure{}, ErrElsewhere
+	}
+	key, err := v.key(at.key)
+	if err != nil {
+		return evidence.Disclosure{}, err
+	}
+	d, err := open(key, at, e.Ciphertext)
+	if err != nil {
+		return evidence.Disclosure{}, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
+	}
+	return d, nil
+}
+
+func (v *Store) entry(at place) (*entry, error) {
+	text, err := v.files.Read(at.value)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(entry)
+	if err := json.Unmarshal(text, e, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
+	}
+	if e.Record != at.record || e.Pointer != at.pointer {
+		return nil, fmt.Errorf("%s: %w: it is named for %s of %v, and holds %s of %v",
+			v.files.Where(at.value), ErrDamaged, at.pointer, at.record, e.Pointer, e.Record)
+	}
+	return e, nil
+}
+
+// key reads a key. One that was overwritten is none: a crash kept its file from being removed.
+func (v *Store) key(file string) ([]byte, error) {
+	key, err := v.files.Read(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNone
+	case err != nil:
+		return nil, err
+	case len(key) != keySize:
+		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", v.files.Where(file), ErrDamaged, keySize, len(key))
+	case bytes.Equal(key, destroyed):
+		return nil, ErrNone
+	}
+	return key, nil
+}
+
+// Destroy makes a value unreadable for ever, here and in every copy of it. What is destroyed already stays so: it can be
+// called again after a crash at any step, each of which leaves less than the one before.
+func (v *Store) Destroy(record evidence.Digest, pointer string) error {
+	at := placeOf(record, pointer)
+	if err := v.files.Overwrite(at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("destroying %s: %w", v.files.Where(at.key), err)
+	}
+	v.after("key overwritten")
+	if err := v.remove(at.key); err != nil {
+		return fmt.Errorf("destroying key: %w", err)
+	}
+	v.after("key removed")
+	// From here on what is left is noise.
+	if err := v.remove(at.value); err != nil {
+		return fmt.Errorf("removing value: %w", err)
+	}
+	v.after("value removed")
+	return nil
+}
+
+func (v *Store) after(step string) {
+	if v.After != nil {
+		v.After(step)
+	}
+}
+
+// remove takes a file away. That it is gone already is as good.
+func (v *Store) remove(file string) error {
+	if err := v.files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// A place is where a member of a record is kept.
+type place struct {
+	record     evidence.Digest
+	pointer    string
+	value, key string // names of files
+}
+
+func placeOf(record evidence.Digest, pointer string) place {
+	base := Name(record, pointer)
+	shard := base[:2]
+	return place{record: record, pointer: pointer,
+		value: path.Join(ValuesFolder, shard, base+valueExtension), key: path.Join(KeysFolder, shard, base+keyExtension)}
+}
+
+// Name is how the files of a member of a record are called, without what comes after the point.
+func Name(record evidence.Digest, pointer string) string {
+	member := sha256.Sum256([]byte(pointer))
+	return hex.EncodeToString(record[:]) + "-" + hex.EncodeToString(member[:8])
+}

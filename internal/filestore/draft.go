@@ -1,0 +1,105 @@
+package filestore
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Draft is a Store in memory: for what is to be kept somewhere all at once.
+type Draft struct {
+	mu    sync.Mutex // while it is held, nobody else reads or changes files
+	files map[string][]byte
+}
+
+var _ Store = (*Draft)(nil)
+
+// NewDraft returns an empty one.
+func NewDraft() *Draft { return &Draft{files: map[string][]byte{}} }
+
+// All returns everything that is in it, by name.
+func (d *Draft) All() map[string][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.files)
+}
+
+// Where implements Store.
+func (d *Draft) Where(name string) string { return name + " in a draft" }
+
+// do runs f on a file. There says whether it has to be there (1) or must not be (-1).
+func (d *Draft) do(op, name string, there int, f func()) error {
+	if err := check(op, name); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch _, is := d.files[name]; {
+	case there > 0 && !is:
+		return &fs.PathError{Op: op, Path: d.Where(name), Err: fs.ErrNotExist}
+	case there < 0 && is:
+		return &fs.PathError{Op: op, Path: d.Where(name), Err: fs.ErrExist}
+	}
+	f()
+	return nil
+}
+
+// Read implements Store.
+func (d *Draft) Read(name string) (content []byte, err error) {
+	err = d.do("read", name, 1, func() { content = bytes.Clone(d.files[name]) })
+	return content, err
+}
+
+// Create implements Store.
+func (d *Draft) Create(name string, content []byte) error {
+	return d.do("create", name, -1, func() { d.files[name] = bytes.Clone(content) })
+}
+
+// Replace implements Store.
+func (d *Draft) Replace(name string, content []byte) error {
+	return d.do("replace", name, 0, func() { d.files[name] = bytes.Clone(content) })
+}
+
+// Rename implements Store.
+func (d *Draft) Rename(from, to string) error {
+	if err := check("rename", to); err != nil {
+		return err
+	}
+	return d.do("rename", from, 1, func() {
+		content := d.files[from]
+		delete(d.files, from)
+		d.files[to] = content
+	})
+}
+
+// Remove implements Store.
+func (d *Draft) Remove(name string) error {
+	return d.do("remove", name, 1, func() { delete(d.files, name) })
+}
+
+// Overwrite implements Store.
+func (d *Draft) Overwrite(name string, content []byte) error {
+	return d.do("overwrite", name, 1, func() {
+		old := d.files[name]
+		d.files[name] = append(bytes.Clone(content), old[min(len(content), len(old)):]...)
+	})
+}
+
+// List implements Store.
+func (d *Draft) List(folder string, found func(name string) error) error {
+	if err := check("list", folder); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.All())) {
+		if !strings.HasPrefix(name, folder+"/") {
+			continue
+		}
+		if err := found(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

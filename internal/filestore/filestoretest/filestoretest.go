@@ -1,0 +1,275 @@
+// Package filestoretest holds what every filestore.Store must do.
+package filestoretest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"testing"
+
+	"jurat/internal/filestore"
+)
+
+// Open opens one file store once more, as another process would.
+type Open func(t *testing.T) filestore.Store
+
+// Run holds file stores against the contract of filestore.Store. place makes a new, empty one at every call.
+func Run(t *testing.T, place func(t *testing.T) Open) {
+	for name, test := range map[string]func(*testing.T, Open){
+		"read":         read,
+		"create":       create,
+		"replace":      replace,
+		"rename":       rename,
+		"remove":       remove,
+		"overwrite":    overwrite,
+		"list":         list,
+		"long list":    longList,
+		"names":        names,
+		"contents":     contents,
+		"many at once": manyAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+	}
+}
+
+// both are a file that is a secret, and one that is none.
+var both = []string{"a/b/plain.json", "a/b/secret.key"}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func want(t *testing.T, c filestore.Store, name, content string) {
+	t.Helper()
+	if got, err := c.Read(name); err != nil || string(got) != content {
+		t.Errorf("%s holds %q, %v; want %q", name, got, err, content)
+	}
+}
+
+func wantNone(t *testing.T, c filestore.Store, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if got, err := c.Read(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s holds %q, %v; want that it is not there", name, got, err)
+		}
+	}
+}
+
+func read(t *testing.T, open Open) {
+	wantNone(t, open(t), "none", "a/none.key")
+	for _, name := range both {
+		must(t, open(t).Create(name, []byte("content")))
+		want(t, open(t), name, "content")
+		got, err := open(t).Read(name)
+		must(t, err)
+		got[0] = 'X' // is the caller's own
+		want(t, open(t), name, "content")
+	}
+}
+
+func create(t *testing.T, open Open) {
+	for _, name := range both {
+		must(t, open(t).Create(name, []byte("first")))
+		for range 2 {
+			if err := open(t).Create(name, []byte("second")); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%s: %v, want that it is there", name, err)
+			}
+		}
+		want(t, open(t), name, "first")
+	}
+}
+
+func replace(t *testing.T, open Open) {
+	for _, name := range both {
+		for _, content := range []string{"one", "", "another"} {
+			must(t, open(t).Replace(name, []byte(content)))
+			want(t, open(t), name, content)
+		}
+	}
+}
+
+func rename(t *testing.T, open Open) {
+	for _, name := range both {
+		if err := open(t).Rename(name, name+"2"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what is not there: %v", err)
+		}
+	}
+	must(t, open(t).Create("a/one.key", []byte("one")))
+	must(t, open(t).Rename("a/one.key", "a/two.key"))
+	wantNone(t, open(t), "a/one.key")
+	want(t, open(t), "a/two.key", "one")
+	must(t, open(t).Create("a/one.key", []byte("other")))
+	must(t, open(t).Rename("a/one.key", "a/two.key"))
+	wantNone(t, open(t), "a/one.key")
+	want(t, open(t), "a/two.key", "other")
+	must(t, open(t).Rename("a/two.key", "a/two.key"))
+	want(t, open(t), "a/two.key", "other")
+	must(t, open(t).Create("a/one.key", []byte("one"))) // its name is free again
+}
+
+func remove(t *testing.T, open Open) {
+	for _, name := range both {
+		must(t, open(t).Create(name, []byte("content")))
+		must(t, open(t).Remove(name))
+		wantNone(t, open(t), name)
+		if err := open(t).Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: removed twice: %v", name, err)
+		}
+	}
+	if err := open(t).Remove("no/such/file"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func overwrite(t *testing.T, open Open) {
+	for _, name := range both {
+		if err := open(t).Overwrite(name, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what is not there: %v", err)
+		}
+		wantNone(t, open(t), name)
+		must(t, open(t).Create(name, []byte("secret")))
+		must(t, open(t).Overwrite(name, []byte("0000")))
+		want(t, open(t), name, "0000et")
+		must(t, open(t).Overwrite(name, []byte("00000000")))
+		want(t, open(t), name, "00000000")
+	}
+}
+
+func listed(t *testing.T, c filestore.Store, folder string) []string {
+	t.Helper()
+	var got []string
+	must(t, c.List(folder, func(name string) error { got = append(got, name); return nil }))
+	slices.Sort(got)
+	return got
+}
+
+func list(t *testing.T, open Open) {
+	if got := listed(t, open(t), "a"); len(got) > 0 {
+		t.Errorf("an empty file store has %v", got)
+	}
+	all := []string{"a/b/1.json", "a/b/2.key", "a/b/c/3.key", "a/c/0.json"}
+	for _, name := range append([]string{"a.key", "a-b/x", "ab/x", "b/a/x", "a%/x", "A/x"}, all...) {
+		must(t, open(t).Create(name, []byte("content")))
+	}
+	if got := listed(t, open(t), "a"); !slices.Equal(got, all) {
+		t.Errorf("below a are %v, want %v", got, all)
+	}
+	if got := listed(t, open(t), "a/b"); !slices.Equal(got, all[:3]) {
+		t.Errorf("below a/b are %v, want %v", got, all[:3])
+	}
+	if got := listed(t, open(t), "none"); len(got) > 0 {
+		t.Errorf("below none are %v", got)
+	}
+	stop := errors.New("enough")
+	n := 0
+	if err := open(t).List("a", func(string) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+		t.Errorf("after %d names: %v", n, err)
+	}
+	c := open(t)
+	must(t, c.List("a", c.Remove)) // what lists can also change
+	if got := listed(t, c, "a"); len(got) > 0 {
+		t.Errorf("%v are left", got)
+	}
+}
+
+func longList(t *testing.T, open Open) {
+	c := open(t)
+	var all []string
+	for n := range 2345 {
+		all = append(all, fmt.Sprintf("long/%02x/%04d.json", n%3, n))
+	}
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(all, 500) {
+		wg.Go(func() {
+			for _, name := range part {
+				if err := c.Create(name, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(all)
+	if got := listed(t, c, "long"); !slices.Equal(got, all) {
+		t.Errorf("%d are listed, want %d", len(got), len(all))
+	}
+}
+
+// names: nothing leads out of a file store.
+func names(t *testing.T, open Open) {
+	c := open(t)
+	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
+		for what, err := range map[string]error{"Create": c.Create(name, nil), "Replace": c.Replace(name, nil), "Remove": c.Remove(name),
+			"Overwrite": c.Overwrite(name, nil), "Rename to": c.Rename("x", name), "Rename": c.Rename(name, "x")} {
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%s %q: %v", what, name, err)
+			}
+		}
+		if _, err := c.Read(name); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("Read %q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"日本/é.key", "a'b/\"x\".json", "a b/%_\\.json"} {
+		must(t, c.Create(name, []byte(name)))
+		want(t, open(t), name, name)
+		if c.Where(name) == "" {
+			t.Errorf("nobody is told where %s is", name)
+		}
+	}
+}
+
+func contents(t *testing.T, open Open) {
+	all := make([]byte, 256)
+	for n := range all {
+		all[n] = byte(n)
+	}
+	for n, content := range [][]byte{nil, {0}, all, bytes.Repeat(all, 5000)} {
+		for _, extension := range []string{".key", ".json"} {
+			name := fmt.Sprint("contents/", n, extension)
+			must(t, open(t).Create(name, content))
+			if got, err := open(t).Read(name); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(content))
+			}
+		}
+	}
+}
+
+// manyAtOnce: of all who make the same file at the same moment one does, and all read what that one wrote.
+func manyAtOnce(t *testing.T, open Open) {
+	const callers = 12
+	for _, name := range both {
+		made, read := make([]bool, callers), make([]string, callers)
+		var wg sync.WaitGroup
+		for n := range callers {
+			c := open(t)
+			wg.Go(func() {
+				err := c.Create(name, fmt.Append(nil, "by ", n))
+				if err != nil && !errors.Is(err, fs.ErrExist) {
+					t.Error(err)
+				}
+				made[n] = err == nil
+				content, err := c.Read(name)
+				if err != nil {
+					t.Error(err)
+				}
+				read[n] = string(content)
+			})
+		}
+		wg.Wait()
+		winner := slices.Index(made, true)
+		if winner < 0 || slices.Contains(made[winner+1:], true) {
+			t.Fatalf("%s was made by %v", name, made)
+		}
+		for n := range read {
+			if read[n] != fmt.Sprint("by ", winner) {
+				t.Errorf("%d reads %q, and %d made it", n, read[n], winner)
+			}
+		}
+	}
+}

@@ -1,0 +1,6 @@
+package postgres
+
+import "time"
+
+// SetPatience says how long a call waits for the database.
+func (s *Store) SetPatience(d time.Duration) { s.patience = d }

@@ -1,0 +1,357 @@
+package postgres_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reach "jurat/internal/database"
+	"jurat/internal/filestore"
+	"jurat/internal/filestore/filestoretest"
+	"jurat/internal/filestore/postgres"
+	ledger "jurat/internal/ledger/postgres"
+	"jurat/internal/pgtest"
+)
+
+func newKeys(t *testing.T, files ...[]byte) *filestore.Keys {
+	t.Helper()
+	keys, err := filestore.Parse(bytes.Join(files, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// database is a new database with the table in it, and what opens a pool to it once more, as another machine would.
+func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
+	t.Helper()
+	url := pgtest.Database(t)
+	open = func(t *testing.T) *pgxpool.Pool {
+		t.Helper()
+		pool, err := pgxpool.New(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		return pool
+	}
+	pool := open(t)
+	for range 2 { // it can be repeated
+		prepare(t, pool)
+	}
+	return open
+}
+
+func TestCabinet(t *testing.T) {
+	filestoretest.Run(t, func(t *testing.T) filestoretest.Open {
+		open, keys := database(t), newKeys(t, filestore.Generate())
+		shared := open(t)
+		return func(*testing.T) filestore.Store { return postgres.New(shared, keys) }
+	})
+}
+
+// TestFilesAreWrapped: whoever reads the database reads no file, and whoever writes into it cannot pass another's, or text
+// of his own, for one: neither a key nor what is no secret, such as a certificate that everybody is to trust.
+func TestFilesAreWrapped(t *testing.T) {
+	pool, keys := database(t)(t), newKeys(t, filestore.Generate())
+	c := postgres.New(pool, keys)
+	for _, name := range []string{"a.key", "b.key"} {
+		if err := c.Create(name, []byte("secret of "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Create("plain.json", []byte("no secret")); err != nil {
+		t.Fatal(err)
+	}
+	stored := func(name string) (content []byte) {
+		if err := pool.QueryRow(t.Context(), `SELECT content FROM jurat.files WHERE name = $1`, name).Scan(&content); err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	for _, name := range []string{"a.key", "plain.json"} {
+		if bytes.Contains(stored(name), []byte("secret")) {
+			t.Errorf("stored of %s is %q", name, stored(name))
+		}
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Read("plain.json"); !errors.Is(err, filestore.ErrDamaged) {
+		t.Errorf("what was put in the place of what is no secret: %q, %v", got, err)
+	}
+	for _, forgery := range []struct{ name, statement string }{
+		{"another's row", `UPDATE jurat.files SET content = (SELECT content FROM jurat.files WHERE name = 'b.key') WHERE name = 'a.key'`},
+		{"his own text", `UPDATE jurat.files SET content = 'mine' WHERE name = 'a.key'`},
+		{"another's name", `DELETE FROM jurat.files WHERE name = 'a.key'; UPDATE jurat.files SET name = 'a.key' WHERE name = 'b.key'`},
+	} {
+		if _, err := pool.Exec(t.Context(), forgery.statement); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Read("a.key"); !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
+			t.Errorf("%s: %q, %v", forgery.name, got, err)
+		}
+	}
+	if err := c.Overwrite("a.key", []byte("0000")); err != nil { // what is damaged can be destroyed, too
+		t.Error(err)
+	}
+	if got, err := c.Read("a.key"); err != nil || string(got) != "0000" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestCreateAll: with one file that is there none is made.
+func TestCreateAll(t *testing.T) {
+	c := postgres.New(database(t)(t), newKeys(t, filestore.Generate()))
+	files := map[string][]byte{"a.key": []byte("a"), "b.json": []byte("b")}
+	if err := c.CreateAll(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if got, err := c.Read(name); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if err := c.CreateAll(t.Context(), map[string][]byte{"0.json": nil, "b.json": []byte("new"), "c.json": nil}); err == nil {
+		t.Error("one was there")
+	}
+	n := 0
+	for _, name := range []string{"0.json", "c.json"} {
+		if _, err := c.Read(name); err == nil {
+			n++
+		}
+	}
+	if got, err := c.Read("b.json"); n > 0 || err != nil || string(got) != "b" {
+		t.Errorf("%d of the others were made; %q, %v", n, got, err)
+	}
+}
+
+// TestChangeOfWrappingKey: while a key takes the place of another, everything is read by whoever has both; then by whoever has
+// the new one alone, and by nobody who has the old one alone, who is told so.
+func TestChangeOfWrappingKey(t *testing.T) {
+	pool := database(t)(t)
+	oldFile, newFile := filestore.Generate(), filestore.Generate()
+	oldKeys, both, newKeys := newKeys(t, oldFile), newKeys(t, newFile, oldFile), newKeys(t, newFile)
+	of := func(keys *filestore.Keys) *postgres.Store { return postgres.New(pool, keys) }
+	if err := of(oldKeys).CheckKeys(t.Context()); err != nil {
+		t.Errorf("without any secret: %v", err)
+	}
+	all := []string{"a.key", "b/c.key", "d.key"}
+	for _, name := range all {
+		if err := of(oldKeys).Create(name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := of(both).Create("e.key", []byte("e.key")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*filestore.Keys{oldKeys, newKeys} {
+		if err := of(c).CheckKeys(t.Context()); !errors.Is(err, filestore.ErrOtherKey) {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	if err := of(both).CheckKeys(t.Context()); err != nil {
+		t.Error(err)
+	}
+	told := int64(0)
+	if n, err := of(both).Rewrap(t.Context(), func(done int64) { told = done }); n != 3 || told != 3 || err != nil {
+		t.Errorf("%d, %d, %v", n, told, err)
+	}
+	if n, err := of(newKeys).Rewrap(t.Context(), func(int64) { t.Error("again") }); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if err := of(newKeys).CheckKeys(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, name := range append(all, "e.key") {
+		if got, err := of(newKeys).Read(name); err != nil || string(got) != name {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if got, err := of(oldKeys).Read(name); !errors.Is(err, filestore.ErrOtherKey) {
+			t.Errorf("%s with the old key: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestRewrapBrokenOff: whatever was wrapped again before it ended, everything can be read, and the rest comes next time.
+func TestRewrapBrokenOff(t *testing.T) {
+	pool := database(t)(t)
+	oldFile, newFile := filestore.Generate(), filestore.Generate()
+	before := postgres.New(pool, newKeys(t, oldFile))
+	names := []string{"a.key", "b.key", "c.key", "d.key"}
+	for _, name := range names {
+		if err := before.Create(name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'damaged' WHERE name = 'c.key'`); err != nil {
+		t.Fatal(err)
+	}
+	both := postgres.New(pool, newKeys(t, newFile, oldFile))
+	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
+		t.Errorf("%d, %v", n, err)
+	}
+	for _, name := range []string{"a.key", "b.key", "d.key"} {
+		if got, err := both.Read(name); err != nil || string(got) != name {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if err := both.Remove("c.key"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestStandbyMissing: as long as the standby that the server waits for does not have a file, nobody is told that it is durable.
+func TestStandbyMissing(t *testing.T) {
+	server := pgtest.Start(t)
+	url := server.Database(t)
+	pool, err := reach.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	store, err := ledger.Create(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.Prepare(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`} {
+		if _, err := admin.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	c.SetPatience(500 * time.Millisecond)
+	for end := time.Now().Add(20 * time.Second); err == nil; { // the server notices the setting by and by
+		if time.Now().After(end) {
+			t.Fatal("the server waits for no standby, or was told not to")
+		}
+		err = c.Replace("a", []byte("content"))
+	}
+	c.SetPatience(time.Minute)
+	if content, err := c.Read("a"); err != nil || string(content) != "content" {
+		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// TestDeadConnections: of a server that has ended every connection whoever only reads, or puts something in its place, notices nothing.
+func TestDeadConnections(t *testing.T) {
+	url := pgtest.Database(t)
+	pool, err := reach.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	prepare(t, pool)
+	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	if err := c.Create("a", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	for name, use := range map[string]func() error{
+		"read":      func() error { _, err := c.Read("a"); return err },
+		"replace":   func() error { return c.Replace("a", []byte("content")) },
+		"overwrite": func() error { return c.Overwrite("a", []byte("c")) },
+		"list":      func() error { return c.List("folder", func(string) error { return nil }) },
+	} {
+		var busy []*pgxpool.Conn // so that there are several
+		for range 4 {
+			conn, err := pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			busy = append(busy, conn)
+		}
+		for _, conn := range busy {
+			conn.Release()
+		}
+		if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`); err != nil {
+			t.Fatal(err)
+		}
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDeadlock: who has to give way to somebody else does what he was about to do after him.
+func TestDeadlock(t *testing.T) {
+	url := pgtest.Database(t)
+	pool, err := reach.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	prepare(t, pool)
+	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	c.SetPatience(time.Minute)
+	other, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	for range 5 {
+		if err := errors.Join(c.Replace("a", []byte("a")), c.Replace("b", []byte("b"))); err != nil {
+			t.Fatal(err)
+		}
+		// It is the file store that notices the deadlock, and ends it, unless it has looked for one before there was one.
+		if _, err := other.Exec(t.Context(), `BEGIN; SET LOCAL deadlock_timeout = '10s'; SELECT FROM jurat.files WHERE name = 'b' FOR UPDATE`); err != nil {
+			t.Fatal(err)
+		}
+		renamed := make(chan error, 1)
+		go func() { renamed <- c.Rename("a", "b") }()
+		for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
+			if err := other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid)))`).Scan(&waits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, lost := other.Exec(t.Context(), `SELECT FROM jurat.files WHERE name = 'a' FOR UPDATE`)
+		if _, err := other.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-renamed; err != nil {
+			t.Errorf("error %v", err)
+		}
+		if got, err := c.Read("b"); err != nil || string(got) != "a" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if lost == nil {
+			return
+		}
+	}
+	t.Error("it was never the file store that had to give way")
+}
+
+// prepare makes the table.
+func prepare(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
+			return err
+		}
+		return postgres.Prepare(t.Context(), tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,211 @@
+package lock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A claim in a database is an advisory lock of a session. The session belongs to one connection, which is used for nothing
+// else, and ends with it: at once when the process ends or the connection breaks, and after idle when nothing is heard of
+// the process, because the network has parted them or the machine stands still. The process says something every beat, and
+// takes its claims for lost when nobody has answered within answer, which is well before the database does.
+const (
+	beat   = 3 * time.Second
+	answer = 10 * time.Second // of a database that has much else to do
+	idle   = 20 * time.Second
+)
+
+// A Database holds claims among machines. The connection is made when something is first claimed.
+type Database struct {
+	config       *pgx.ConnConfig
+	beat, answer time.Duration // tests have less patience
+
+	mu      sync.Mutex    // while it is held, nobody else uses what follows
+	session *pgx.Conn     // nil: none
+	ended   chan struct{} // closed when the session is over, so that nobody watches it any more
+	held    map[string]*hold
+}
+
+// A hold is a claim of this process.
+type hold struct{ end context.CancelCauseFunc }
+
+var _ Claims = (*Database)(nil)
+
+// NewDatabase returns the claims in the database that the configuration leads to. Between them must be nothing that shares
+// sessions among connections.
+func NewDatabase(config *pgx.ConnConfig) *Database { return newDatabase(config, beat, answer, idle) }
+
+func newDatabase(config *pgx.ConnConfig, beat, answer, idle time.Duration) *Database {
+	config = config.Copy()
+	config.RuntimeParams["application_name"] = "jurat claims"
+	config.RuntimeParams["idle_session_timeout"] = strconv.FormatInt(idle.Milliseconds(), 10)
+	return &Database{config: config, beat: beat, answer: answer, held: map[string]*hold{}}
+}
+
+// lockOf is the number by which the database knows a name.
+func lockOf(name string) int64 {
+	sum := sha256.Sum256([]byte("jurat/claim/v1\x00" + name))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+// Claim implements Claims.
+func (d *Database) Claim(ctx context.Context, name string) (held context.Context, release func(), err error) {
+	if err := check(name); err != nil {
+		return nil, nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[name] != nil { // a session that has a lock gets it again
+		return nil, nil, fmt.Errorf("claiming %s: %w", name, ErrTaken)
+	}
+	if err := d.take(ctx, name); err != nil {
+		return nil, nil, fmt.Errorf("claiming %s: %w", name, err)
+	}
+	held, end := context.WithCancelCause(ctx)
+	h := &hold{end}
+	d.held[name] = h
+	return held, func() { d.release(name, h) }, nil
+}
+
+// take locks a name. The mutex is held.
+func (d *Database) take(ctx context.Context, name string) error {
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	var got bool
+	err := d.ask(ctx, `SELECT pg_try_advisory_lock($1)`, &got, lockOf(name))
+	if err == nil && !got {
+		err = ErrTaken
+	}
+	return err
+}
+
+// connect begins a session where there is none. The mutex is held.
+func (d *Database) connect(ctx context.Context) error {
+	if d.session != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.answer)
+	defer cancel()
+	session, err := pgx.ConnectConfig(ctx, d.config)
+	if err != nil {
+		return err
+	}
+	d.session, d.ended = session, make(chan struct{})
+	go d.watch(session, d.ended)
+	return nil
+}
+
+// ask asks the session something. Whoever asks may stop waiting, and then nobody knows what has happened, so the session
+// ends with every claim that it holds, as it does when it fails. The mutex is held.
+func (d *Database) ask(ctx context.Context, question string, to any, arguments ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.answer)
+	defer cancel()
+	err := d.session.QueryRow(ctx, question, arguments...).Scan(to)
+	if err != nil {
+		d.lose()
+	}
+	return err
+}
+
+// lose ends the session and what it held. The mutex is held.
+func (d *Database) lose() {
+	d.endAll()
+	_ = d.hangUp() // it is lost, whatever comes of this
+}
+
+// endAll ends what is done under claims. The mutex is held.
+func (d *Database) endAll() {
+	for _, h := range d.held {
+		h.end(ErrLost)
+	}
+	clear(d.held)
+}
+
+// hangUp ends the session. The mutex is held.
+func (d *Database) hangUp() error {
+	if d.session == nil {
+		return nil
+	}
+	session := d.session
+	d.session = nil
+	close(d.ended)
+	ctx, cancel := context.WithTimeout(context.Background(), d.answer)
+	defer cancel()
+	return session.Close(ctx)
+}
+
+// watch says something now and then as long as the session lasts.
+func (d *Database) watch(session *pgx.Conn, ended <-chan struct{}) {
+	tick := time.NewTicker(d.beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		d.mu.Lock()
+		if d.session == session {
+			var one int
+			_ = d.ask(context.Background(), `SELECT 1`, &one) // where it fails, the claims are lost
+		}
+		d.mu.Unlock()
+	}
+}
+
+// release lets go of a claim, unless it was lost.
+func (d *Database) release(name string, h *hold) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.end(context.Canceled)
+	if d.held[name] != h {
+		return
+	}
+	delete(d.held, name)
+	var had bool
+	_ = d.ask(context.Background(), `SELECT pg_advisory_unlock($1)`, &had, lockOf(name)) // where it fails, the session ends, and the lock with it
+}
+
+// Claimed implements Claims.
+func (d *Database) Claimed(name string) (is bool, err error) {
+	if err := check(name); err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[name] != nil {
+		return true, nil
+	}
+	ctx := context.Background() // each step has its bound
+	if err = d.connect(ctx); err == nil {
+		err = d.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name))
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for who claims %s: %w", name, err)
+	}
+	return is, nil
+}
+
+// Close implements Claims.
+func (d *Database) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.endAll()
+	if err := d.hangUp(); err != nil {
+		return fmt.Errorf("letting go of claims: %w", err)
+	}
+	return nil
+}
