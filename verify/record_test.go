@@ -111,7 +111,7 @@ func recordBreaks() []recordBreak {
 		{"no proof of its place", func(r *evidence.Record, o *verify.Options) { r.Log = nil },
 			verify.Order, verify.NotProved, "checkpoint", "no checkpoint"},
 		{"another place", func(r *evidence.Record, o *verify.Options) { r.Log.Index = 7 },
-			verify.Order, verify.Refuted, "inclusion", "covers 1 entries"},
+			verify.Order, verify.Refuted, "inclusion", "covers 1 entry"},
 		{"a log nobody knows", func(r *evidence.Record, o *verify.Options) { o.Trust.Logs = nil },
 			verify.Order, verify.NotProved, "checkpoint", "no log that the trust file names"},
 		{"a checkpoint in other bytes", func(r *evidence.Record, o *verify.Options) {
