@@ -515,7 +515,7 @@ func TestCheck(t *testing.T) {
 	t.Setenv("GOOGLE_API_KEY", "key-that-is-not-shown")
 	all := check(0, "--cost-ceiling", "1.5", "--rounds", "1")
 	has(t, all, "openai gpt-4o", "anthropic claude-haiku-4-5", "gemini gemini-2.5-flash", "gemini gemini-2.5-pro", "ceiling: $1.50",
-		"up to 1 rounds of discussion", "(7 calls)", "(21 calls)", "Built-in prices of")
+		"up to 1 round of discussion", "(7 calls)", "(21 calls)", "Built-in prices of")
 	if strings.Contains(all, "stays empty") || strings.Contains(one+all, "key-that-is-not-shown") {
 		t.Error(all)
 	}
