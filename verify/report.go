@@ -207,8 +207,13 @@ func (r *Report) For(g Guarantee, recordID string) Finding {
 	if answer.Status == Proved || !slices.ContainsFunc(r.Details, func(f Finding) bool { return f.Guarantee == g }) {
 		return answer
 	}
-	answer = Finding{Guarantee: g, Status: Proved, Record: recordID}
-	for _, f := range r.Details {
+	return worstOf(r.Details, g, recordID)
+}
+
+// worstOf is the worst of these findings about a record, or about all; if there is none, that it is proved.
+func worstOf(details []Finding, g Guarantee, recordID string) Finding {
+	answer := Finding{Guarantee: g, Status: Proved, Record: recordID}
+	for _, f := range details {
 		if f.Guarantee == g && (f.Record == recordID || f.Record == "") && f.Status.worse(answer.Status) {
 			answer = f
 		}

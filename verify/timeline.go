@@ -32,8 +32,12 @@ func Timeline(records []*evidence.Record, report *Report) []Step {
 	g := newGraph(records)
 	verdicts := decisionsOnVerdicts(records)
 	steps := make([]Step, 0, len(records))
+	var answers *Answers
+	if report != nil {
+		answers = report.Answers()
+	}
 	for _, r := range g.ordered() {
-		step := g.step(r, report)
+		step := g.step(r, answers)
 		step.Verdict = verdicts[r]
 		steps = append(steps, step)
 	}
@@ -58,7 +62,7 @@ func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.
 	return decisions
 }
 
-func (g *graph) step(r *evidence.Record, report *Report) Step {
+func (g *graph) step(r *evidence.Record, answers *Answers) Step {
 	p := &r.Payload
 	s := Step{RecordID: p.RecordID, Actor: p.Actor(), Role: p.Role(), Action: p.ActionType, ChainID: p.ChainID,
 		Position: p.ChainPosition, Claimed: p.Timestamp, Status: p.ApprovalStatus}
@@ -67,10 +71,10 @@ func (g *graph) step(r *evidence.Record, report *Report) Step {
 	for _, other := range follows {
 		s.Follows = append(s.Follows, recordName(other))
 	}
-	if report == nil {
+	if answers == nil {
 		return s
 	}
-	if t, ok := report.TimeOf(p.RecordID); ok {
+	if t, ok := answers.TimeOf(p.RecordID); ok {
 		s.Proved = &t
 	}
 	return s

@@ -60,7 +60,7 @@ func (c *explainCmd) Run(io stdio) error {
 	}
 	p := newPage(io.out)
 	if c.WhoSaid != nil {
-		return p.whoSaid(records, r, *c.WhoSaid)
+		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}
 	for _, paragraph := range incident.Statement(records, r, incident.Lang(c.Lang)) {
 		p.text("", paragraph)

@@ -96,7 +96,7 @@ func followed(s verify.Step, numbers map[string]int) string {
 func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), "_", " ") }
 
 // whoSaid prints which record introduced a text.
-func (p *page) whoSaid(records []*evidence.Record, report *verify.Report, text string) error {
+func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: there is no text to look for")
 	}
@@ -119,14 +119,14 @@ func (p *page) whoSaid(records []*evidence.Record, report *verify.Report, text s
 }
 
 // each prints a sentence for each record.
-func (p *page) each(what string, records []*evidence.Record, report *verify.Report) {
+func (p *page) each(what string, records []*evidence.Record, report *verify.Answers) {
 	for _, r := range records {
 		p.text("", fmt.Sprintf("%s %s.", what, called(r, report)))
 	}
 }
 
 // called names a record and its actor, and says so where it is not proved that it is the actor's.
-func called(r *evidence.Record, report *verify.Report) string {
+func called(r *evidence.Record, report *verify.Answers) string {
 	p := &r.Payload
 	text := fmt.Sprintf("record %s: %s of %s %q, who claims %s", p.RecordID, plain(p.ActionType), p.Role(), p.Actor(), p.Timestamp)
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication} {

@@ -24,7 +24,7 @@ import (
 // Statement returns the paragraphs of the statement on one record, or on the trial that the records are, by the
 // report that verification made of them. It says the same in every language; only the report's reasons are always English.
 func Statement(records []*evidence.Record, report *verify.Report, lang Lang) []string {
-	w := &writer{language: languageOf(lang), report: report}
+	w := &writer{language: languageOf(lang), report: report, answers: report.Answers()}
 	if report.Kind == verify.Trial {
 		return w.trial(records)
 	}
@@ -38,14 +38,15 @@ func Statement(records []*evidence.Record, report *verify.Report, lang Lang) []s
 // OnRecord returns the paragraphs of the statement on one record, by a report on a file that has more than it: also where the file
 // is a trial, of which Statement would tell the whole.
 func OnRecord(r *evidence.Record, report *verify.Report, lang Lang) []string {
-	w := &writer{language: languageOf(lang), report: report}
+	w := &writer{language: languageOf(lang), report: report, answers: report.Answers()}
 	return append(w.record(r), w.disclaim(report))
 }
 
 // A writer writes one statement.
 type writer struct {
 	*language
-	report *verify.Report
+	report  *verify.Report
+	answers *verify.Answers // the report's
 }
 
 func (w *writer) record(r *evidence.Record) []string {
@@ -87,7 +88,7 @@ func (w *writer) stamped(r *evidence.Record) string {
 	if w.refutes(r, verify.Time) {
 		return w.timeRefuted.with("because", w.why(r, verify.Time))
 	}
-	t, ok := w.report.TimeOf(r.Payload.RecordID)
+	t, ok := w.answers.TimeOf(r.Payload.RecordID)
 	if !ok || !w.holds(r, verify.Content) {
 		return w.timeUnproved.with("because", w.why(r, verify.Time, verify.Content))
 	}
@@ -110,7 +111,7 @@ func (w *writer) keys(r *evidence.Record) string {
 	if !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.keysBy(w.report.For(verify.NonRepudiation, r.Payload.RecordID), w.keyOfOperator)
+	return w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.keyOfOperator)
 }
 
 func (w *writer) keysBy(f verify.Finding, ofOperator sentence) string {
@@ -232,7 +233,7 @@ func inert(s string) string {
 // holds reports whether all these guarantees are proved of the record.
 func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool {
 	for _, g := range guarantees {
-		if w.report.For(g, r.Payload.RecordID).Status != verify.Proved {
+		if w.answers.For(g, r.Payload.RecordID).Status != verify.Proved {
 			return false
 		}
 	}
@@ -242,7 +243,7 @@ func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool 
 // refutes reports whether any of these guarantees is refuted of the record.
 func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) bool {
 	for _, g := range guarantees {
-		if w.report.For(g, r.Payload.RecordID).Status == verify.Refuted {
+		if w.answers.For(g, r.Payload.RecordID).Status == verify.Refuted {
 			return true
 		}
 	}
@@ -252,7 +253,7 @@ func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) boo
 // why says of the first of these guarantees that is not proved of the record what is missing or false.
 func (w *writer) why(r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
-		if f := w.report.For(g, r.Payload.RecordID); f.Status != verify.Proved {
+		if f := w.answers.For(g, r.Payload.RecordID); f.Status != verify.Proved {
 			return w.because[g][f.Status].with("reason", inert(f.Reason))
 		}
 	}
