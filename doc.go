@@ -85,7 +85,6 @@
 //	incident      the statement for people about what happened
 //	openssl       what OpenSSL needs to check records without jurat
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
-//	inquiry       what a reader brings to a verification, read for the command and the browser alike
 //	portal        the page on which a stranger verifies in his own browser; portal/verifier is the program that runs there, of
 //	              portal/visit, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share

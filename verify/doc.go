@@ -63,4 +63,9 @@
 // acts, have a bound for the whole file, beyond which nothing is proved of what the records say of each other (`volume`). It stands
 // in the format, as two verifiers must agree. A report keeps each reason once; of more than it has room for, the worst of each
 // record under each guarantee stays. So no answer changes, and a missing one is counted (`left_out`).
+//
+// # What a reader brings along
+//
+// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use it, so that
+// they read the same files alike.
 package verify

@@ -4,7 +4,6 @@ import (
 	"os"
 	"time"
 
-	"jurat/internal/inquiry"
 	"jurat/verify"
 )
 
@@ -24,13 +23,13 @@ type knownLogFlags struct {
 
 // brought is what the flags name. The files are open until close is called: entries are read while files are verified.
 type brought struct {
-	inquiry.Inquiry
+	verify.Inputs
 	files []*os.File
 	err   error // the first of opening
 }
 
 func (f *readerFlags) bring() *brought {
-	b := &brought{Inquiry: inquiry.Inquiry{At: f.At, Now: time.Now}}
+	b := &brought{Inputs: verify.Inputs{At: f.At, Now: time.Now}}
 	for _, name := range f.CRL {
 		if file := b.open(name); file != nil {
 			b.CRLs = append(b.CRLs, *file)
@@ -48,7 +47,7 @@ func (b *brought) bringKnownLog(f *knownLogFlags) {
 }
 
 // open opens a file that a flag names, if it names one.
-func (b *brought) open(name string) *inquiry.File {
+func (b *brought) open(name string) *verify.InputFile {
 	if name == "" || b.err != nil {
 		return nil
 	}
@@ -58,7 +57,7 @@ func (b *brought) open(name string) *inquiry.File {
 		return nil
 	}
 	b.files = append(b.files, file)
-	return &inquiry.File{Name: name, From: file}
+	return &verify.InputFile{Name: name, From: file}
 }
 
 func (b *brought) close() {
@@ -71,7 +70,7 @@ func (b *brought) options() (verify.Options, error) {
 	if b.err != nil {
 		return verify.Options{}, b.err
 	}
-	return b.Inquiry.Options()
+	return b.Inputs.Options()
 }
 
 func (f *readerFlags) options() (verify.Options, error) {
@@ -88,5 +87,5 @@ func readTrust(name string) (*verify.Trust, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return inquiry.Trust(file)
+	return verify.ReadTrust(file)
 }

@@ -13,7 +13,6 @@ import (
 
 	"jurat/aep"
 	"jurat/evidence"
-	"jurat/internal/inquiry"
 	"jurat/verify"
 )
 
@@ -119,7 +118,7 @@ func (v *Visit) together(report *verify.Report) FileAnswer {
 }
 
 func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err error) {
-	q := inquiry.Inquiry{Now: v.Now}
+	q := verify.Inputs{Now: v.Now}
 	for text, moment := range map[*string]**time.Time{&r.Before: &q.Before, &r.At: &q.At} {
 		if *text == "" {
 			continue
@@ -130,7 +129,7 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*moment = &t
 	}
-	for place, file := range map[*int]**inquiry.File{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
+	for place, file := range map[*int]**verify.InputFile{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
 		if place == nil {
 			continue
 		}
@@ -138,14 +137,14 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		if err != nil {
 			return o, err
 		}
-		*file = &inquiry.File{Name: source.Name, From: source.reader()}
+		*file = &verify.InputFile{Name: source.Name, From: source.reader()}
 	}
 	for _, place := range r.CRLs {
 		source, err := at(sources, &place)
 		if err != nil {
 			return o, err
 		}
-		q.CRLs = append(q.CRLs, inquiry.File{Name: source.Name, From: source.reader()})
+		q.CRLs = append(q.CRLs, verify.InputFile{Name: source.Name, From: source.reader()})
 	}
 	if r.Entries != nil {
 		source, err := at(sources, r.Entries)
@@ -214,7 +213,7 @@ func packageText(source *Source) string {
 
 // Trust says whom a trust file trusts, so that a visitor can compare it before relying on it.
 func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
-	t, err := inquiry.Trust(&inquiry.File{Name: source.Name, From: source.reader()})
+	t, err := verify.ReadTrust(&verify.InputFile{Name: source.Name, From: source.reader()})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,4 @@
-// Package inquiry reads what somebody brings along to a verification. The command and the portal's program both ask by it,
-// so that they cannot read the same files differently.
-package inquiry
+package verify
 
 import (
 	"crypto/x509"
@@ -10,27 +8,26 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/verify"
 )
 
-// An Inquiry is what a reader brings along, since nothing of it may come from what is verified. The zero Inquiry brings nothing,
-// and proves nothing.
-type Inquiry struct {
-	Trust  *File      // the reader's trust file; nil: none
-	Before *time.Time // also ask whether everything existed before it; nil: do not ask
-	At     *time.Time // the moment of checking; nil: now, by Now
-	CRLs   []File     // revocation lists
+// Inputs are what a reader brings along, since nothing of it may come from what is verified. The zero Inputs bring nothing,
+// and prove nothing.
+type Inputs struct {
+	Trust  *InputFile  // the reader's trust file; nil: none
+	Before *time.Time  // also ask whether everything existed before it; nil: do not ask
+	At     *time.Time  // the moment of checking; nil: now, by Now
+	CRLs   []InputFile // revocation lists
 
 	// What the reader knows of the log from elsewhere; nil: nothing.
-	Checkpoint  *File
-	Consistency *File
+	Checkpoint  *InputFile
+	Consistency *InputFile
 	Entries     io.ReaderAt // read while files are verified
 
 	Now func() time.Time
 }
 
-// A File is one that the reader chose.
-type File struct {
+// An InputFile is one that the reader chose.
+type InputFile struct {
 	Name string // as the reader calls it, for errors
 	From io.Reader
 }
@@ -39,20 +36,20 @@ type File struct {
 const maxFile = 64 << 20
 
 // Options are those that verification takes.
-func (q *Inquiry) Options() (verify.Options, error) {
-	o := verify.Options{Entries: q.Entries}
+func (q *Inputs) Options() (Options, error) {
+	o := Options{Entries: q.Entries}
 	if err := q.moments(&o); err != nil {
 		return o, err
 	}
 	for _, file := range q.CRLs {
-		list, err := parsed(&file, verify.MaxCRL, verify.ParseCRL)
+		list, err := parsed(&file, MaxCRL, ParseCRL)
 		if err != nil {
 			return o, err
 		}
 		o.CRLs = append(o.CRLs, list)
 	}
 	var err error
-	if o.Trust, err = Trust(q.Trust); err != nil {
+	if o.Trust, err = ReadTrust(q.Trust); err != nil {
 		return o, err
 	}
 	if q.Consistency != nil && q.Checkpoint == nil {
@@ -66,7 +63,7 @@ func (q *Inquiry) Options() (verify.Options, error) {
 }
 
 // moments reads the times. The zero time stands for none in verification, so it cannot be asked about.
-func (q *Inquiry) moments(o *verify.Options) error {
+func (q *Inputs) moments(o *Options) error {
 	if q.At == nil {
 		o.At = q.Now()
 	} else if o.At = *q.At; o.At.IsZero() {
@@ -80,8 +77,8 @@ func (q *Inquiry) moments(o *verify.Options) error {
 	return nil
 }
 
-// Trust reads a trust file; no file is no trust.
-func Trust(file *File) (*verify.Trust, error) { return parsed(file, maxFile, verify.ParseTrust) }
+// ReadTrust reads a trust file; no file is no trust.
+func ReadTrust(file *InputFile) (*Trust, error) { return parsed(file, maxFile, ParseTrust) }
 
 func checkpoint(doc []byte) (string, error) {
 	if len(doc) == 0 {
@@ -100,7 +97,7 @@ func consistency(doc []byte) (*evidence.Consistency, error) {
 }
 
 // parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.
-func parsed[T *verify.Trust | *x509.RevocationList | *evidence.Consistency | string](file *File, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *Trust | *x509.RevocationList | *evidence.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil
