@@ -62,6 +62,7 @@
 //	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
 //	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
+//	brief         what a list shows of a record and what it is linked by, in a few bytes that the ledger keeps beside it
 //	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite, ledger/postgres and
 //	              ledger/memory are, and that ledger/storetest tests
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on

@@ -25,6 +25,8 @@ const (
 
 // app is the command line.
 type app struct {
+	io stdio
+
 	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA"`
 	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB"`
 	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
@@ -94,7 +96,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if slices.Contains(args, "--log-json") {
 		io.logger(true) // also of what is wrong with the arguments
 	}
-	var a app
+	a := app{io: io}
 	code := -1
 	parser, err := kong.New(&a, kong.Name("jurat"), kong.Description(about),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
@@ -157,7 +159,7 @@ func report(io stdio, err error) int {
 
 // config names the installation.
 func (a *app) config() installation.Config {
-	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir}
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir, Indexing: progress(a.io, "records indexed")}
 }
 
 // again is how the command is called on the same installation, without any password.

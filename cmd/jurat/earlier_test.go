@@ -41,6 +41,9 @@ func TestEarlierDatabase(t *testing.T) {
 	if out := jurat(0, "log", "fsck"); !strings.Contains(out, "the log is whole: 17 records") {
 		t.Error(out)
 	}
+	if out := jurat(0, "log", "reindex"); !strings.Contains(out, "indexed: 17 records") {
+		t.Error(out)
+	}
 	for _, file := range []string{"kitchen.jurat", "a.json", "apart.json"} {
 		doing(t, 0, "verify", "--trust", filepath.Join(dir, "trust.json"), filepath.Join(dir, file))
 	}
@@ -52,6 +55,9 @@ func TestEarlierDatabase(t *testing.T) {
 	}
 	doing(t, 0, "verify", "--trust", trust, again)
 	doing(t, 0, "verify", "--trust", trust, filepath.Join(dir, "kitchen.jurat"))
+	if out := jurat(0, "log", "fsck"); !strings.Contains(out, "the log is whole") {
+		t.Error(out)
+	}
 }
 
 // earlier is the folder of what an earlier program made.

@@ -23,6 +23,7 @@ type logCmd struct {
 	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
 	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
 	Renew       logRenewCmd       `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
+	Reindex     logReindexCmd     `cmd:"" help:"Make again what lists show of records, and what records are found by."`
 	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 
@@ -122,20 +123,21 @@ type logCaseCmd struct {
 
 // Help is shown by 'jurat log case --help'.
 func (*logCaseCmd) Help() string {
-	return `Of a record the case file holds all records that are linked to it: by digest, as review or delivery, by chain_id or by
-parent_request_id, one through the other. To find them, the whole log is read.
+	return `The case file holds all records that are linked to the record or the chain: by digest, as review or delivery, by chain_id or by
+parent_request_id, one through the other. A trial's chain is whole in itself. Where more than 10,000 are linked, or one of them cannot be
+read, the file is cut, and stderr says so.
 
 ` + withholdHelp + latestHelp
 }
 
-// records are those of a chain, or those that are linked to a record.
-func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation) ([]*evidence.Record, error) {
-	records, err := i.Ledger.Chain(ctx, c.Chain)
-	if !errors.Is(err, ledger.ErrNotFound) {
-		return records, err
-	}
-	if records, err = i.Ledger.Linked(ctx, c.Chain); errors.Is(err, ledger.ErrNotFound) {
+// records are those that belong to a chain or a record.
+func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
+	records, cut, err := i.Ledger.Linked(ctx, c.Chain)
+	if errors.Is(err, ledger.ErrNotFound) {
 		err = fmt.Errorf("%q: the log has no chain and no record of this name: %w", c.Chain, err)
+	}
+	if cut != nil {
+		fmt.Fprintf(io.err, "jurat: %v\n", cut)
 	}
 	return records, err
 }
@@ -144,7 +146,7 @@ func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation) 
 func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		cosign(ctx, i, io)
-		records, err := c.records(ctx, i)
+		records, err := c.records(ctx, i, io)
 		if err != nil {
 			return err
 		}
@@ -160,6 +162,29 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		return io.print(bundle)
+	})
+}
+
+type logReindexCmd struct{}
+
+// Help is shown by 'jurat log reindex --help'.
+func (*logReindexCmd) Help() string {
+	return `Beside each record the database keeps in brief what lists show of it, and which records it names. Both are made of the records, and no
+proof depends on them. 'jurat log fsck' says when they are not what the records say; this makes all of them again. It can be run while
+others write, and broken off.`
+}
+
+// Run makes all briefs again.
+func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		if err := i.Ledger.Reindex(ctx, progress(io, "records indexed")); err != nil {
+			return err
+		}
+		size, err := i.Ledger.Size(ctx)
+		if err != nil {
+			return err
+		}
+		return io.line("indexed: %d records", size)
 	})
 }
 

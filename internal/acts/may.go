@@ -98,11 +98,14 @@ func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 
 // SubmitterOf is who has submitted what a trial is about; "" where the chain is no trial's.
 func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
-	records, _, err := a.config.Ledger.InChain(ctx, chain, 0)
-	if err != nil || len(records) == 0 || records[0].Payload.ActionType != evidence.Submission {
+	first, err := a.config.Ledger.FirstOfChain(ctx, chain)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && first.Action != evidence.Submission {
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
-	return records[0].Payload.Actor(), nil
+	return first.Actor, nil
 }
 
 // inTrial reports whether a chain is a trial's.

@@ -3,6 +3,7 @@ package docket_test
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/memory"
 	"jurat/jurattest"
 )
 
@@ -53,16 +55,21 @@ func archive(t *testing.T, h *jurattest.House) {
 	}
 }
 
-// TestArchiveIsMissing opens a docket whose first trial is in an archive that cannot be read: that is said, new trials are held, and the
+// TestArchiveIsMissing opens a docket whose first trial is in an archive that cannot be read, and without briefs: that is said, new trials are held, and the
 // old one is not listed as if nothing was said in it.
 func TestArchiveIsMissing(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
+	store := memory.New()
+	keep(t, h, store)
 	first := open(t, config(h, b))
 	stop := run(t, first)
 	old := submit(t, first)
 	awaitState(t, first, old, api.Over)
 	stop()
 	archive(t, h)
+	if err := store.PutBriefs(t.Context(), ledger.Range{To: ledger.TileWidth}, nil, 0); err != nil { // as in a log that an earlier program made
+		t.Fatal(err)
+	}
 	said := &messages{}
 	c := config(h, b)
 	c.Log = slog.New(said)
@@ -74,6 +81,31 @@ func TestArchiveIsMissing(t *testing.T) {
 	awaitState(t, d, submit(t, d), api.Over)
 	if e, err := d.Entry(t.Context(), old); err == nil {
 		t.Errorf("the trial in the archive is listed as %+v", e)
+	}
+}
+
+// TestArchiveIsMissingBesideBriefs: what a list shows of a trial is in the database, so one whose records are in an archive that is not there is listed.
+func TestArchiveIsMissingBesideBriefs(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	first := open(t, config(h, b))
+	stop := run(t, first)
+	old := submit(t, first)
+	awaitState(t, first, old, api.Over)
+	want, err := first.Entry(t.Context(), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	archive(t, h)
+	said := &messages{}
+	c := config(h, b)
+	c.Log = slog.New(said)
+	got, err := open(t, c).Entry(t.Context(), old)
+	if err != nil || got.Agent != want.Agent || got.State != api.Over || got.Acts != want.Acts || !reflect.DeepEqual(got.Outcome, want.Outcome) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if len(said.all) > 0 {
+		t.Errorf("said: %q", said.all)
 	}
 }
 

@@ -1,7 +1,6 @@
 package docket
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
+	"jurat/internal/brief"
 	"jurat/internal/ledger"
-	"jurat/internal/subject"
 	"jurat/jury"
 )
 
@@ -45,33 +41,9 @@ type Cancelled struct {
 	At         time.Time
 }
 
-// said is what the calendar reads of what was said in a trial, of which there may be a million: a record that was logged was read
-// strictly then.
-type said struct {
-	ActionType evidence.ActionType `json:"action_type"`
-	AgentID    string              `json:"agent_id"`
-	Case       evidence.Digest     `json:"case"`
-	ChainID    string              `json:"chain_id"`
-	RecordID   string              `json:"record_id"`
-	Response   jsontext.Value      `json:"response"`
-	Timestamp  string              `json:"timestamp"`
-
-	payload []byte // all of it
-}
-
-func (p *said) time() time.Time {
-	at, _ := evidence.ParseTime(p.Timestamp) // which it was when it was logged, or is missing
-	return at
-}
-
-// isPlainAnswer reports whether an act is an answer with which nothing is wrong. The form is canonical, so that one has one form.
-func (p *said) isPlainAnswer() bool {
-	answer := p.ActionType == evidence.Evaluation || p.ActionType == evidence.Statement || p.ActionType == evidence.JudgeOpinion
-	return answer && !bytes.Contains(p.Response, []byte(`"fallback":true`))
-}
-
 // A calendar has a Summary of every trial in the log. It follows the log: each look takes in what was appended since the last one,
-// whichever process appended it. Of records that are none of a trial's it reads nothing.
+// whichever process appended it. Of records that are none of a trial's it reads nothing, and
+// of the others no payload.
 type calendar struct {
 	heard  func(id string)               // told of each trial about which there is something new, while mu is held
 	unread func(*ledger.UnreadableError) // told of each archive whose trials are missing here
@@ -139,24 +111,20 @@ func (c *calendar) readChanges(ctx context.Context, l *ledger.Ledger) (changes [
 func (c *calendar) readPage(ctx context.Context, l *ledger.Ledger) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	payloads, next, err := l.InTrials(ctx, c.next)
+	said, next, err := l.BriefsInTrials(ctx, c.next)
 	var unreadable *ledger.UnreadableError
 	if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
 		c.unread(unreadable)
 		c.next = unreadable.In.To
 		return true, nil
 	}
-	if err != nil || len(payloads) == 0 {
+	if err != nil || len(said) == 0 {
 		return false, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, doc := range payloads {
-		p := &said{payload: doc}
-		if err := json.Unmarshal(doc, p); err != nil {
-			return false, fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
-		}
-		c.note(p)
+	for _, b := range said {
+		c.note(b)
 	}
 	c.next = next
 	return true, nil
@@ -229,26 +197,29 @@ func (c *calendar) oldest(n int, match func(*Summary) bool) (list []Summary) {
 }
 
 // note takes in what was said next in any trial. The mutex is held. What is in the chain of a trial that has not begun is none of the docket's.
-func (c *calendar) note(p *said) {
-	s := c.entries[p.ChainID]
+func (c *calendar) note(b *brief.Brief) {
+	s := c.entries[b.ChainID]
 	switch {
-	case s == nil && p.ActionType == evidence.Submission:
-		c.begin(p)
+	case s == nil && b.Action == evidence.Submission:
+		c.begin(b)
 	case s == nil:
 		return
-	case !p.ActionType.InTrial():
-		s.decide(p)
+	case !b.Action.InTrial():
+		s.decide(b)
 	default:
-		s.act(p)
+		s.act(b)
 		if s.Over {
 			delete(c.open, s.ID)
 		}
 	}
-	c.heard(p.ChainID)
+	c.heard(b.ChainID)
 }
 
-func (c *calendar) begin(p *said) {
-	s := &calendarEntry{Summary: Summary{ID: p.ChainID, Submitter: p.AgentID, Agent: agentOf(p), Case: p.Case, Submitted: p.time(), Last: p.time(), Acts: 1}}
+func (c *calendar) begin(b *brief.Brief) {
+	s := &calendarEntry{Summary: Summary{ID: b.ChainID, Submitter: b.Actor, Case: b.Case, Submitted: b.Time(), Last: b.Time(), Acts: 1}}
+	if b.Trial != nil {
+		s.Agent = b.Trial.Agent
+	}
 	c.entries[s.ID], c.open[s.ID] = s, true
 	c.order = append(c.order, s)
 }
@@ -279,48 +250,38 @@ func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Pay
 	return nil
 }
 
-func (s *calendarEntry) act(p *said) {
-	s.Acts, s.Last = s.Acts+1, p.time()
-	if p.isPlainAnswer() {
+func (s *calendarEntry) act(b *brief.Brief) {
+	s.Acts, s.Last = s.Acts+1, b.Time()
+	act := brief.Act{}
+	if b.Trial != nil {
+		act = *b.Trial
+	}
+	if act.Fault != "" { // one trial that cannot be read must not hide the others
+		s.Fault = "record " + b.RecordID + ": " + act.Fault
 		return
 	}
-	body, err := jury.DecodeBody(p.ActionType, p.Response)
-	if err != nil { // one trial that cannot be read must not hide the others
-		s.Fault = "record " + p.RecordID + ": " + err.Error()
-		return
-	}
-	if _, _, missing := jury.Missing(body); missing {
+	if act.Missing {
 		s.Degraded = true
 	}
-	switch body := body.(type) {
-	case *jury.Opening:
-		s.Offline = !slices.ContainsFunc(body.Settings.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
-	case *jury.Judgment:
-		s.reckoning.Judge(p.RecordID, evidence.DigestOf(p.payload), body)
+	switch {
+	case b.Action == evidence.PhaseOpening:
+		s.Offline = act.Offline
+	case act.Verdict != nil:
+		v := act.Verdict
+		s.reckoning.Judge(b.RecordID, b.Digest, &jury.Judgment{Position: v.Position, Score: v.Score, Method: v.Method, Degraded: v.Degraded, Inconclusive: v.Inconclusive})
 		s.Outcome = s.reckoning.Outcome()
-	case *jury.Closing:
+	case b.Action == evidence.TrialClosing:
 		s.Over = true
 	}
 }
 
 // decide notes what people decided on a trial.
-func (s *calendarEntry) decide(p *said) {
-	switch p.ActionType {
+func (s *calendarEntry) decide(b *brief.Brief) {
+	switch b.Action {
 	case evidence.HumanReview:
-		review, err := evidence.ParsePayload(p.payload)
-		if err != nil {
-			s.Fault = "record " + p.RecordID + ": " + err.Error()
-			return
-		}
-		s.reckoning.Decide(&evidence.Record{Payload: *review, Digest: evidence.DigestOf(p.payload)})
+		s.reckoning.Decide(b.Review())
 		s.Reviews, s.Outcome, s.Delivered = s.Reviews+1, s.reckoning.Outcome(), false
 	case evidence.Delivery:
 		s.Delivered = true
 	}
-}
-
-// agentOf is the name that a list shows: the evidence was examined when it was submitted.
-func agentOf(p *said) string {
-	runes := []rune(subject.NameIn(p.Response))
-	return string(runes[:min(len(runes), 200)])
 }

@@ -33,7 +33,7 @@
 //
 // # What is listed of trials is read once and then followed
 //
-// What is listed of trials is read once and then followed, record by record, whoever appends. The database has an index of what
+// What is listed of trials is read once and then followed, brief by brief, whoever appends. The database has an index of what
 // stands in trials' chains, so a start takes as long as there are trials, not as long as the log is.
 package docket
 

@@ -22,9 +22,9 @@ type meanwhile struct {
 	happens atomic.Pointer[func()]
 }
 
-func (m *meanwhile) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
-	rows, err := m.Store.InTrials(ctx, from, n)
-	if f := m.happens.Load(); f != nil && len(rows) == 0 && m.happens.CompareAndSwap(f, nil) {
+func (m *meanwhile) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+	rows, err := m.Store.Briefs(ctx, q)
+	if f := m.happens.Load(); q.Trials && f != nil && len(rows) == 0 && m.happens.CompareAndSwap(f, nil) {
 		(*f)()
 	}
 	return rows, err
@@ -80,9 +80,9 @@ type deaf struct {
 	asked chan struct{} // nil: it answers
 }
 
-func (d *deaf) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
-	if d.asked == nil {
-		return d.Store.InTrials(ctx, from, n)
+func (d *deaf) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+	if d.asked == nil || !q.Trials {
+		return d.Store.Briefs(ctx, q)
 	}
 	d.asked <- struct{}{}
 	<-ctx.Done()

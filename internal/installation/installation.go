@@ -114,6 +114,8 @@ type Config struct {
 	TSA         []string           // names or URLs of the authorities that stamp what is sealed; nil: the built-in and all others
 	Now         func() time.Time   // nil: time.Now. When it is set back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // of record ids; nil: crypto/rand
+
+	Indexing func(done, total int64) // told how far an older log has got that is indexed when it is opened; nil: nobody is told
 }
 
 // An Installation is open.
@@ -238,7 +240,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	if c.BatchTokens && i.stampers.ownToo {
 		i.stampers.ownToo, config.Group = false, together{i.authority}
 	}
-	config.Archive = i.archives
+	config.Archive, config.Indexing = i.archives, c.Indexing
 	return config, nil
 }
 

@@ -406,6 +406,10 @@ func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error
 		return err
 	}
 	e.after("file replaced")
+	if err := e.Ledger.ForgetExpired(ctx, ledger.Range{From: next.From, To: next.To}); err != nil {
+		return err
+	}
+	e.after("briefs of expired records emptied")
 	if err := e.eraseApart(next, old); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/brief"
 	"jurat/internal/keyhistory"
 )
 
@@ -34,6 +35,11 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		if err := fitsInBundle(record); err != nil {
 			return err
 		}
+		b, err := storedBrief(brief.Of(&record.Payload, record.Digest))
+		if err != nil {
+			return err
+		}
+		a.briefs = append(a.briefs, b)
 	}
 	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w, or others wait for it: this record has waited for %v; nothing was stored", ErrBusy, patience))
@@ -282,6 +288,9 @@ func (g *group) add(a *appending) {
 			row.Counts.CaseSeq = g.found.Cases[row.Case]
 		}
 		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, leafOf(a.records[i], row.Counts))
+		b := a.briefs[i]
+		b.Index = row.Index
+		g.batch.Briefs = append(g.batch.Briefs, b)
 		g.linked(&row, a.records[i])
 		g.batch.Waits = append(g.batch.Waits, waits(row.Index, a.missing[i], a.since)...)
 	}

@@ -46,6 +46,10 @@ func (s *wholeRows) Rows(ctx context.Context, from, n int64) ([]Row, error) {
 	return s.all(ctx)(s.Store.Rows(ctx, from, n))
 }
 
+func (s *wholeRows) RowsAt(ctx context.Context, at []int64) ([]Row, error) {
+	return s.all(ctx)(s.Store.RowsAt(ctx, at))
+}
+
 func (s *wholeRows) ByRecordID(ctx context.Context, id string) (Row, error) {
 	return s.one(ctx)(s.Store.ByRecordID(ctx, id))
 }
@@ -60,17 +64,6 @@ func (s *wholeRows) ByChain(ctx context.Context, chainID string) ([]Row, error) 
 
 func (s *wholeRows) InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error) {
 	return s.all(ctx)(s.Store.InChain(ctx, chainID, from, n))
-}
-
-func (s *wholeRows) InTrials(ctx context.Context, from, n int64) ([]Row, error) {
-	rows, err := s.all(ctx)(s.Store.InTrials(ctx, from, n))
-	var unreadable *UnreadableError
-	if errors.As(err, &unreadable) { // what comes before it has been read, and is returned first
-		if k := slices.IndexFunc(rows, func(r Row) bool { return r.Index >= unreadable.In.From }); k > 0 {
-			return rows[:k], nil
-		}
-	}
-	return rows, err
 }
 
 func (s *wholeRows) LastOfChain(ctx context.Context, chainID string) (Row, error) {

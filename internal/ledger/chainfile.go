@@ -4,62 +4,51 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"jurat/evidence"
 	"jurat/internal/keyhistory"
 )
 
-// A ChainFile is a chain, as it was when it was asked for, to be read record by record: however long it is, no more than a few
-// records are held.
-type ChainFile struct {
+// A CaseFile is records of the log, as it was when they were asked for, to be read one by one: however many they are, no more than a few
+// are held.
+type CaseFile struct {
 	Checkpoint string // as Prove chooses it
 	Stamps     []evidence.Timestamp
 
 	l    *Ledger
-	id   string
-	end  int64 // index after the last record
+	at   []int64
 	head Head
 	keys *keyhistory.History
 }
 
-// ChainFile opens a chain for reading, or returns ErrNotFound.
-func (l *Ledger) ChainFile(ctx context.Context, chain string) (*ChainFile, error) {
-	f, err := l.chainFile(ctx, chain)
-	if err != nil {
-		return nil, fmt.Errorf("reading chain %q: %w", chain, err)
+// CaseFile opens records for reading, which stand at these indexes, in log order.
+func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
+	size := int64(0)
+	if len(at) > 0 {
+		size = at[len(at)-1] + 1
 	}
-	return f, nil
-}
-
-func (l *Ledger) chainFile(ctx context.Context, chain string) (*ChainFile, error) {
-	last, err := l.cfg.Store.LastOfChain(ctx, chain)
+	under, err := l.stamped(ctx, size)
 	if err != nil {
-		return nil, err
-	}
-	under, err := l.stamped(ctx, last.Index+1)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("choosing a checkpoint: %w", err)
 	}
 	keys, err := l.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &ChainFile{Checkpoint: under.signed, Stamps: under.stamps, l: l, id: chain, end: last.Index + 1, head: under.head, keys: keys}, nil
+	return &CaseFile{Checkpoint: under.signed, Stamps: under.stamps, l: l, at: at, head: under.head, keys: keys}, nil
 }
 
-// Records iterates over the chain in the order of the log. Each record has all its time stamps, and the proof of its place under the
+// Records iterates over the records in the order of the log. Each record has all its time stamps, and the proof of its place under the
 // checkpoint. It ends after an error.
-func (f *ChainFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, error] {
+func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, error] {
 	return func(yield func(*evidence.Record, error) bool) {
-		count, hashes := int64(0), cached(f.l.cfg.hashes(ctx))
-		for row, err := range f.l.chainRows(ctx, f.id, f.end) {
-			var record *evidence.Record
-			if count++; err == nil && row.Counts.ChainSeq != count {
-				err = fmt.Errorf("%w: row %d was logged as %d of the chain, and is %d", ErrDamaged, row.Index, row.Counts.ChainSeq, count)
-			}
-			if count%1024 == 0 {
+		n, hashes := 0, cached(f.l.cfg.hashes(ctx))
+		for row, err := range f.l.rowsAt(ctx, f.at) {
+			if n++; n%1024 == 0 {
 				hashes = cached(f.l.cfg.hashes(ctx)) // what was read for the records before is of little use for those after
 			}
+			var record *evidence.Record
 			if err == nil {
 				record, err = openRow(row)
 			}
@@ -69,7 +58,7 @@ func (f *ChainFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, err
 				err = prove(record, f.head, hashes)
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("reading chain %q: %w", f.id, err))
+				yield(nil, fmt.Errorf("reading a case: %w", err))
 				return
 			}
 			if !yield(record, nil) {
@@ -79,8 +68,55 @@ func (f *ChainFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, err
 	}
 }
 
-// chainRows iterates over the rows of a chain up to an index, -1 for all, a few at a time. It ends after an error.
-func (l *Ledger) chainRows(ctx context.Context, chain string, end int64) iter.Seq2[*Row, error] {
+// At iterates over the records that stand at these indexes, in log order. A few of them are held at a time. It ends after an error.
+func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
+	return func(yield func(Placed, error) bool) {
+		for row, err := range l.rowsAt(ctx, at) {
+			placed := Placed{}
+			if err == nil {
+				placed.Index = row.Index
+				placed.Record, err = openRow(row)
+			}
+			if err != nil {
+				err = fmt.Errorf("reading a case: %w", err)
+			}
+			if !yield(placed, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// rowsAt iterates over the rows at these indexes, in log order, and holds their chains against how the log has counted them: a chain is in
+// a case whole or not at all. It ends after an error.
+func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		counts := map[string]int64{}
+		for page := range slices.Chunk(at, linkPage) {
+			rows, err := l.cfg.Store.RowsAt(ctx, page)
+			if err == nil && len(rows) != len(page) {
+				err = fmt.Errorf("%w: of %d rows from %d on %d are there", ErrDamaged, len(page), page[0], len(rows))
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range rows {
+				row := &rows[i]
+				if counts[row.ChainID]++; row.ChainID != "" && row.Counts.ChainSeq != counts[row.ChainID] {
+					yield(nil, fmt.Errorf("%w: row %d was logged as %d of the chain, and is %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
+					return
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chainRows iterates over the rows of a chain a few at a time. It ends after an error.
+func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for from := int64(0); ; {
 			rows, err := l.cfg.Store.InChain(ctx, chain, from, linkPage)
@@ -89,7 +125,7 @@ func (l *Ledger) chainRows(ctx context.Context, chain string, end int64) iter.Se
 				return
 			}
 			for i := range rows {
-				if end >= 0 && rows[i].Index >= end || !yield(&rows[i], nil) {
+				if !yield(&rows[i], nil) {
 					return
 				}
 				from = rows[i].Index + 1
@@ -104,7 +140,7 @@ func (l *Ledger) chainRows(ctx context.Context, chain string, end int64) iter.Se
 // ChainRecords iterates over the records of a chain in log order, a few of which are held at a time. It ends after an error.
 func (l *Ledger) ChainRecords(ctx context.Context, chain string) iter.Seq2[*evidence.Record, error] {
 	return func(yield func(*evidence.Record, error) bool) {
-		for row, err := range l.chainRows(ctx, chain, -1) {
+		for row, err := range l.chainRows(ctx, chain) {
 			var record *evidence.Record
 			if err == nil {
 				record, err = openRow(row)

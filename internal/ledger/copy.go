@@ -115,6 +115,9 @@ func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, e
 	if batch.Hashes, err = from.Hashes(ctx, indexes); err != nil {
 		return batch, err
 	}
+	if batch.Briefs, err = copyBriefs(ctx, from, begin, end-begin); err != nil {
+		return batch, err
+	}
 	for _, o := range owing {
 		waits, err := from.Waiting(ctx, o.Authority, begin, end-begin)
 		if err != nil {
@@ -129,4 +132,19 @@ func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, e
 	batch.Next.Size = end
 	batch.Next.Root, err = tlog.TreeHash(end, source)
 	return batch, err
+}
+
+// copyBriefs reads those briefs of rows that can be read. Open makes the others.
+func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
+	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range stored {
+		if b := stored[i].decoded(); b != nil {
+			stored[i].Keys = b.Keys()
+			list = append(list, stored[i])
+		}
+	}
+	return list, nil
 }

@@ -40,6 +40,8 @@ const (
 	DamageNotExpired   DamageKind = "not_expired"
 	DamageStray        DamageKind = "stray_archive"
 
+	DamageBrief DamageKind = "brief"
+
 	DamageApartLost    DamageKind = "apart_lost"
 	DamageApartChanged DamageKind = "apart_changed"
 	DamageNotErased    DamageKind = "not_erased"
@@ -79,8 +81,10 @@ var meanings = map[DamageKind]string{
 	DamageStore:        "the database complains",
 	DamageArchive:      "an archive file is missing or is not what it was: put it back from a copy; the database has the hashes of its records",
 	DamageExpired:      "a record was taken out of its archive, and no act of the log says so",
-	DamageNotExpired:   "an act says that records were deleted, and the file that they were in is still there: 'jurat archive expire' finishes it",
+	DamageNotExpired:   "an act says that records were deleted, and the file that they were in, or what lists show of them, is still there: 'jurat archive expire' finishes it",
 	DamageStray:        "an archive file that the log's database does not name: a run that was broken off left it; it does no harm",
+
+	DamageBrief: "what lists show of the record, or what it is found by, is not what the record says; the record stands: 'jurat log reindex' makes it again",
 
 	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",
 	DamageApartChanged: "what is kept of a text that was sealed apart cannot be read, or is not what the record commits to",

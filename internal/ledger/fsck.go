@@ -50,7 +50,7 @@ func (f *findings) report(kind DamageKind, index int64, id, format string, args 
 	f.found = append(f.found, Damage{Kind: kind, Index: index, RecordID: id, Detail: fmt.Sprintf(format, args...)})
 }
 
-// fsck is one reading of a log. While pages are examined, which many do at once, only cfg, options, indexed and head are looked at
+// fsck is one reading of a log. While pages are examined, which many do at once, only cfg, options, indexed, briefed and head are looked at
 // there; everything else is of the goroutine that puts the pages together.
 type fsck struct {
 	findings
@@ -58,6 +58,8 @@ type fsck struct {
 	cfg     Config // whose Store has whole rows
 	options FsckOptions
 	indexed bool // the store has found that every row is found by its id and its digest, so that nobody has to look each up
+
+	briefed int64 // so many rows are noted to have briefs
 
 	head   Head
 	claims []claim             // checkpoints to be held against the tree
@@ -89,6 +91,9 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if f.head, err = f.cfg.Store.Head(ctx); err != nil { // after the checkpoints, which it must contain
 		return err
 	}
+	if f.briefed, err = f.cfg.Store.Briefed(ctx); err != nil {
+		return err
+	}
 	f.takeRoots(0)
 	if err := f.pages(ctx); err != nil {
 		return err
@@ -96,6 +101,9 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	f.nameMoved()
 	f.judge()
 	if err := f.outbox(ctx); err != nil {
+		return err
+	}
+	if err := f.keysOfBriefs(ctx); err != nil {
 		return err
 	}
 	return f.beyond(ctx)

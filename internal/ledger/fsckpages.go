@@ -93,12 +93,16 @@ func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 	if p.stored, p.err = f.storedHashes(ctx, from, n); p.err != nil {
 		return p
 	}
+	briefs := f.briefs(ctx, p, from, n)
+	if p.err != nil {
+		return p
+	}
 	for i := range p.places {
 		index, row := from+int64(i), (*Row)(nil)
 		if len(rows) > 0 && rows[0].Index == index {
 			row, rows = &rows[0], rows[1:]
 		}
-		at := looking{place: &p.places[i], fsck: f}
+		at := looking{place: &p.places[i], fsck: f, brief: briefs[index]}
 		if p.err = at.look(ctx, index, row, p.stored); p.err != nil {
 			return p
 		}

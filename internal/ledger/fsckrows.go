@@ -83,7 +83,8 @@ func (f *fsck) storedHash(ctx context.Context, index int64) (hash tlog.Hash, ok 
 // A looking is at one place of the log, and reports what is wrong there.
 type looking struct {
 	*place
-	fsck *fsck
+	fsck  *fsck
+	brief *StoredBrief // nil: what stands beside the row could not be read
 }
 
 // look looks at a row, nil for none, and at its leaf.
@@ -139,6 +140,7 @@ func (l looking) shed(row *Row, hash tlog.Hash) {
 	if row.ChainID != "" {
 		tag = evidence.ChainTag(row.ChainID)
 	}
+	l.checkBrief(row)
 	if entry.Payload != row.Digest || entry.Chain != tag || entry.ChainSeq != row.Counts.ChainSeq || entry.CaseSeq != row.Counts.CaseSeq {
 		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row is not of what was logged here")
 	}
@@ -180,6 +182,7 @@ func (l looking) intact(ctx context.Context, row *Row, record *evidence.Record) 
 	if err := l.check(ctx, row, record); err != nil {
 		return err
 	}
+	l.checkBrief(row)
 	if err := l.lateStamps(ctx, row, &record.Payload); err != nil {
 		return err
 	}

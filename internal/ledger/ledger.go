@@ -156,6 +156,9 @@ type Config struct {
 	// UnsafeContradictions takes in what the links of records contradict, and into a chain whoever comes: what a hostile operator can log.
 	UnsafeContradictions bool
 
+	// Indexing is told how far briefs are made of records that have none, see Briefs; nil: nobody is told.
+	Indexing func(done, total int64)
+
 	Poll time.Duration // how often a store that does not tell by itself is asked whether it has grown, see Grown; 0: half a second
 }
 
@@ -195,6 +198,8 @@ type Ledger struct {
 
 	writing Lock  // while it is held, nobody else in this process commits
 	tree    *tree // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
+
+	briefed atomic.Int64 // so many rows at the beginning of the log have briefs
 
 	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
 

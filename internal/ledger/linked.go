@@ -4,110 +4,408 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
-	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/brief"
 )
 
-// MaxLinked is how many records Linked gathers at most.
-const MaxLinked = 10_000
+const (
+	// MaxLinked is how many records Gather gathers at most, but for a longer chain that is itself asked for.
+	MaxLinked = 10_000
+	// maxCandidates is how many records Gather looks at on the way: keys are short, and not everything that names a record is linked to it.
+	maxCandidates = 4 * MaxLinked
+	// lookupPage is of how many records Gather looks up at once what they name.
+	lookupPage = 128
+)
 
-// ErrLinked says that more than MaxLinked records name each other.
-var ErrLinked = errors.New("too many records name each other")
+var (
+	// ErrCut is in Gathered.Cut where more is linked than was gathered.
+	ErrCut = errors.New("not all that is linked is here")
+	// ErrHidden says that what was asked for is not for its reader, in part or as a whole.
+	ErrHidden = errors.New("it is not for this reader")
+)
 
-// Linked returns, in log order, the record with this id and all that is linked to it: a record links those that it names by digest or
-// by original_response_id, those of its chain_id, and those of the request that it calls its parent; and they link it. Chains of trials and
-// of the operator are whole in themselves: they are not followed into, and of a record in one its chain is returned. Linked reads the whole log, as often as it finds more. It returns
-// ErrNotFound if there is no such record, and ErrLinked.
-func (l *Ledger) Linked(ctx context.Context, id string) ([]*evidence.Record, error) {
-	first, err := l.Record(ctx, id)
+// May reports whether a reader may read a record.
+type May func(ctx context.Context, b *brief.Brief) (bool, error)
+
+// A Gathered is what belongs to a chain or a record.
+type Gathered struct {
+	Indexes []int64 // of its records, in log order
+	Cut     error   // why there is more that is linked, with ErrCut in its chain; nil: this is all
+}
+
+// Gather gathers what belongs to a chain, or to a record, as far as its reader may read it (nil: everything). A record links those that it
+// names by digest or by original_response_id, those of its chain_id, and those of the request that it calls its parent; and they link it.
+// Chains of trials and of the operator are whole in themselves: they are not followed into, and of a record in one its chain is gathered.
+// Any chain is gathered whole or not at all. What the reader may not read is not followed.
+//
+// Gather returns ErrNotFound if there is neither such a chain nor such a record, ErrHidden if the reader may not read it, and ErrExpired if
+// it was deleted after its retention time.
+func (l *Ledger) Gather(ctx context.Context, name string, may May) (*Gathered, error) {
+	there, err := l.HasChain(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if apart(&first.Payload) && first.Payload.ChainID != "" {
-		return l.Chain(ctx, first.Payload.ChainID)
+	g := newGathering(l, may)
+	if there {
+		return g.run(ctx, name, g.beginChain)
 	}
-	found := newLinkage()
-	found.add(first)
-	for more := true; more; {
-		more = false
-		for r, err := range l.Records(ctx, 0) {
-			if err != nil {
-				return nil, err
-			}
-			if found.has(r.Record) || !found.links(&r.Payload) && !found.isLinked(r.Record) {
-				continue
-			}
-			if found.add(r.Record); len(found.ids) > MaxLinked {
-				return nil, fmt.Errorf("record %s: %w: %d", id, ErrLinked, MaxLinked)
-			}
-			more = true
-		}
-	}
-	return l.withIDs(ctx, found.ids)
+	return g.run(ctx, name, g.begin)
 }
 
-func (l *Ledger) withIDs(ctx context.Context, ids map[string]bool) ([]*evidence.Record, error) {
-	var records []*evidence.Record
-	for r, err := range l.Records(ctx, 0) {
+// GatherRecord is Gather for a record, whatever chains are named.
+func (l *Ledger) GatherRecord(ctx context.Context, id string, may May) (*Gathered, error) {
+	g := newGathering(l, may)
+	return g.run(ctx, id, g.begin)
+}
+
+func (g *gathering) run(ctx context.Context, name string, begin func(context.Context, string) error) (*Gathered, error) {
+	if err := begin(ctx, name); err != nil {
+		return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
+	}
+	for len(g.frontier) > 0 {
+		if err := g.round(ctx); err != nil {
+			return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
+		}
+	}
+	if g.alone != nil {
+		return &Gathered{Indexes: g.alone, Cut: g.cut}, nil
+	}
+	return &Gathered{Indexes: slices.Sorted(maps.Keys(g.has)), Cut: g.cut}, nil
+}
+
+// Linked returns what Gather gathers, in log order, and why there is more.
+func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
+	g, err := l.Gather(ctx, name, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for r, err := range l.At(ctx, g.Indexes) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if ids[r.Payload.RecordID] {
-			records = append(records, r.Record)
-		}
+		records = append(records, r.Record)
 	}
-	return records, nil
+	return records, g.Cut, nil
 }
 
-// linkage is what gathered records are linked by. It keeps no payloads.
+// gathering is one run of Gather.
+type gathering struct {
+	l   *Ledger
+	may May
+	cut error
+
+	alone    []int64 // where the records of a chain stand that is gathered by itself; nil: what is linked is gathered
+	has      map[int64]bool
+	frontier []*brief.Brief         // gathered, and not looked around yet
+	looked   map[int64]bool         // looked at: gathered, refused for good, or in waiting
+	waiting  map[int64]*brief.Brief // refused until others are gathered
+	closed   map[string]bool        // chains that were gathered, or cannot be
+	linkage
+}
+
+// linkage is what gathered records are linked by.
 type linkage struct {
-	ids, named, chains  map[string]bool // record ids: gathered, and named by original_response_id
+	ids, named          map[string]bool // record ids: gathered, and named by original_response_id
 	digests, seen       map[evidence.Digest]bool
 	requests, parentsOf map[string]bool // request ids of gathered records, and those that they call their parents
 	actors              map[string]bool // who acts in gathered records
 }
 
-func newLinkage() *linkage {
-	return &linkage{ids: map[string]bool{}, named: map[string]bool{}, chains: map[string]bool{}, digests: map[evidence.Digest]bool{},
-		seen: map[evidence.Digest]bool{}, requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}
+func newGathering(l *Ledger, may May) *gathering {
+	if may == nil {
+		may = func(context.Context, *brief.Brief) (bool, error) { return true, nil }
+	}
+	return &gathering{l: l, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, waiting: map[int64]*brief.Brief{}, closed: map[string]bool{},
+		linkage: linkage{ids: map[string]bool{}, named: map[string]bool{}, digests: map[evidence.Digest]bool{}, seen: map[evidence.Digest]bool{},
+			requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}}
 }
 
-func (k *linkage) has(r *evidence.Record) bool { return k.ids[r.Payload.RecordID] }
-
-func (k *linkage) add(r *evidence.Record) {
-	p := &r.Payload
-	k.ids[p.RecordID], k.digests[r.Digest], k.actors[p.Actor()] = true, true, true
-	for _, d := range append([]evidence.Digest{p.PreviousRecord}, p.Saw...) {
-		k.seen[d] = true
+// begin gathers the record that is asked for, with its chain if it is in one.
+func (g *gathering) begin(ctx context.Context, id string) error {
+	first, err := g.l.BriefByID(ctx, id)
+	if err != nil {
+		return err
 	}
-	for name, in := range map[*string]map[string]bool{&p.OriginalResponseID: k.named, &p.RequestID: k.requests, &p.ParentRequestID: k.parentsOf, &p.ChainID: k.chains} {
-		if *name != "" {
-			in[*name] = true
+	if first.ChainID != "" {
+		return g.beginChain(ctx, first.ChainID)
+	}
+	if ok, err := g.may(ctx, first); err != nil || !ok {
+		return errors.Join(err, ErrHidden)
+	}
+	g.add(first)
+	return nil
+}
+
+// beginChain gathers the chain that is asked for, however long it is. What a longer one than MaxLinked is linked to is not looked for, and of
+// its records nothing is kept but where they stand.
+func (g *gathering) beginChain(ctx context.Context, chain string) error {
+	g.closed[chain] = true
+	var places []int64
+	var list []*brief.Brief
+	for b, err := range g.chain(ctx, chain) {
+		if err != nil {
+			return err
+		}
+		if places = append(places, b.Index); len(places) <= MaxLinked {
+			list = append(list, b)
+		}
+	}
+	switch {
+	case len(list) > 0 && list[0].Apart():
+		g.alone = places
+		return nil
+	case len(list) < len(places):
+		g.alone = places
+		g.cutAt("the chain %q has %d records", chain, len(places))
+		return nil
+	}
+	for _, b := range list {
+		g.add(b)
+	}
+	return nil
+}
+
+// chain iterates over the records of a chain, if the reader may read each of them. It ends after an error.
+func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*brief.Brief, error] {
+	return func(yield func(*brief.Brief, error) bool) {
+		for from := int64(0); ; {
+			page, last, err := g.l.briefs(ctx, BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
+			for _, b := range page {
+				ok := true
+				switch {
+				case err != nil:
+				case b.Expired():
+					err = fmt.Errorf("%w: record %s of chain %q", ErrExpired, b.RecordID, chain)
+				default:
+					if ok, err = g.may(ctx, b); err == nil && !ok {
+						err = ErrHidden
+					}
+				}
+				if err != nil {
+					break
+				}
+				if !yield(b, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if last < 0 {
+				return
+			}
+			from = last + 1
 		}
 	}
 }
 
-// links reports whether a record links one that is gathered.
-func (k *linkage) links(p *evidence.Payload) bool {
-	if apart(p) {
-		return false
+// upTo returns the records of a chain, or ErrCut if there are more than so many.
+func (g *gathering) upTo(ctx context.Context, chain string, most int) (list []*brief.Brief, err error) {
+	for b, err := range g.chain(ctx, chain) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == most {
+			return nil, fmt.Errorf("%w: the chain %q has more than %d records", ErrCut, chain, most)
+		}
+		list = append(list, b)
 	}
-	if p.ActionType == evidence.Delivery && !k.actors[p.Actor()] {
+	return list, nil
+}
+
+func (g *gathering) cutAt(format string, args ...any) {
+	if g.cut == nil {
+		g.cut = fmt.Errorf("%w: "+format, append([]any{ErrCut}, args...)...)
+	}
+}
+
+// add gathers a record.
+func (g *gathering) add(b *brief.Brief) {
+	g.has[b.Index], g.looked[b.Index] = true, true
+	g.frontier = append(g.frontier, b)
+	g.ids[b.RecordID], g.digests[b.Digest], g.actors[b.Actor] = true, true, true
+	for _, d := range b.Names {
+		g.seen[d] = true
+	}
+	for name, in := range map[string]map[string]bool{b.Original: g.named, b.RequestID: g.requests, b.Parent: g.parentsOf} {
+		if name != "" {
+			in[name] = true
+		}
+	}
+	if b.More {
+		g.cutAt("record %s names more than %d records", b.RecordID, brief.MaxNames)
+	}
+}
+
+// round looks around those that were gathered last.
+func (g *gathering) round(ctx context.Context) error {
+	around := g.frontier
+	g.frontier = nil
+	for page := range slices.Chunk(around, lookupPage) {
+		places, err := g.l.cfg.Store.Places(ctx, lookupOf(page))
+		if err != nil {
+			return err
+		}
+		if len(places) > maxCandidates {
+			g.cutAt("more than %d records name, or are named by, the same", maxCandidates)
+		}
+		if err := g.lookAt(ctx, places); err != nil {
+			return err
+		}
+	}
+	if err := g.lookAtUnbriefed(ctx); err != nil {
+		return err
+	}
+	for _, b := range g.waiting {
+		if err := g.consider(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookupOf names all that these records name, or are named by.
+func lookupOf(page []*brief.Brief) Lookup {
+	q := Lookup{Most: maxCandidates + 1}
+	for _, b := range page {
+		q.Digests = append(q.Digests, b.Names...)
+		q.Keys = append(q.Keys, brief.Key(brief.ByDigest, string(b.Digest[:])), brief.Key(brief.ByID, b.RecordID))
+		if b.Original != "" {
+			q.RecordIDs = append(q.RecordIDs, b.Original)
+		}
+		if b.RequestID != "" {
+			q.Keys = append(q.Keys, brief.Key(brief.ByParent, b.RequestID))
+		}
+		if b.Parent != "" {
+			q.Keys = append(q.Keys, brief.Key(brief.ByRequest, b.Parent))
+		}
+	}
+	slices.Sort(q.Keys)
+	q.Keys = slices.Compact(q.Keys)
+	return q
+}
+
+// lookAt looks at the records that stand somewhere, but for those that were looked at.
+func (g *gathering) lookAt(ctx context.Context, places []int64) error {
+	places = slices.DeleteFunc(places, func(i int64) bool { return g.looked[i] })
+	for at := 0; at < len(places); {
+		if len(g.looked) > maxCandidates {
+			g.cutAt("more than %d records were looked at", maxCandidates)
+			return nil
+		}
+		page := places[at:min(len(places), at+lookupPage)]
+		list, last, err := g.l.briefs(ctx, BriefQuery{At: page, Names: true})
+		if err != nil && !unreadable(err) {
+			return err
+		}
+		for _, b := range list {
+			if err := g.consider(ctx, b); err != nil {
+				return err
+			}
+		}
+		if err == nil {
+			at += len(page)
+			continue
+		}
+		g.cutAt("%w", err)
+		at += 1 + slices.IndexFunc(page, func(i int64) bool { return i > last }) // behind the one that cannot be read
+	}
+	return nil
+}
+
+// lookAtUnbriefed reads the records that no key leads to.
+func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
+	ranges, err := g.l.unbriefed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range ranges {
+		for from := r.From; from < r.To; {
+			list, last, err := g.l.briefs(ctx, BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
+			if err != nil && !unreadable(err) {
+				return err
+			}
+			for _, b := range list {
+				if g.looked[b.Index] {
+					continue
+				}
+				if err := g.consider(ctx, b); err != nil {
+					return err
+				}
+				if !g.has[b.Index] { // it is read again rather than kept: there can be as many as the log has
+					delete(g.waiting, b.Index)
+					delete(g.looked, b.Index)
+				}
+			}
+			if err != nil {
+				g.cutAt("%w", err)
+				last = max(last, from-1) + 1
+			}
+			from = max(last, from) + 1
+		}
+	}
+	return nil
+}
+
+// consider gathers a record if it is linked to what is gathered, with its chain if it is in one.
+func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
+	if g.has[b.Index] {
+		delete(g.waiting, b.Index)
+		return nil
+	}
+	g.looked[b.Index] = true
+	if b.Apart() || b.Expired() || b.ChainID != "" && g.closed[b.ChainID] {
+		return nil
+	}
+	if !g.links(b) && !g.isLinked(b) {
+		g.waiting[b.Index] = b
+		return nil
+	}
+	delete(g.waiting, b.Index)
+	list := []*brief.Brief{b}
+	if b.ChainID == "" {
+		if ok, err := g.may(ctx, b); err != nil || !ok {
+			return err
+		}
+	} else {
+		g.closed[b.ChainID] = true
+		var err error
+		list, err = g.upTo(ctx, b.ChainID, MaxLinked)
+		switch {
+		case errors.Is(err, ErrHidden):
+			return nil
+		case errors.Is(err, ErrCut), errors.Is(err, ErrExpired), err != nil && unreadable(err):
+			g.cutAt("%w", err)
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	if len(g.has)+len(list) > MaxLinked {
+		g.cutAt("more than %d records are linked", MaxLinked)
+		return nil
+	}
+	for _, b := range list {
+		g.add(b)
+	}
+	return nil
+}
+
+// links reports whether a record links one that is gathered.
+func (k *linkage) links(b *brief.Brief) bool {
+	if b.Action == evidence.Delivery && !k.actors[b.Actor] {
 		return false // whoever has a copy of an answer can name it; it is delivered by those who gave it
 	}
-	named := slices.ContainsFunc(append([]evidence.Digest{p.PreviousRecord}, p.Saw...), func(d evidence.Digest) bool { return k.digests[d] })
-	return named || k.ids[p.OriginalResponseID] || k.chains[p.ChainID] || k.requests[p.ParentRequestID]
+	named := slices.ContainsFunc(b.Names, func(d evidence.Digest) bool { return k.digests[d] })
+	return named || k.ids[b.Original] || k.requests[b.Parent]
 }
 
 // isLinked reports whether one that is gathered links a record.
-func (k *linkage) isLinked(r *evidence.Record) bool {
-	p := &r.Payload
-	return !apart(p) && (k.seen[r.Digest] || k.named[p.RecordID] || k.parentsOf[p.RequestID])
-}
-
-// apart reports whether a record is in a chain that is whole in itself.
-func apart(p *evidence.Payload) bool {
-	return strings.HasPrefix(p.ChainID, evidence.TrialPrefix) || p.Role() == evidence.RoleOperator
+func (k *linkage) isLinked(b *brief.Brief) bool {
+	return k.seen[b.Digest] || k.named[b.RecordID] || k.parentsOf[b.RequestID]
 }

@@ -35,9 +35,9 @@ func TestLinked(t *testing.T) {
 
 	want := []*evidence.Record{part, whole, review, delivery}
 	for _, from := range want {
-		got, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID)
-		if err != nil {
-			t.Fatal(err)
+		got, cut, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID)
+		if err != nil || cut != nil {
+			t.Fatal(err, cut)
 		}
 		if !slices.EqualFunc(got, want, func(a, b *evidence.Record) bool { return a.Digest == b.Digest }) {
 			t.Errorf("from %s: %d records", from.Payload.ActionType, len(got))
@@ -46,10 +46,10 @@ func TestLinked(t *testing.T) {
 			t.Errorf("from %s: %s, %+v", from.Payload.ActionType, r.Outcome, r.Details)
 		}
 	}
-	if got, err := h.Ledger.Linked(t.Context(), stranger.Payload.RecordID); err != nil || len(got) != 1 {
+	if got, cut, err := h.Ledger.Linked(t.Context(), stranger.Payload.RecordID); err != nil || cut != nil || len(got) != 1 {
 		t.Errorf("%d, %v", len(got), err)
 	}
-	if _, err := h.Ledger.Linked(t.Context(), "nothing"); !errors.Is(err, ledger.ErrNotFound) {
+	if _, _, err := h.Ledger.Linked(t.Context(), "nothing"); !errors.Is(err, ledger.ErrNotFound) {
 		t.Error(err)
 	}
 }

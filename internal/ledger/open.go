@@ -99,7 +99,10 @@ func (l *Ledger) open(ctx context.Context) error {
 	if err := l.agrees(ctx, head, checkpoint); err != nil {
 		return err
 	}
-	return l.compareWithPublished(ctx, signed, checkpoint, head)
+	if err := l.compareWithPublished(ctx, signed, checkpoint, head); err != nil {
+		return err
+	}
+	return l.catchUp(ctx)
 }
 
 // agrees checks the parts of the store against each other.

@@ -18,6 +18,7 @@ const maxQueued = 1024
 type appending struct {
 	records  []*evidence.Record
 	rows     []Row         // of the records, but for their places and counts
+	briefs   []StoredBrief // of the records, but for their places
 	missing  [][]Missing   // for each record, who is still to stamp it
 	since    time.Time     // since when the records wait for those
 	stamps   []Stamp       // of earlier records

@@ -55,26 +55,6 @@ func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (recor
 	return records, rows[len(rows)-1].Index + 1, err
 }
 
-// InTrials returns, in log order, the canonical payloads of the first records that stand in the chain of any trial, at the index from and
-// later, and the index to ask from next. It returns none when there are no more. Nothing is opened or checked.
-func (l *Ledger) InTrials(ctx context.Context, from int64) (payloads [][]byte, next int64, err error) {
-	for next = from; len(payloads) == 0; { // until there is something that has not expired
-		rows, err := l.cfg.Store.InTrials(ctx, next, 8*pageSize)
-		if err != nil {
-			return nil, 0, fmt.Errorf("reading what was said in trials: %w", err)
-		}
-		if len(rows) == 0 {
-			break
-		}
-		for _, row := range rows {
-			if next = row.Index + 1; row.Entry == nil {
-				payloads = append(payloads, row.Payload)
-			}
-		}
-	}
-	return payloads, next, nil
-}
-
 // readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
 func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Record, error) {
 	rows, err := store.ByChain(ctx, chainID)

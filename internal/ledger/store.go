@@ -37,6 +37,8 @@ type Store interface {
 	// Rows returns those rows in log order whose index is at least from and less than from+n. Rows that are missing
 	// are left out.
 	Rows(ctx context.Context, from, n int64) ([]Row, error)
+	// RowsAt returns the rows at these indexes in log order. Rows that are missing are left out.
+	RowsAt(ctx context.Context, at []int64) ([]Row, error)
 	// ByRecordID returns the row of a record, or ErrNotFound.
 	ByRecordID(ctx context.Context, id string) (Row, error)
 	// ByDigest returns the row with a payload digest, or ErrNotFound.
@@ -45,10 +47,6 @@ type Store interface {
 	ByChain(ctx context.Context, chainID string) ([]Row, error)
 	// InChain returns, in log order, the first n rows of a chain at the index from and later.
 	InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error)
-	// InTrials returns, in log order, the first n rows at the index from and later that stand in the chain of a trial, see
-	// evidence.TrialPrefix. They have their payloads, and neither signatures nor time stamps. What it costs does not grow with the rows
-	// that stand in no such chain.
-	InTrials(ctx context.Context, from, n int64) ([]Row, error)
 	// LastOfChain returns the last row of a chain, or ErrNotFound.
 	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
@@ -78,6 +76,8 @@ type Store interface {
 	Checkpoint(ctx context.Context) (string, error)
 	// SetCheckpoint replaces the checkpoint old by next, durably, or returns ErrConflict when it is not old.
 	SetCheckpoint(ctx context.Context, old, next string) error
+
+	Briefs
 
 	Close() error
 }
@@ -214,6 +214,8 @@ type Batch struct {
 	Hashes []tlog.Hash // from the stored hash index tlog.StoredHashCount(Head.Size) on
 	Next   Head        // the head with them
 
+	Briefs []StoredBrief // of these rows, in log order; a row can be without one
+
 	Waits  []Wait  // time stamps that these rows wait for
 	Stamps []Stamp // time stamps of earlier rows, which wait for them no longer
 
@@ -254,6 +256,9 @@ func (b *Batch) Check(head Head) error {
 		if row.Index != head.Size+int64(i) {
 			return fmt.Errorf("row %d of a batch at size %d has the index %d", i, head.Size, row.Index)
 		}
+	}
+	if err := checkBriefs(b.Briefs, head.Size, b.Next.Size); err != nil {
+		return err
 	}
 	for _, w := range b.Waits {
 		if w.Index < head.Size || w.Index >= b.Next.Size || w.Authority == "" {

@@ -270,6 +270,8 @@ var sayings = map[string]saying{
 	"link.previous":        {"Record before", "直前の記録", "Предыдущая запись"},
 	"link.original":        {"Reviewed or delivered record", "レビューまたは提供された記録", "Проверенная или выданная запись"},
 	"link.saw":             {"Was given", "参照した記録", "Было показано"},
+	"link.case":            {"Records that belong together", "関連する記録の数", "Связанные записи"},
+	"link.cut":             {"More is linked; gathered", "関連する記録は他にもあります（収集数）", "Связано больше; собрано"},
 	"link.parent":          {"Parent request", "親リクエスト", "Родительский запрос"},
 	"clock.independent":    {"independent clock", "独立した時計", "независимые часы"},
 	"clock.operator":       {"the operator's own clock", "運営者自身の時計", "собственные часы оператора"},
@@ -310,6 +312,7 @@ var sayings = map[string]saying{
 	"guarantee.envelope.asks":        {"Did the operator put the records in?", "運営者が記録を入れたか。", "Вложил ли записи оператор?"},
 
 	"chain.title":    {"Chain of records", "記録の連鎖", "Цепочка записей"},
+	"chain.cut":      {"More records are linked to these than are shown here.", "ここに表示されていない関連する記録があります。", "С этими записями связано больше, чем показано здесь."},
 	"chain.count":    {"Records: {n}", "記録数：{n}", "Записей: {n}"},
 	"chain.timeline": {"Timeline", "時系列", "Ход событий"},
 	"chain.order":    {"An order for reading: each record after those that it follows. What is proved of the order is said above.", "読むための順序です。各記録は、それが続く記録の後に置かれています。順序について何が証明されているかは上に示しています。", "Порядок для чтения: каждая запись после тех, за которыми следует. Что о порядке доказано, сказано выше."},

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -118,13 +119,14 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-func (s *Sealed) links() {
-	p := &s.Record.Payload
-	add := func(key, href, text string) {
-		if text != "" {
-			s.Links = append(s.Links, Link{key, href, text})
-		}
+func (s *Sealed) add(key, href, text string) {
+	if text != "" {
+		s.Links = append(s.Links, Link{key, href, text})
 	}
+}
+
+func (s *Sealed) links() {
+	p, add := &s.Record.Payload, s.add
 	if p.ChainID != "" {
 		if s.Trial {
 			add("link.trial", submissionPath(p.ChainID), p.ChainID)
@@ -139,6 +141,16 @@ func (s *Sealed) links() {
 		add("link.saw", recordPath(d.String()), d.String())
 	}
 	add("link.parent", "", p.ParentRequestID)
+}
+
+// Belongs notes how many records belong together with this one, and whether there are more.
+func (s *Sealed) Belongs(n int, cut bool) {
+	if n > 1 && s.Record.Payload.ChainID == "" {
+		s.add("link.case", chainPath(s.Record.Payload.RecordID), strconv.Itoa(n))
+	}
+	if cut {
+		s.add("link.cut", "", strconv.Itoa(n))
+	}
 }
 
 func (s *Sealed) view() string { return "sealed" }
@@ -157,6 +169,7 @@ const stepsPerPage = 200
 type Chain struct {
 	ID          string
 	Trial       bool
+	Cut         bool // more is linked to it than is here
 	Records     int
 	Answers     []Answer
 	Doubts      []verify.Finding

@@ -16,13 +16,14 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/brief"
 	"jurat/internal/ledger"
 )
 
 func (s *Server) chainRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getChain, Doc: Doc{
-			Summary: "The records of a chain, or of a trial, as one bundle that can be verified offline.", Out: Bundle}},
+			Summary: "What belongs to a chain, a trial, or a record that is named by its id, as one bundle that can be verified offline.", Out: Bundle}},
 		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: s.listRecords, Doc: Doc{
 			Summary: "What is in the log, in its order, as far as the caller may read it. Pages can be short or empty; while there is a next cursor, there may be more.",
 			Out:     api.Listing{}, Query: []Parameter{
@@ -33,7 +34,52 @@ func (s *Server) chainRoutes() []Route {
 }
 
 func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	return unnamed(s.sendChain(w, r, c, r.PathValue("chain_id"), ""))
+	g, err := s.gather(r.Context(), c, r.PathValue("chain_id"), s.config.Installation.Ledger.Gather)
+	if err == nil {
+		err = s.sendCase(w, r, c, g, "")
+	}
+	return unnamed(err)
+}
+
+// gather gathers what belongs to a chain or a record, as far as the caller may read it.
+func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, ledger.May) (*ledger.Gathered, error)) (*ledger.Gathered, error) {
+	g, err := from(ctx, name, func(ctx context.Context, b *brief.Brief) (bool, error) {
+		err := s.maySee(ctx, c, b)
+		if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrSignIn) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return nil, s.noSuchChain(c)
+	case errors.Is(err, ledger.ErrHidden) && c.Stranger():
+		return nil, notPublic()
+	case errors.Is(err, ledger.ErrHidden):
+		return nil, fmt.Errorf("%w: the chain is not one that %q may read as a whole", api.ErrForbidden, c.Name())
+	}
+	return g, err
+}
+
+// readableCase returns gathered records, with the texts that are sealed apart. They are counted as they are read.
+func (s *Server) readableCase(ctx context.Context, c *Caller, g *ledger.Gathered) (records []*evidence.Record, err error) {
+	for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {
+		if err == nil {
+			err = s.mayRead(ctx, c, placed.Record)
+		}
+		if err == nil {
+			err = accountOf(ctx).take(ctx, recordFactor*int64(len(placed.Canonical())))
+		}
+		var record *evidence.Record
+		if err == nil {
+			record, err = s.disclosedTo(c, placed.Record)
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
 }
 
 func noChain() error {
@@ -90,18 +136,21 @@ func (s *Server) noSuchChain(c *Caller) error {
 	return noChain()
 }
 
-// sendChain answers with a chain as one bundle, if the caller may read all of it, to be kept under a name if there is one. It is read twice, first to see that it may be sent and
-// for its tag, and a few records of it are held at a time, however long it is and however slow its reader.
-func (s *Server) sendChain(w http.ResponseWriter, r *http.Request, c *Caller, chain, name string) error {
-	file, err := s.config.Installation.Ledger.ChainFile(r.Context(), chain)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return s.noSuchChain(c)
-	}
+// cutHeader says of a bundle that more is linked to what was asked for than is in it, and why.
+const cutHeader = "Jurat-Cut"
+
+// sendCase answers with gathered records as one bundle, to be kept under a name if there is one. They are read twice, first to see that they may be
+// sent and for their tag, and a few are held at a time, however many they are and however slow their reader.
+func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *ledger.Gathered, name string) error {
+	file, err := s.config.Installation.Ledger.CaseFile(r.Context(), g.Indexes)
 	if err != nil {
 		return err
 	}
+	if g.Cut != nil {
+		w.Header().Set(cutHeader, g.Cut.Error())
+	}
 	first := sha256.New()
-	largest, err := s.writeChain(r.Context(), first, c, file, true)
+	largest, err := s.writeCase(r.Context(), first, c, file, true)
 	if err != nil {
 		return err
 	}
@@ -118,11 +167,11 @@ func (s *Server) sendChain(w http.ResponseWriter, r *http.Request, c *Caller, ch
 		return nil
 	}
 	second, out := sha256.New(), bufio.NewWriterSize(w, 64<<10)
-	if _, err := s.writeChain(r.Context(), io.MultiWriter(out, second), c, file, false); err != nil {
+	if _, err := s.writeCase(r.Context(), io.MultiWriter(out, second), c, file, false); err != nil {
 		return abort(err)
 	}
 	if !bytes.Equal(first.Sum(nil), second.Sum(nil)) { // a time stamp has come to one of its records
-		return abort(errors.New("the chain changed while it was sent"))
+		return abort(errors.New("the records changed while they were sent"))
 	}
 	_ = out.Flush() // who has gone does not hear it
 	return nil
@@ -131,8 +180,8 @@ func (s *Server) sendChain(w http.ResponseWriter, r *http.Request, c *Caller, ch
 // abort ends an answer that has begun, so that its reader does not take what it has for whole.
 func abort(err error) error { return fmt.Errorf("%w: %w", http.ErrAbortHandler, err) }
 
-// writeChain writes the bundle, and says how many bytes the largest payload in it has.
-func (s *Server) writeChain(ctx context.Context, to io.Writer, c *Caller, file *ledger.ChainFile, may bool) (largest int64, err error) {
+// writeCase writes the bundle, and says how many bytes the largest payload in it has.
+func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *ledger.CaseFile, may bool) (largest int64, err error) {
 	bundle, err := evidence.NewBundleWriter(to, file.Checkpoint, file.Stamps)
 	if err != nil {
 		return 0, err
@@ -166,8 +215,7 @@ func (s *Server) disclosedTo(c *Caller, record *evidence.Record) (*evidence.Reco
 const (
 	pageLimit    = 100
 	maxPageLimit = 500
-	scanLimit    = 2000     // records that are looked at for one page
-	scanBytes    = 64 << 20 // and about how many bytes of them
+	scanLimit    = 2000 // records that are looked at for one page
 )
 
 // listRecords lists a part of the log. A cursor is a place in it.
@@ -211,24 +259,21 @@ func limitOf(r *http.Request) (int, error) {
 	return limit, nil
 }
 
-// list reads on from a place in the log until the page is full or enough was looked at.
+// list reads on from a place in the log until the page is full or enough was looked at. No payload is read.
 func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
 	listing, looked := api.Listing{Records: []api.Entry{}}, 0
-	for record, err := range s.config.Installation.Ledger.Records(ctx, from) {
+	for b, err := range s.config.Installation.Ledger.List(ctx, ledger.Listing{From: from, Chain: chain}) {
 		if err != nil {
 			return listing, err
 		}
-		if len(listing.Records) == limit || record.Index-from >= scanLimit || looked >= scanBytes {
-			listing.Next = strconv.FormatInt(record.Index, 10)
+		if len(listing.Records) == limit || looked == scanLimit {
+			listing.Next = strconv.FormatInt(b.Index, 10)
 			break
 		}
-		looked += len(record.Canonical())
-		if chain != "" && record.Payload.ChainID != chain {
-			continue
-		}
-		switch err := s.mayRead(ctx, c, record.Record); {
+		looked++
+		switch err := s.maySee(ctx, c, b); {
 		case err == nil:
-			listing.Records = append(listing.Records, entryOf(record.Record, record.Index))
+			listing.Records = append(listing.Records, entryOf(b))
 		case !errors.Is(err, api.ErrForbidden):
 			return listing, err
 		}
@@ -236,10 +281,9 @@ func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, 
 	return listing, nil
 }
 
-func entryOf(r *evidence.Record, index int64) api.Entry {
-	p := &r.Payload
-	return api.Entry{Index: index, RecordID: p.RecordID, Digest: r.Digest.String(), ActionType: string(p.ActionType), Role: string(p.Role()),
-		Actor: p.Actor(), Timestamp: p.Timestamp, ChainID: p.ChainID, RequestID: p.RequestID}
+func entryOf(b *brief.Brief) api.Entry {
+	return api.Entry{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest.String(), ActionType: string(b.Action), Role: string(b.Role()),
+		Actor: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID, RequestID: b.RequestID}
 }
 
 // inTrial reports whether a chain is a trial's.

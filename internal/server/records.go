@@ -9,6 +9,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/brief"
 	"jurat/internal/ledger"
 )
 
@@ -63,48 +64,53 @@ func notPublic() error {
 // itself, and what was decided on that; a submitter the trials of its submissions; everybody what belongs to a chain that was made public.
 func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record) error {
 	p := &record.Payload
+	return s.maySee(ctx, c, &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID})
+}
+
+// maySee is mayRead of a record in brief.
+func (s *Server) maySee(ctx context.Context, c *Caller, b *brief.Brief) error {
 	switch {
 	case readsEverything(c):
 		return nil
-	case c.Has(access.Agent) && p.Role() == evidence.RoleAgent && p.Actor() == c.Name():
+	case c.Has(access.Agent) && b.Role() == evidence.RoleAgent && b.Actor == c.Name():
 		return nil
 	}
-	if public, err := s.public(ctx, p); public || err != nil {
+	if public, err := s.public(ctx, b); public || err != nil {
 		return err
 	}
 	if c.Stranger() {
 		return notPublic()
 	}
-	if own, err := s.reviewed(ctx, c, p); own || err != nil {
+	if own, err := s.reviewed(ctx, c, b); own || err != nil {
 		return err
 	}
-	if own, err := s.submitted(ctx, c, p.ChainID); own || err != nil {
+	if own, err := s.submitted(ctx, c, b.ChainID); own || err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: the record is not one of %q", api.ErrForbidden, c.Name())
 }
 
 // public reports whether everybody may read a record: its chain was made public, or, where it is in none, the record itself.
-func (s *Server) public(ctx context.Context, p *evidence.Payload) (bool, error) {
-	if p.ChainID == "" {
-		return s.access.PublicRecord(ctx, p.RecordID)
+func (s *Server) public(ctx context.Context, b *brief.Brief) (bool, error) {
+	if b.ChainID == "" {
+		return s.access.PublicRecord(ctx, b.RecordID)
 	}
-	return s.access.Public(ctx, p.ChainID)
+	return s.access.Public(ctx, b.ChainID)
 }
 
 // reviewed reports whether an act is a person's decision on what the caller said.
-func (s *Server) reviewed(ctx context.Context, c *Caller, p *evidence.Payload) (bool, error) {
-	if !c.Has(access.Agent) || p.ActionType != evidence.HumanReview {
+func (s *Server) reviewed(ctx context.Context, c *Caller, b *brief.Brief) (bool, error) {
+	if !c.Has(access.Agent) || b.Action != evidence.HumanReview {
 		return false, nil
 	}
-	original, err := s.config.Installation.Ledger.Record(ctx, p.OriginalResponseID)
-	if errors.Is(err, ledger.ErrNotFound) {
+	original, err := s.config.Installation.Ledger.BriefByID(ctx, b.Original)
+	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return original.Payload.Role() == evidence.RoleAgent && original.Payload.Actor() == c.Name(), nil
+	return original.Role() == evidence.RoleAgent && original.Actor == c.Name(), nil
 }
 
 // submitted reports whether a chain is a trial of what the caller has submitted.

@@ -30,11 +30,15 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	report, err := s.reportOn(r.Context(), c, record)
+	report, belongs, err := s.reportOn(r.Context(), c, record)
 	if err != nil {
 		return err
 	}
-	return s.page(w, r, c, http.StatusOK, pages.NewSealed(record, report, s.language(w, r)))
+	page := pages.NewSealed(record, report, s.language(w, r))
+	if belongs != nil {
+		page.Belongs(len(belongs.Indexes), belongs.Cut != nil)
+	}
+	return s.page(w, r, c, http.StatusOK, page)
 }
 
 // byDigest leads to the page of the record with a digest. A stranger does not learn whether there is one.
@@ -70,23 +74,25 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
 }
 
-// reportOn verifies a record by this installation's own trust: in its chain, if the caller may read that, for alone it shows less.
-func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, error) {
+// reportOn verifies a record by this installation's own trust: with all that belongs to it, if the caller may read its chain, for alone it shows
+// less. It returns what belongs to the record, or nil where the caller may not read its chain.
+func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *ledger.Gathered, error) {
 	trust, err := s.config.Installation.Trust()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if record.Payload.ChainID != "" {
-		chain, err := s.readableChain(ctx, c, record.Payload.ChainID)
-		if err == nil && len(chain) <= maxVerified {
-			report, _, err := s.verified(ctx, chain, trust)
-			return report, err
-		}
-		if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
-			return nil, err
+	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.GatherRecord)
+	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
+		var records []*evidence.Record
+		if records, err = s.readableCase(ctx, c, g); err == nil {
+			report, _, err := s.verified(ctx, records, trust)
+			return report, g, err
 		}
 	}
-	return verify.Record(record, verify.Options{Trust: trust}), nil
+	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
+		return nil, nil, err
+	}
+	return verify.Record(record, verify.Options{Trust: trust}), g, nil
 }
 
 // verified proves a chain and verifies it.
@@ -98,7 +104,7 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trust *
 	return verify.Bundle(bundle, verify.Options{Trust: trust}), bundle.Records, nil
 }
 
-// chainPage shows a chain as a timeline.
+// chainPage shows what belongs to a chain or a record as a timeline.
 func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("chain_id")
 	page := 1
@@ -108,7 +114,11 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 			return fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
 		}
 	}
-	chain, err := s.readableChain(r.Context(), c, id)
+	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Gather)
+	if err != nil {
+		return unnamed(err)
+	}
+	chain, err := s.readableCase(r.Context(), c, g)
 	if err != nil {
 		return unnamed(err)
 	}
@@ -120,26 +130,23 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	return s.page(w, r, c, http.StatusOK, pages.NewChain(id, records, report, page))
+	shown := pages.NewChain(id, records, report, page)
+	shown.Cut = g.Cut != nil
+	return s.page(w, r, c, http.StatusOK, shown)
 }
 
-// recordBundle is one record as a case file. One of a chain comes with the chain: without it, something would be left out that the
-// log counts, and the file be refuted.
+// recordBundle is a record as a case file, with all that belongs to it: without its chain something would be left out that the log counts,
+// and the file be refuted.
 func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	record, err := s.provedRecord(r, c)
+	record, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	name := record.Payload.RecordID + ".jurat"
-	if chain := record.Payload.ChainID; chain != "" {
-		return s.sendChain(w, r, c, chain, name)
-	}
-	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), record)
+	g, err := s.gather(r.Context(), c, record.Payload.RecordID, s.config.Installation.Ledger.GatherRecord)
 	if err != nil {
 		return err
 	}
-	attach(w, name)
-	return writeFile(w, r, http.StatusOK, bundle)
+	return s.sendCase(w, r, c, g, record.Payload.RecordID+".jurat")
 }
 
 // recordOpenSSL is what OpenSSL needs to check one record, as a zip file.

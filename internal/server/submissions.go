@@ -294,7 +294,11 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	return s.sendChain(w, r, c, id, id+".jurat")
+	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Gather)
+	if err != nil {
+		return err
+	}
+	return s.sendCase(w, r, c, g, id+".jurat")
 }
 
 // mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public.

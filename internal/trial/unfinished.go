@@ -25,27 +25,23 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Unfinished, error)
 	open := map[string]*Unfinished{}
 	var order []string
 	for from := int64(0); ; {
-		payloads, next, err := l.InTrials(ctx, from)
+		said, next, err := l.BriefsInTrials(ctx, from)
 		if err != nil {
 			return nil, err
 		}
-		if len(payloads) == 0 {
+		if len(said) == 0 {
 			break
 		}
-		for _, doc := range payloads {
-			p, err := evidence.ParsePayload(doc)
-			if err != nil {
-				return nil, fmt.Errorf("%w: what was said in a trial: %w", ledger.ErrDamaged, err)
-			}
-			u := open[p.ChainID]
+		for _, b := range said {
+			u := open[b.ChainID]
 			switch {
-			case p.ActionType == evidence.Submission:
-				open[p.ChainID] = &Unfinished{ID: p.ChainID, Case: p.Case, Acts: 1, From: p.Time(), Last: p.Time()}
-				order = append(order, p.ChainID)
-			case p.ActionType == evidence.TrialClosing:
-				delete(open, p.ChainID)
+			case b.Action == evidence.Submission:
+				open[b.ChainID] = &Unfinished{ID: b.ChainID, Case: b.Case, Acts: 1, From: b.Time(), Last: b.Time()}
+				order = append(order, b.ChainID)
+			case b.Action == evidence.TrialClosing:
+				delete(open, b.ChainID)
 			case u != nil:
-				u.Acts, u.Last = u.Acts+1, p.Time()
+				u.Acts, u.Last = u.Acts+1, b.Time()
 			}
 		}
 		from = next

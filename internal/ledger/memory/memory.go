@@ -32,6 +32,9 @@ type Store struct {
 	cases      map[evidence.Digest]int64 // how many submissions
 	waiting    map[debt]time.Time
 	archives   []ledger.Archived
+	briefs     map[int64]ledger.StoredBrief
+	byKey      map[int64][]int64
+	briefed    int64
 	checkpoint string
 	closed     bool
 }
@@ -42,7 +45,7 @@ var _ ledger.Store = (*Store)(nil)
 func New() *Store {
 	return &Store{writing: make(chan struct{}, 1), head: ledger.EmptyHead, byID: map[string]int64{},
 		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{},
-		waiting: map[debt]time.Time{}}
+		waiting: map[debt]time.Time{}, briefs: map[int64]ledger.StoredBrief{}, byKey: map[int64][]int64{}}
 }
 
 // read runs f while nothing changes.
@@ -163,6 +166,7 @@ func (s *Store) commit(batch *ledger.Batch) error {
 			s.cases[row.Case]++
 		}
 	}
+	s.noteBriefs(batch.Briefs)
 	s.hashes = append(s.hashes, batch.Hashes...)
 	s.head = batch.Next
 	return nil
@@ -196,6 +200,19 @@ func (s *Store) Rows(ctx context.Context, from, n int64) (rows []ledger.Row, err
 		from = min(max(0, from), size)
 		for _, row := range s.rows[from : from+min(max(0, n), size-from)] {
 			rows = append(rows, clone(row))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// RowsAt implements ledger.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) (rows []ledger.Row, err error) {
+	err = s.read(ctx, func() error {
+		for _, i := range s.selected(ledger.BriefQuery{At: at}) {
+			if i >= 0 && i < int64(len(s.rows)) {
+				rows = append(rows, clone(s.rows[i]))
+			}
 		}
 		return nil
 	})
@@ -249,23 +266,6 @@ func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (row
 			if i >= from && int64(len(rows)) < n {
 				rows = append(rows, clone(s.rows[i]))
 			}
-		}
-		return nil
-	})
-	return rows, err
-}
-
-// InTrials implements ledger.Store.
-func (s *Store) InTrials(ctx context.Context, from, n int64) (rows []ledger.Row, err error) {
-	err = s.read(ctx, func() error {
-		first, _ := slices.BinarySearch(s.inTrials, from)
-		for _, i := range s.inTrials[first:] {
-			if int64(len(rows)) >= n {
-				break
-			}
-			row := clone(s.rows[i])
-			row.Signatures, row.Timestamps = nil, nil
-			rows = append(rows, row)
 		}
 		return nil
 	})

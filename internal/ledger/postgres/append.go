@@ -127,6 +127,7 @@ func inserts(batch *ledger.Batch) *pgx.Batch {
 			statements.Queue(insert.text, all[:n]...)
 		}
 	}
+	queueBriefs(statements, batch.Briefs)
 	for _, w := range batch.Waits {
 		statements.Queue(`INSERT INTO jurat.waiting (authority, idx, since) VALUES ($1, $2, $3)`, w.Authority, w.Index, w.Since.UnixMilli())
 	}

@@ -69,9 +69,12 @@ var trialsIndex string
 //go:embed archives.sql
 var archivesTable string
 
+//go:embed briefs.sql
+var briefsTables string
+
 // versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been given out is
 // never changed: older tables are brought up to date by those that they lack.
-var versions = []string{schema, trialsIndex, archivesTable}
+var versions = []string{schema, trialsIndex, archivesTable, briefsTables}
 
 // oldest is the first version of PostgreSQL that has all that is used here.
 const oldest = 140000

@@ -53,6 +53,11 @@ func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
 	return s.rows(ctx, `r.idx >= $1 AND r.idx < $2`, from, from+n)
 }
 
+// RowsAt implements ledger.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx = ANY($1)`, at)
+}
+
 // ByRecordID implements ledger.Store. What it says of a record holds for good: it waits until all that this process has begun is over.
 func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
 	if err := ctx.Err(); err != nil {
@@ -81,18 +86,6 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, erro
 // InChain implements ledger.Store.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id = $1 AND idx >= $2 ORDER BY chain_seq LIMIT $3)`, chainID, from, max(0, n))
-}
-
-// InTrials implements ledger.Store. The condition on chains is that of an index.
-func (s *Store) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
-	return reading(ctx, s, func() ([]ledger.Row, error) {
-		found, err := s.reads.Query(ctx, `SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, NULL::bytea[], '{}'::text[], '{}'::bytea[]
-			FROM jurat.records WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= $1 ORDER BY idx LIMIT $2`, from, max(0, n))
-		if err != nil {
-			return nil, err
-		}
-		return pgx.CollectRows(found, scanRow)
-	})
 }
 
 // LastOfChain implements ledger.Store.

@@ -110,6 +110,9 @@ func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batc
 			return fmt.Errorf("storing hashes %d to %d: %w", first, first+int64(len(batch.Hashes))-1, translate(err))
 		}
 	}
+	if err := s.insertBriefs(ctx, batch.Briefs); err != nil {
+		return err
+	}
 	if err := s.insertOutbox(ctx, batch); err != nil {
 		return err
 	}

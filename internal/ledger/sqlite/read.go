@@ -54,6 +54,11 @@ func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
 	return s.rows(ctx, `r.idx >= ? AND r.idx < ?`, from, from+n)
 }
 
+// RowsAt implements ledger.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+	return s.rows(ctx, `r.idx IN (SELECT value FROM json_each(?))`, jsonOf(at))
+}
+
 // ByRecordID implements ledger.Store.
 func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
 	return first(s.rows(ctx, `r.record_id = ?`, id))
@@ -78,27 +83,6 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, erro
 // InChain implements ledger.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
-}
-
-// InTrials implements ledger.Store.
-func (s *Store) InTrials(ctx context.Context, from, n int64) ([]ledger.Row, error) {
-	return reading(ctx, s, func() (rows []ledger.Row, err error) {
-		found, err := s.readers.QueryContext(ctx, `SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload FROM records
-			INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT ?`, from, max(0, n))
-		if err != nil {
-			return nil, err
-		}
-		err = scan(found, func() error {
-			var row ledger.Row
-			var digest, submitted []byte
-			err := found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload)
-			copy(row.Digest[:], digest)
-			copy(row.Case[:], submitted)
-			rows = append(rows, row)
-			return err
-		})
-		return rows, err
-	})
 }
 
 // LastOfChain implements ledger.Store.

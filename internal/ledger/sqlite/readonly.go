@@ -51,6 +51,7 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", why, err), s.Close())
 	}
+	s.briefless = version < withBriefs
 	return s, nil
 }
 

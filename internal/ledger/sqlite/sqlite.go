@@ -51,27 +51,31 @@ var digestsByPlace string
 //go:embed archives.sql
 var archivesTable string
 
+//go:embed briefs.sql
+var briefsTables string
+
 // unswept marks a file whose deleted texts may still be in free parts of its pages, as earlier programs left them there: see Reclaim.
 const unswept = `INSERT INTO meta SELECT 'unswept', '' WHERE EXISTS (SELECT 1 FROM records)`
 
 // versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been
 // given out is never changed: an older file is brought up to date by those that it lacks.
-var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept}
+var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept, briefsTables}
 
 const pageSize = 8192
 
 // Store is a ledger.Store in a file. It is safe for concurrent use.
 type Store struct {
-	path     string
-	lockTime time.Duration
-	readers  *sql.DB
-	queries  sync.Map // string to *sql.Stmt of readers, which go when those are closed
-	writers  *sql.DB  // of one connection
-	mover    *mover
-	readOnly error     // why nothing can be written; nil: it can
-	before   *snapshot // of files that are read without a lock; nil: there is a lock
-	closed   atomic.Bool
-	trouble  atomic.Pointer[trouble] // nil: the last transaction succeeded
+	path      string
+	lockTime  time.Duration
+	readers   *sql.DB
+	queries   sync.Map // string to *sql.Stmt of readers, which go when those are closed
+	writers   *sql.DB  // of one connection
+	mover     *mover
+	readOnly  error     // why nothing can be written; nil: it can
+	briefless bool      // the tables are of a version without briefs, and nothing can be written
+	before    *snapshot // of files that are read without a lock; nil: there is a lock
+	closed    atomic.Bool
+	trouble   atomic.Pointer[trouble] // nil: the last transaction succeeded
 
 	writing   ledger.Lock // held while a transaction of this process is at work
 	writer    *sql.Conn   // guarded by writing, like the statements on it
@@ -86,6 +90,8 @@ type Store struct {
 	places    *sql.Stmt
 	inChain   *sql.Stmt
 	ofCase    *sql.Stmt
+	brief     *sql.Stmt
+	links     *sql.Stmt
 }
 
 var (
@@ -231,8 +237,10 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		`INSERT INTO timestamps (idx, position, kind, token)
 			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), kind IS NOT NULL), ?2, ?3 FROM records WHERE idx = ?1
 			AND (kind, token) IS NOT (?2, ?3) AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
-		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
-		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
+		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`:                                                           &s.wait,
+		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:                                                                    &s.settled,
+		`INSERT OR REPLACE INTO briefs (idx, line, names) VALUES (?, ?, ?)`:                                                      &s.brief,
+		`INSERT OR IGNORE INTO links (stretch, key, idx) SELECT (value ->> 0) >> 11, value ->> 1, value ->> 0 FROM json_each(?)`: &s.links,
 
 		selectHead: &s.headNow,
 		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
@@ -316,7 +324,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer s.writing.Release()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase} {
+	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.brief, s.links} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

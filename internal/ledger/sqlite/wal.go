@@ -75,5 +75,8 @@ func volume(batch *ledger.Batch) int {
 			bytes += len(t.Token)
 		}
 	}
+	for i := range batch.Briefs {
+		bytes += len(batch.Briefs[i].Line) + len(batch.Briefs[i].Names) + 20*len(batch.Briefs[i].Keys)
+	}
 	return bytes
 }

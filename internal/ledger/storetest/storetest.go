@@ -45,6 +45,8 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		"archives":            archives,
 		"sheds":               sheds,
 		"keeps what waits":    keepsWaiting,
+		"briefs":              briefs,
+		"briefs later":        briefsLater,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
@@ -240,7 +242,8 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 // trials checks what is found of trials among everything else.
 func trials(t *testing.T, s ledger.Store) {
 	chains := []string{"", "trial-1", "odd", "trial-2", "trial-1", "trial", "trials-3", "Trial-4", "trial-", "trial.", "operator-trials", "trial-2"}
-	var rows, in []ledger.Row
+	var rows []ledger.Row
+	var in []ledger.StoredBrief
 	for i, chain := range chains {
 		r := row(i)
 		r.Index, r.ChainID, r.Counts.ChainSeq = int64(i), chain, 0
@@ -249,19 +252,16 @@ func trials(t *testing.T, s ledger.Store) {
 		}
 		rows = append(rows, r)
 		if strings.HasPrefix(chain, evidence.TrialPrefix) {
-			r.Signatures, r.Timestamps = nil, nil
-			in = append(in, r)
+			in = append(in, ledger.StoredBrief{Index: r.Index, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case})
 		}
 	}
 	wantError(t, s.Append(t.Context(), planOf(rows[:7]...)), nil)
 	wantError(t, s.Append(t.Context(), planOf(rows[7:]...)), nil)
 	for _, c := range []struct {
 		from, n int64
-		want    []ledger.Row
+		want    []ledger.StoredBrief
 	}{{0, 100, in}, {-1, 100, in}, {1, 2, in[:2]}, {2, 2, in[1:3]}, {4, 1, in[2:3]}, {9, 9, in[4:]}, {12, 9, nil}, {0, 0, nil}} {
-		got, err := s.InTrials(t.Context(), c.from, c.n)
-		wantError(t, err, nil)
-		want(t, append([]ledger.Row(nil), got...), c.want)
+		wantBriefs(t, s, ledger.BriefQuery{Trials: true, From: c.from, N: c.n}, c.want...)
 	}
 }
 
@@ -353,6 +353,7 @@ func misfit(t *testing.T, s ledger.Store) {
 		"wait of an earlier row": func(b *ledger.Batch) {
 			b.Waits = []ledger.Wait{{Index: b.Rows[0].Index - 1, Authority: "one"}}
 		},
+		"brief of another row": func(b *ledger.Batch) { b.Briefs = []ledger.StoredBrief{{Index: b.Next.Size, Line: []byte("{}")}} },
 		"wait of a later row":  func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Next.Size, Authority: "one"}} },
 		"wait for nobody":      func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Rows[0].Index}} },
 		"stamp of a new row":   func(b *ledger.Batch) { b.Stamps = []ledger.Stamp{late(b.Rows[0].Index, "one")} },
@@ -496,7 +497,6 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
 	}
 	_, errs["InChain"] = s.InChain(ctx, "odd", 0, 1)
-	_, errs["InTrials"] = s.InTrials(ctx, 0, 1)
 	_, errs["LastOfChain"] = s.LastOfChain(ctx, "odd")
 	_, errs["Waiting"] = s.Waiting(ctx, "one", 0, 1)
 	_, errs["Owing"] = s.Owing(ctx)
@@ -506,6 +506,14 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 	_, errs["ByRecordID"] = s.ByRecordID(ctx, "record-0")
 	_, errs["ByDigest"] = s.ByDigest(ctx, row(0).Digest)
 	_, errs["ByChain"] = s.ByChain(ctx, "odd")
+	_, errs["Briefs"] = s.Briefs(ctx, ledger.BriefQuery{N: 1})
+	_, errs["RowsAt"] = s.RowsAt(ctx, []int64{0})
+	_, errs["Places"] = s.Places(ctx, ledger.Lookup{Keys: []int64{1}, Most: 1})
+	_, errs["no Places"] = s.Places(ctx, ledger.Lookup{})
+	_, errs["BriefKeys"] = s.BriefKeys(ctx, 0, 1)
+	_, errs["Briefed"] = s.Briefed(ctx)
+	_, errs["Unbriefed"] = s.Unbriefed(ctx, 0, 1, 1)
+	errs["PutBriefs"] = s.PutBriefs(ctx, ledger.Range{}, nil, 0)
 	_, errs["Hashes"] = s.Hashes(ctx, []int64{0})
 	_, errs["Checkpoint"] = s.Checkpoint(ctx)
 	return errs

@@ -1,0 +1,239 @@
+// Package brief says in a few bytes what a list shows of a record, and what the record is linked by. The ledger keeps a brief beside each
+// record, so that neither a list nor a search for what belongs together reads what was said.
+//
+// A brief is made of the payload alone. What is sealed apart is in a payload as a commitment, so no value that can be erased is in a brief.
+// Everything in a brief has a bound, however large the payload is.
+//
+// # What a list shows, and what names what, stands beside the payloads
+//
+// In the transaction that appends a record the database gets its brief, a JSON text of some 100 to 1,500 bytes: who acted how and when, by which
+// request, and of an act in a trial what lists of trials show. Beside it stand the digests that the record names, and a key of 64 bits for each
+// way in which it is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names, at most MaxNames.
+// In SQLite keys stand by stretches of the log, as digests do. So lists read no payload and hold a bounded amount of each record, and what belongs
+// together is found from any of its records, with one rule for log case, pages, bundles and /v1/chains: ledger.Gather.
+//
+// No proof depends on briefs. Opening a log makes those that are missing, from the records, and log fsck compares each with its record. A log
+// that cannot be written is read without them. A brief is emptied when its record expires. Refused: columns of the table of records, whose rows
+// never change; and names without a bound, because a payload can have a hundred thousand.
+package brief
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// MaxNames is how many records a brief names by digest at most. A record that names more is in no list of links for the rest; More says so.
+const MaxNames = 1024
+
+const (
+	maxAgent = 200 // characters of the name of an agent under trial
+	maxFault = 300 // bytes of what is wrong with an act
+)
+
+// A Brief is a record in brief. The first members come from the record's row, the others are what Encode writes.
+type Brief struct {
+	Index    int64           `json:"-"`
+	RecordID string          `json:"-"`
+	Digest   evidence.Digest `json:"-"`
+	ChainID  string          `json:"-"`
+	Case     evidence.Digest `json:"-"` // of a submission
+
+	Action    evidence.ActionType `json:"action,omitzero"` // "": the record has expired, and nothing is known of it but its row
+	Actor     string              `json:"actor,omitzero"`
+	Timestamp string              `json:"at,omitzero"`
+	RequestID string              `json:"request,omitzero"`
+	Parent    string              `json:"parent,omitzero"`   // parent_request_id
+	Original  string              `json:"original,omitzero"` // original_response_id
+
+	Status evidence.ApprovalStatus `json:"status,omitzero"` // of a review
+	Given  jury.Position           `json:"given,omitzero"`  // of a review of a verdict: the position that it gives instead
+	Trial  *Act                    `json:"trial,omitzero"`  // of an act in a trial; nil: nothing in it shows in a list
+
+	More  bool              `json:"more,omitzero"` // the record names more than MaxNames others
+	Names []evidence.Digest `json:"-"`             // the records that it names by digest, each once; nil also where they were not read
+}
+
+// An Act is what a list shows of an act in a trial.
+type Act struct {
+	Agent   string        `json:"agent,omitzero"`   // of a submission: the name of the agent under trial
+	Offline bool          `json:"offline,omitzero"` // of an opening: rules sit in all seats
+	Missing bool          `json:"missing,omitzero"` // a juror gave no answer of its own
+	Verdict *jury.Verdict `json:"verdict,omitzero"` // of a final judgment; its record is not repeated
+	Fault   string        `json:"fault,omitzero"`   // why the act cannot be read
+}
+
+// Of makes the brief of a record. Index is for the caller to set.
+func Of(p *evidence.Payload, digest evidence.Digest) *Brief {
+	b := &Brief{RecordID: p.RecordID, Digest: digest, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Timestamp: p.Timestamp,
+		RequestID: p.RequestID, Parent: p.ParentRequestID, Original: p.OriginalResponseID, Status: p.ApprovalStatus, Trial: actOf(p)}
+	if p.ActionType == evidence.Submission {
+		b.Case = p.Case
+	}
+	if p.ActionType == evidence.HumanReview {
+		b.Given = jury.PositionGiven(&evidence.Record{Payload: *p}) // without disclosures: what is sealed apart stays so
+	}
+	if !p.ActionType.InTrial() {
+		b.name(p)
+	}
+	return b
+}
+
+// name notes what a record names by digest. Acts of a trial name each other throughout, and are found by their chain.
+func (b *Brief) name(p *evidence.Payload) {
+	seen := map[evidence.Digest]bool{{}: true}
+	for i := -1; i < len(p.Saw); i++ {
+		d := p.PreviousRecord
+		if i >= 0 {
+			d = p.Saw[i]
+		}
+		if seen[d] {
+			continue
+		}
+		if len(b.Names) == MaxNames {
+			b.More = true
+			return
+		}
+		b.Names, seen[d] = append(b.Names, d), true
+	}
+}
+
+// actOf is what a list shows of an act in a trial.
+func actOf(p *evidence.Payload) *Act {
+	switch {
+	case p.ActionType == evidence.Submission:
+		name := []rune(subject.NameIn(p.Response))
+		return shown(Act{Agent: string(name[:min(len(name), maxAgent)])})
+	case !p.ActionType.InTrial() || isPlainAnswer(p):
+		return nil
+	}
+	body, err := jury.DecodeBody(p.ActionType, p.Response)
+	if err != nil {
+		text := err.Error()
+		return &Act{Fault: strings.ToValidUTF8(text[:min(len(text), maxFault)], "")}
+	}
+	_, _, missing := jury.Missing(body)
+	act := Act{Missing: missing}
+	switch body := body.(type) {
+	case *jury.Opening:
+		act.Offline = !slices.ContainsFunc(body.Settings.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
+	case *jury.Judgment:
+		act.Verdict = &jury.Verdict{Position: body.Position, Score: body.Score, Method: body.Method, Degraded: body.Degraded, Inconclusive: body.Inconclusive}
+	}
+	return shown(act)
+}
+
+func shown(act Act) *Act {
+	if act == (Act{}) {
+		return nil
+	}
+	return &act
+}
+
+// isPlainAnswer reports whether an act is an answer with which nothing is wrong. The form is canonical, so one text stands for it.
+func isPlainAnswer(p *evidence.Payload) bool {
+	answer := p.ActionType == evidence.Evaluation || p.ActionType == evidence.Statement || p.ActionType == evidence.JudgeOpinion
+	return answer && !bytes.Contains(p.Response, []byte(`"fallback":true`))
+}
+
+// Time is the claimed time, zero where there is none.
+func (b *Brief) Time() time.Time {
+	at, _ := evidence.ParseTime(b.Timestamp) // which it was when it was logged, or is missing
+	return at
+}
+
+// Review is as much of a review as a reckoning looks at. The names must have been read.
+func (b *Brief) Review() *evidence.Record {
+	p := evidence.Payload{RecordID: b.RecordID, ActionType: b.Action, ReviewerID: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID,
+		OriginalResponseID: b.Original, ApprovalStatus: b.Status, Saw: b.Names}
+	if b.Given != "" {
+		p.ModifiedResponse = jury.ModifiedVerdict(b.Given)
+	}
+	return &evidence.Record{Payload: p, Digest: b.Digest}
+}
+
+// Expired reports whether the record was deleted after its retention time.
+func (b *Brief) Expired() bool { return b.Action == "" }
+
+// Role is the role in which the record was signed.
+func (b *Brief) Role() evidence.Role {
+	role, _ := evidence.RoleOf(b.Action)
+	return role
+}
+
+// Apart reports whether a record is in a chain that is whole in itself: a trial's, or one of the operator's.
+func (b *Brief) Apart() bool {
+	return strings.HasPrefix(b.ChainID, evidence.TrialPrefix) || b.Role() == evidence.RoleOperator
+}
+
+// Encode returns what a store keeps beside the row: what a list shows, and the names apart from it, because lists do not need them.
+func (b *Brief) Encode() (line, names []byte, err error) {
+	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
+		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
+	}
+	names = make([]byte, 0, len(b.Names)*len(evidence.Digest{}))
+	for _, d := range b.Names {
+		names = append(names, d[:]...)
+	}
+	return line, names, nil
+}
+
+// Decode reads what Encode has written into a brief whose first members the caller has set. The error says what is wrong with it.
+func (b *Brief) Decode(line, names []byte) error {
+	if err := json.Unmarshal(line, b, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("reading brief of record %s: %w", b.RecordID, evidence.Steady(err))
+	}
+	const width = len(evidence.Digest{})
+	if len(names)%width != 0 || len(names) > MaxNames*width {
+		return fmt.Errorf("reading brief of record %s: %d bytes of names", b.RecordID, len(names))
+	}
+	b.Names = nil
+	for rest := names; len(rest) > 0; rest = rest[width:] {
+		b.Names = append(b.Names, evidence.Digest(rest[:width]))
+	}
+	return nil
+}
+
+// A Link says how a record names another.
+type Link byte
+
+const (
+	ByDigest  Link = 'd' // previous_record or saw
+	ByID      Link = 'o' // original_response_id
+	ByParent  Link = 'p' // parent_request_id
+	ByRequest Link = 'q' // its own request_id
+)
+
+// Key is under what a link is found. It is short: others can have the same, so whoever finds a record by it looks whether the link is there.
+func Key(link Link, name string) int64 {
+	sum := sha256.Sum256(append([]byte{byte(link)}, name...))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}
+
+// Keys are under what a record is found, sorted and each once. A record that is apart or has expired is found by its chain alone.
+func (b *Brief) Keys() []int64 {
+	if b.Apart() || b.Expired() {
+		return nil
+	}
+	var keys []int64
+	for link, name := range map[Link]string{ByID: b.Original, ByParent: b.Parent, ByRequest: b.RequestID} {
+		if name != "" {
+			keys = append(keys, Key(link, name))
+		}
+	}
+	for _, d := range b.Names {
+		keys = append(keys, Key(ByDigest, string(d[:])))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,328 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/brief"
+	"jurat/internal/ledger"
+)
+
+// blinded is a store from which no payload can be read while it is blind.
+type blinded struct {
+	ledger.Store
+	blind bool
+}
+
+var errPayload = errors.New("a payload is read")
+
+func (b *blinded) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	if b.blind {
+		return nil, errPayload
+	}
+	return b.Store.Rows(ctx, from, n)
+}
+
+func (b *blinded) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+	if b.blind {
+		return nil, errPayload
+	}
+	return b.Store.RowsAt(ctx, at)
+}
+
+func (b *blinded) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+	if b.blind {
+		return ledger.Row{}, errPayload
+	}
+	return b.Store.ByRecordID(ctx, id)
+}
+
+func (b *blinded) InChain(ctx context.Context, chain string, from, n int64) ([]ledger.Row, error) {
+	if b.blind {
+		return nil, errPayload
+	}
+	return b.Store.InChain(ctx, chain, from, n)
+}
+
+func listed(t testing.TB, l *ledger.Ledger, of ledger.Listing) (list []string) {
+	t.Helper()
+	for b, err := range l.List(t.Context(), of) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprint(b.Index, b.RecordID, b.Digest, b.ChainID, b.Action, b.Actor, b.Timestamp, b.RequestID))
+	}
+	return list
+}
+
+// TestListWithoutPayloads lists and gathers with a store from which no payload can be read.
+func TestListWithoutPayloads(t *testing.T) {
+	l, c := inMemory(t)
+	sealMany(t, l, 300)
+	whole := seal(t, l, `,"chain_id":"order"`)
+	seal(t, l, `,"saw":["`+whole.Digest.String()+`"]`)
+	seal(t, l, `,"chain_id":"trials"`)
+	want, chain := listed(t, l, ledger.Listing{}), listed(t, l, ledger.Listing{Chain: "order"})
+	if len(want) != 303 || len(chain) != 1 || chain[0] != want[300] {
+		t.Fatalf("%d and %q", len(want), chain)
+	}
+	store := &blinded{Store: c.Store}
+	opened, err := ledger.Open(t.Context(), config(store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.blind = true
+	if got := listed(t, opened, ledger.Listing{}); !slices.Equal(got, want) {
+		t.Errorf("%d are listed", len(got))
+	}
+	if got := listed(t, opened, ledger.Listing{From: 7, Chain: "order"}); !slices.Equal(got, chain) {
+		t.Errorf("%q is listed", got)
+	}
+	g, err := opened.Gather(t.Context(), "order", nil)
+	if err != nil || !slices.Equal(g.Indexes, []int64{300, 301}) || g.Cut != nil {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if b, err := opened.BriefByID(t.Context(), whole.Payload.RecordID); err != nil || b.Index != 300 || b.Role() != evidence.RoleAgent {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if _, err := opened.BriefByID(t.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// without takes all briefs out of a database, as an earlier program made it.
+func (f folder) without(t *testing.T) {
+	t.Helper()
+	store := must(f.store(t))
+	head := must(store.Head(t.Context()))
+	for from := int64(0); from < head.Size; from += 2048 {
+		if err := store.PutBriefs(t.Context(), ledger.Range{From: from, To: min(head.Size, from+2048)}, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fixedStore is a store that cannot be written to.
+type fixedStore struct{ ledger.Store }
+
+func (fixedStore) ReadOnly() error { return ledger.ErrReadOnly }
+
+// TestBriefsOfAnEarlierLog: briefs are made when the log is opened, also where that was broken off, and while others write; a log that cannot
+// be written is read without.
+func TestBriefsOfAnEarlierLog(t *testing.T) {
+	onBoth(t, func(t *testing.T, f folder) {
+		l := f.create(t)
+		one := seal(t, l, "")
+		sealMany(t, l, 600)
+		two := seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
+		want := listed(t, l, ledger.Listing{})
+		l.Close()
+		f.without(t)
+
+		// It is read as it is where nothing can be written.
+		c := f.config(fixedStore{must(f.store(t))})
+		fixed, err := ledger.Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantGathered(t, fixed, two.Payload.RecordID, 0, 601)
+		if got := listed(t, fixed, ledger.Listing{}); !slices.Equal(got, want) {
+			t.Errorf("%d are listed", len(got))
+		}
+		fixed.Close()
+		wantClean(t, f.fsck(t))
+
+		// The first run is broken off.
+		ctx, cancel := context.WithCancel(t.Context())
+		store := must(f.store(t))
+		broken := f.config(store)
+		broken.Indexing = func(done, total int64) {
+			if done >= 256 {
+				cancel()
+			}
+		}
+		if _, err := ledger.Open(ctx, broken); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		left, err := store.Unbriefed(t.Context(), 0, 602, 9)
+		if err != nil || len(left) != 1 || left[0].From != 256 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+		store.Close()
+		var told int64
+		again := f.config(must(f.store(t)))
+		again.Indexing = func(done, total int64) { told = total - done }
+		l, err = ledger.Open(t.Context(), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := must(again.Store.Briefed(t.Context())); n != 602 || told != 256 {
+			t.Errorf("%d are noted, %d were not told of", n, told)
+		}
+		wantGathered(t, l, one.Payload.RecordID, 0, 601)
+		if got := listed(t, l, ledger.Listing{}); !slices.Equal(got, want) {
+			t.Errorf("%d are listed", len(got))
+		}
+		wantClean(t, f.fsck(t))
+
+		// A program without briefs that is still running seals on.
+		three := seal(t, l, `,"saw":["`+two.Digest.String()+`"]`)
+		if err := again.Store.PutBriefs(t.Context(), ledger.Range{From: 602, To: 603}, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		wantGathered(t, l, three.Payload.RecordID, 0, 601, 602)
+		wantGathered(t, l, one.Payload.RecordID, 0, 601, 602)
+		l.Close()
+	})
+}
+
+func wantGathered(t testing.TB, l *ledger.Ledger, name string, want ...int64) {
+	t.Helper()
+	g, err := l.Gather(t.Context(), name, nil)
+	if err != nil || !slices.Equal(g.Indexes, want) || g.Cut != nil {
+		t.Errorf("of %s are gathered %+v, %v; want %v", name, g, err, want)
+	}
+}
+
+// TestBriefTampered: Fsck names each brief that is not what its record says, and making them again mends all.
+func TestBriefTampered(t *testing.T) {
+	f := folder(t.TempDir())
+	l := f.create(t)
+	one := seal(t, l, "")
+	seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
+	sealMany(t, l, 3)
+	l.Close()
+	must(f.open(t)).Close()
+	f.exec(t, `INSERT INTO meta VALUES ('briefed', '5') ON CONFLICT (name) DO UPDATE SET value = '5'`)
+	wantClean(t, f.fsck(t))
+	for name, test := range map[string]struct {
+		do string
+		at int64
+	}{
+		"what is shown": {`UPDATE briefs SET line = replace(line, 'agent-7', 'agent-8') WHERE idx = 2`, 2},
+		"unreadable":    {`UPDATE briefs SET line = '{' WHERE idx = 2`, 2},
+		"names":         {`UPDATE briefs SET names = zeroblob(32) WHERE idx = 1`, 1},
+		"no names":      {`UPDATE briefs SET names = x'' WHERE idx = 1`, 1},
+		"gone":          {`DELETE FROM briefs WHERE idx = 3`, 3},
+		"a key gone":    {`DELETE FROM links WHERE idx = 1 AND key = (SELECT max(key) FROM links WHERE idx = 1)`, 1},
+		"a key more":    {`INSERT INTO links VALUES (0, 4711, 4)`, 4},
+		"all keys gone": {`DELETE FROM links WHERE idx = 4`, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied := folder(t.TempDir())
+			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
+				t.Fatal(err)
+			}
+			copied.exec(t, test.do)
+			damages := copied.fsck(t)
+			if len(damages) == 0 {
+				t.Error("nothing is named")
+			}
+			for _, d := range damages {
+				if d.Kind != ledger.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log reindex") {
+					t.Errorf("damage: %v", d)
+				}
+			}
+			l := must(copied.open(t))
+			if err := l.Reindex(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			l.Close()
+			wantClean(t, copied.fsck(t))
+		})
+	}
+}
+
+// TestNothingErasableInBriefs: a value that is sealed apart is in no brief, though the record is sealed with what opens it.
+func TestNothingErasableInBriefs(t *testing.T) {
+	l, c := inMemory(t)
+	draft := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
+		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"secret-word"}`))).SealingApart("/modified_response", "/changes")
+	if _, err := l.Seal(t.Context(), draft, actor); err != nil {
+		t.Fatal(err)
+	}
+	stored := must(c.Store.Briefs(t.Context(), ledger.BriefQuery{N: 1, Names: true}))
+	if line := string(stored[0].Line); strings.Contains(line, "safe_pass") || strings.Contains(line, "secret-word") || !strings.Contains(line, "approved_with") {
+		t.Errorf("the brief is %s", line)
+	}
+	open := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
+		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"}}`)))
+	if _, err := l.Seal(t.Context(), open, actor); err != nil {
+		t.Fatal(err)
+	}
+	if line := string(must(c.Store.Briefs(t.Context(), ledger.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass"`) {
+		t.Errorf("the brief is %s", line)
+	}
+}
+
+// TestGatherIsCut: a record that names thousands, and thousands that name one, are gathered up to a bound, and it is said.
+func TestGatherIsCut(t *testing.T) {
+	_, c := inMemory(t)
+	c.UnsafeContradictions = true // with which a record can name more than may be held against the log
+	l := must(ledger.Open(t.Context(), c))
+	one := seal(t, l, "")
+	var saw []string
+	for i := range brief.MaxNames + 5 {
+		saw = append(saw, `"`+evidence.DigestOf(fmt.Append(nil, i)).String()+`"`)
+	}
+	saw[3] = `"` + one.Digest.String() + `"`
+	greedy := seal(t, l, `,"saw":[`+strings.Join(saw, ",")+`]`)
+	for _, id := range []string{one.Payload.RecordID, greedy.Payload.RecordID} {
+		g, err := l.Gather(t.Context(), id, nil)
+		if err != nil || !slices.Equal(g.Indexes, []int64{0, 1}) || !errors.Is(g.Cut, ledger.ErrCut) {
+			t.Errorf("%+v, %v", g, err)
+		}
+	}
+	whole := seal(t, l, "")
+	digest := whole.Digest.String()
+	for range 30 {
+		seal(t, l, `,"saw":["`+digest+`"]`)
+	}
+	g, err := l.Gather(t.Context(), whole.Payload.RecordID, nil)
+	if err != nil || len(g.Indexes) != 31 || g.Cut != nil {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+// TestGatherForAReader: what a reader may not read is neither given nor followed, and a chain is given whole or not at all.
+func TestGatherForAReader(t *testing.T) {
+	l, _ := inMemory(t)
+	one := seal(t, l, "")
+	hidden := seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
+	behind := seal(t, l, `,"saw":["`+hidden.Digest.String()+`"]`)
+	step := seal(t, l, `,"chain_id":"order","saw":["`+one.Digest.String()+`"]`)
+	part := seal(t, l, `,"chain_id":"order"`)
+	but := func(ids ...string) ledger.May {
+		return func(_ context.Context, b *brief.Brief) (bool, error) { return !slices.Contains(ids, b.RecordID), nil }
+	}
+	for _, test := range []struct {
+		name string
+		may  ledger.May
+		want []int64
+		err  error
+	}{
+		{one.Payload.RecordID, nil, []int64{0, 1, 2, 3, 4}, nil},
+		{"order", nil, []int64{0, 1, 2, 3, 4}, nil},
+		{one.Payload.RecordID, but(hidden.Payload.RecordID), []int64{0, 3, 4}, nil},
+		{one.Payload.RecordID, but(part.Payload.RecordID), []int64{0, 1, 2}, nil},
+		{behind.Payload.RecordID, but(hidden.Payload.RecordID), []int64{2}, nil},
+		{one.Payload.RecordID, but(one.Payload.RecordID), nil, ledger.ErrHidden},
+		{step.Payload.RecordID, but(part.Payload.RecordID), nil, ledger.ErrHidden},
+		{"order", but(part.Payload.RecordID), nil, ledger.ErrHidden},
+		{"other", nil, nil, ledger.ErrNotFound},
+	} {
+		g, err := l.Gather(t.Context(), test.name, test.may)
+		if !errors.Is(err, test.err) || err == nil && (!slices.Equal(g.Indexes, test.want) || g.Cut != nil) {
+			t.Errorf("of %s: %+v, %v; want %v, %v", test.name, g, err, test.want, test.err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without.
+const withBriefs = 7
+
+// insertBriefs stores briefs, and all their keys with one statement: each costs more than what it inserts.
+func (s *Store) insertBriefs(ctx context.Context, briefs []ledger.StoredBrief) error {
+	var links [][2]int64
+	for i := range briefs {
+		b := &briefs[i]
+		if _, err := s.brief.ExecContext(ctx, b.Index, string(b.Line), notNull(b.Names)); err != nil {
+			return fmt.Errorf("storing brief of row %d: %w", b.Index, translate(err))
+		}
+		for _, key := range b.Keys {
+			links = append(links, [2]int64{b.Index, key})
+		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(links)
+	if err != nil {
+		return fmt.Errorf("encoding keys: %w", err)
+	}
+	if _, err := s.links.ExecContext(ctx, string(list)); err != nil {
+		return fmt.Errorf("storing keys: %w", translate(err))
+	}
+	return nil
+}
+
+// Briefs implements ledger.Briefs.
+func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+	where, args := selected(q)
+	line, names, join := `b.line`, `NULL`, `LEFT JOIN briefs b ON b.idx = r.idx`
+	if q.Names {
+		names = `b.names`
+	}
+	if s.briefless {
+		line, names, join = `NULL`, `NULL`, ``
+	}
+	return reading(ctx, s, func() (list []ledger.StoredBrief, err error) {
+		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(`SELECT r.idx, r.record_id, r.digest, r.chain_id, r.case_digest, %s, %s FROM records r %s
+			WHERE %s ORDER BY r.idx`, line, names, join, where), args...)
+		if err != nil {
+			return nil, err
+		}
+		err = scan(found, func() error {
+			b, err := scanBrief(found)
+			list = append(list, b)
+			return err
+		})
+		return list, err
+	})
+}
+
+// selected is the condition of a query. The index of what stands in trials is named, since the statement has its condition by itself.
+func selected(q ledger.BriefQuery) (where string, args []any) {
+	switch {
+	case q.At != nil:
+		return `r.idx IN (SELECT value FROM json_each(?))`, []any{jsonOf(q.At)}
+	case q.Chain != "":
+		return `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, []any{q.Chain, q.From, max(0, q.N)}
+	case q.Trials:
+		return `r.idx IN (SELECT idx FROM records INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT ?)`,
+			[]any{q.From, max(0, q.N)}
+	}
+	return `r.idx >= ? AND r.idx < ?`, []any{q.From, q.From + max(0, q.N)}
+}
+
+func jsonOf(list []int64) string {
+	text := []byte{'['}
+	for i, n := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return string(append(text, ']'))
+}
+
+func scanBrief(rows *sql.Rows) (b ledger.StoredBrief, err error) {
+	var digest, submitted []byte
+	var chain, line sql.NullString
+	if err := rows.Scan(&b.Index, &b.RecordID, &digest, &chain, &submitted, &line, &b.Names); err != nil {
+		return b, err
+	}
+	b.ChainID = chain.String
+	if fixed(b.Digest[:], digest) != nil {
+		b.Digest = evidence.Digest{}
+	}
+	if submitted != nil && fixed(b.Case[:], submitted) != nil {
+		b.Case = evidence.Digest{}
+	}
+	if line.Valid {
+		b.Line = []byte(line.String)
+	}
+	return b, nil
+}
+
+// stretches lists all stretches, the oldest first.
+const stretches = `WITH RECURSIVE stretch(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM stretch WHERE n < (SELECT max(idx) >> 11 FROM records)),
+	wanted(v) AS (SELECT value FROM json_each(?1)) `
+
+// Places implements ledger.Briefs. Each way of naming records is one statement, and at most Most of each are read.
+func (s *Store) Places(ctx context.Context, q ledger.Lookup) ([]int64, error) {
+	digests := make([]string, len(q.Digests))
+	for i := range q.Digests {
+		digests[i] = hex.EncodeToString(q.Digests[i][:])
+	}
+	keys := q.Keys
+	if s.briefless {
+		keys = nil
+	}
+	return reading(ctx, s, func() (places []int64, err error) {
+		for _, way := range []struct {
+			query string
+			named any
+			n     int
+		}{
+			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = value LIMIT ?2`, q.RecordIDs, len(q.RecordIDs)},
+			{stretches + `SELECT idx FROM stretch CROSS JOIN wanted CROSS JOIN records
+				WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(unhex(v), 1, 8) AND digest = unhex(v) LIMIT ?2`, digests, len(digests)},
+			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT ?2`, keys, len(keys)},
+		} {
+			if way.n == 0 {
+				continue
+			}
+			found, err := s.indexes(ctx, way.query, way.named, q.Most)
+			if err != nil {
+				return nil, err
+			}
+			places = append(places, found...)
+		}
+		return ledger.FirstPlaces(places, q.Most), nil
+	})
+}
+
+func (s *Store) indexes(ctx context.Context, query string, named any, most int) ([]int64, error) {
+	list, err := json.Marshal(named)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what is looked for: %w", err)
+	}
+	rows, err := s.readers.QueryContext(ctx, query, string(list), max(0, most))
+	if err != nil {
+		return nil, err
+	}
+	var found []int64
+	err = scan(rows, func() error {
+		var index int64
+		err := rows.Scan(&index)
+		found = append(found, index)
+		return err
+	})
+	return found, err
+}
+
+// BriefKeys implements ledger.Briefs.
+func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]ledger.BriefKey, error) {
+	if s.briefless {
+		return nil, ctx.Err()
+	}
+	return reading(ctx, s, func() (list []ledger.BriefKey, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT idx, key FROM links WHERE stretch BETWEEN ?1 >> 11 AND (?1 + ?2 - 1) >> 11 AND idx >= ?1 AND idx < ?1 + ?2
+			ORDER BY idx, key`, from, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			var k ledger.BriefKey
+			err := rows.Scan(&k.Index, &k.Key)
+			list = append(list, k)
+			return err
+		})
+		return list, err
+	})
+}
+
+// Briefed implements ledger.Briefs.
+func (s *Store) Briefed(ctx context.Context) (int64, error) {
+	return reading(ctx, s, func() (n int64, err error) {
+		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'briefed'`).Scan(&n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return 0, nil
+		}
+		return n, err
+	})
+}
+
+// Unbriefed implements ledger.Briefs. Where all are there they are only counted.
+func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.Range, error) {
+	from = max(0, from)
+	if s.briefless && from < to && n > 0 {
+		return []ledger.Range{{From: from, To: to}}, ctx.Err()
+	}
+	return reading(ctx, s, func() (list []ledger.Range, err error) {
+		var there int64
+		if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM briefs WHERE idx >= ? AND idx < ?`, from, to).Scan(&there); err != nil || there >= to-from {
+			return nil, err
+		}
+		rows, err := s.readers.QueryContext(ctx, `SELECT before + 1, idx FROM (SELECT idx, lag(idx, 1, ?1 - 1) OVER (ORDER BY idx) AS before
+			FROM (SELECT idx FROM briefs WHERE idx >= ?1 AND idx < ?2 UNION ALL SELECT ?2)) WHERE idx > before + 1 ORDER BY idx LIMIT ?3`, from, to, max(0, n))
+		if err != nil {
+			return nil, err
+		}
+		err = scan(rows, func() error {
+			var r ledger.Range
+			err := rows.Scan(&r.From, &r.To)
+			list = append(list, r)
+			return err
+		})
+		return list, err
+	})
+}
+
+// PutBriefs implements ledger.Briefs.
+func (s *Store) PutBriefs(ctx context.Context, in ledger.Range, briefs []ledger.StoredBrief, done int64) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		head, err := scanHead(s.headNow.QueryRowContext(ctx))
+		if err != nil {
+			return err
+		}
+		if err := in.Check(briefs, head); err != nil {
+			return err
+		}
+		for _, statement := range []string{
+			`DELETE FROM briefs WHERE idx >= ?1 AND idx < ?2`,
+			`DELETE FROM links WHERE stretch BETWEEN ?1 >> 11 AND ?2 >> 11 AND idx >= ?1 AND idx < ?2`,
+		} {
+			if _, err := s.writer.ExecContext(ctx, statement, in.From, in.To); err != nil {
+				return translate(err)
+			}
+		}
+		if err := s.insertBriefs(ctx, briefs); err != nil {
+			return err
+		}
+		_, err = s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('briefed', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+			WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)`, strconv.FormatInt(min(done, head.Size), 10))
+		return translate(err)
+	})
+}
