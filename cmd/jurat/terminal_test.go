@@ -184,7 +184,7 @@ func TestHostileRecords(t *testing.T) {
 	if err := os.WriteFile("record.json", []byte(sealed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "b\u202ey")
+	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "tester")
 	if err := os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
