@@ -28,7 +28,7 @@ type serveCmd struct {
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	Name          newName  `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
-	Memory        int64    `placeholder:"BYTES" help:"What the process is to hold in memory at most. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
+	Memory        byteSize `placeholder:"SIZE" help:"What the process is to hold in memory at most: bytes, or a number with KiB, MiB or GiB. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
 	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
 	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
 	PublicEntries bool     `help:"Show everybody what the log hashed for each record: digests, signatures, counts, and no word of what was said."`
@@ -153,7 +153,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		defer queue.Close()
 		trials, err := docket.Open(ctx, docket.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
-			Vouch: i.Vouch, Parallel: c.Parallel, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
+			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
 		}
@@ -201,18 +201,25 @@ func (c *serveCmd) plain() bool {
 // memory tells Go's collector and the server what they may hold. What the environment says to the collector goes before.
 func (c *serveCmd) memory() (int64, error) {
 	least := server.MemoryFor(c.MaxBody)
-	memory := c.Memory
+	memory := int64(c.Memory)
 	if memory == 0 {
 		memory = max(server.DefaultMemory, least)
 	}
 	if c.MaxBody < 1 || memory < least {
-		return 0, fmt.Errorf("--memory %d: bodies of --max-body %d bytes need at least %d", c.Memory, c.MaxBody, least)
+		return 0, fmt.Errorf("--memory %d: bodies of --max-body %d bytes need at least %d", memory, c.MaxBody, least)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory)
+		debug.SetMemoryLimit(memory - max(uncounted, memory/8))
 	}
 	return memory, nil
 }
+
+// uncounted is what the process holds at least beside what Go counts: the program itself, what SQLite reads, and what is made while the
+// collector is at work.
+const uncounted = 128 << 20
+
+// trialsPart is which part of the memory trials may hold: half is for requests, and the rest for everything else.
+const trialsPart = 4
 
 // tracing is nil where no collector is named.
 func (c *serveCmd) tracing() (*tracing.Tracing, error) {

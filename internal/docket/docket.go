@@ -45,6 +45,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -86,6 +88,7 @@ type Config struct {
 	Jobs *queue.Database
 
 	Parallel int           // how many trials are under way here at a time; 0: 4
+	Memory   int64         // bytes that they may hold together, as far as that can be told before; 0: as many as they take
 	Waiting  int           // how many may wait for their turn, in all processes together; 0: 1000
 	Attempts int           // how often a trial is tried that breaks off; 0: see queue.Config, as the next three
 	Backoff  time.Duration // how long after it broke off
@@ -105,8 +108,10 @@ type Docket struct {
 	cfg      Config
 	calendar *calendar
 	jobs     *queue.Queue
-	news     chan struct{} // has room for one: there may be something to hear of a trial that is watched
-	closed   chan struct{} // closed when no trial is under way any more and none will be
+	news     chan struct{}       // has room for one: there may be something to hear of a trial that is watched
+	closed   chan struct{}       // closed when no trial is under way any more and none will be
+	memory   *semaphore.Weighted // of Config.Memory; nil: it is not counted
+	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or to find out how large it is
 
 	mu      sync.Mutex          // held while what follows is read or written, and for nothing that takes long
 	working context.Context     // of trials; nil: none is conducted here
@@ -132,8 +137,11 @@ func (d *Docket) unread(e *ledger.UnreadableError) {
 }
 
 func open(ctx context.Context, cfg Config) (*Docket, error) {
-	d := &Docket{cfg: cfg.complete(), news: make(chan struct{}, 1), closed: make(chan struct{}), here: map[string]*sitting{},
-		streams: map[string]*stream{}, behind: map[string]*stream{}}
+	d := &Docket{cfg: cfg.complete(), news: make(chan struct{}, 1), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce),
+		here: map[string]*sitting{}, streams: map[string]*stream{}, behind: map[string]*stream{}}
+	if cfg.Memory > 0 {
+		d.memory = semaphore.NewWeighted(cfg.Memory)
+	}
 	d.calendar = newCalendar(d.heard, d.unread)
 	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
 		return nil, err
@@ -198,7 +206,7 @@ type Order struct {
 // held, here or after the next start. The id is that of the trial; it comes also with ledger.ErrDuplicate, which says that the order
 // has the id of an earlier one.
 func (d *Docket) Submit(ctx context.Context, o Order) (id string, err error) {
-	if err := d.room(ctx); err != nil {
+	if err := d.queueable(ctx); err != nil {
 		return "", err
 	}
 	config, err := d.cfg.Sit(0)
@@ -216,8 +224,8 @@ func (d *Docket) Submit(ctx context.Context, o Order) (id string, err error) {
 	return id, nil
 }
 
-// room refuses what nothing has been sealed of yet. Those who pass at the same time can make the queue a little longer than it may be.
-func (d *Docket) room(ctx context.Context) error {
+// queueable refuses what nothing has been sealed of yet. Those who pass at the same time can make the queue a little longer than it may be.
+func (d *Docket) queueable(ctx context.Context) error {
 	if d.isClosing() {
 		return ErrClosing
 	}
@@ -250,7 +258,7 @@ func (d *Docket) Retry(ctx context.Context, id, by, reason string) error {
 	if e.State != api.BrokenOff && e.State != api.Cancelled {
 		return fmt.Errorf("%w: this one is %s", ErrNotBrokenOff, e.State)
 	}
-	if err := d.room(ctx); err != nil {
+	if err := d.queueable(ctx); err != nil {
 		return err
 	}
 	if e.State == api.Cancelled {

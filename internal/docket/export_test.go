@@ -7,3 +7,11 @@ func (d *Docket) Stops(id string) bool {
 	s := d.here[id]
 	return s != nil && s.adjourned
 }
+
+// HoldReading keeps the log from being read for those who watch a trial, until begin is called. readings says how many times it was begun to be
+// read for them.
+func HoldReading(d *Docket, id string) (begin func(), readings func() int64) {
+	s := d.join(id, nil)
+	s.reading.Lock()
+	return s.reading.Unlock, s.readings
+}

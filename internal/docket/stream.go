@@ -40,6 +40,8 @@ type stream struct {
 	waking   bool          // more will be closed soon
 	fed      bool          // the trial is conducted here, and tells what happens
 	watchers int
+	begun    int64 // how many times the log was read for it
+	read     int64 // the last of these that has ended well
 }
 
 func newStream(gather time.Duration) *stream {
@@ -108,9 +110,12 @@ func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan stru
 	return frames, s.over, s.more, s.err
 }
 
+// readsAtOnce is how many trials are read at a time for those who watch, and to find out how large they are: one that is read is in memory with all its evidence.
+const readsAtOnce = 2
+
 // reach reads the log unless the stream is known to be as far as somebody has heard it. One that is fed may not be told yet what was
 // recorded before.
-func (s *stream) reach(ctx context.Context, l *ledger.Ledger, id string, after int64) error {
+func (d *Docket) reach(ctx context.Context, s *stream, id string, after int64) error {
 	s.mu.Lock()
 	n := int64(len(s.frames))
 	reached := s.fed && n > 0 && after <= n
@@ -118,7 +123,7 @@ func (s *stream) reach(ctx context.Context, l *ledger.Ledger, id string, after i
 	if reached {
 		return nil
 	}
-	return s.catchUp(ctx, l, id)
+	return d.catchUp(ctx, s, id)
 }
 
 // last is the number of the last event so far, and whether the trial ends with it.
@@ -128,10 +133,56 @@ func (s *stream) last() (seq int64, over bool) {
 	return int64(len(s.frames)), s.over
 }
 
-// catchUp reads the trial's records.
-func (s *stream) catchUp(ctx context.Context, l *ledger.Ledger, id string) error {
+// catchUp reads the trial's records, unless they were read for somebody else meanwhile: however many come at once, they are read twice.
+func (d *Docket) catchUp(ctx context.Context, s *stream, id string) error {
+	asked := s.readings()
 	s.reading.Lock()
 	defer s.reading.Unlock()
+	if s.readSince(asked) {
+		return nil
+	}
+	select {
+	case d.reads <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-d.reads }()
+	this := s.beginReading()
+	if err := s.readAll(ctx, d.cfg.Ledger, id); err != nil {
+		return err
+	}
+	s.endReading(this)
+	return nil
+}
+
+// readings is how many times the log was begun to be read for the stream.
+func (s *stream) readings() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+// readSince reports whether the log was read to its end after so many readings had begun.
+func (s *stream) readSince(asked int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read > asked
+}
+
+func (s *stream) beginReading() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun++
+	return s.begun
+}
+
+func (s *stream) endReading(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read = n
+}
+
+func (s *stream) readAll(ctx context.Context, l *ledger.Ledger, id string) error {
 	chain, err := l.Chain(ctx, id)
 	if err != nil {
 		return err
@@ -165,7 +216,7 @@ func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, 
 		return nil, fmt.Errorf("trial %q: %w", id, ErrUnknown)
 	}
 	s := d.join(id, nil)
-	err := s.reach(ctx, d.cfg.Ledger, id, after)
+	err := d.reach(ctx, s, id, after)
 	last, over := s.last()
 	switch {
 	case errors.Is(err, ledger.ErrNotFound), err == nil && last == 0:
@@ -297,7 +348,7 @@ func (d *Docket) keepUp(ctx context.Context) error {
 		if s == nil {
 			return nil
 		}
-		err := s.catchUp(ctx, d.cfg.Ledger, id)
+		err := d.catchUp(ctx, s, id)
 		if ctx.Err() != nil { // nobody needed it any more; whoever does next finds it behind, and not broken
 			d.mu.Lock()
 			d.behind[id] = s

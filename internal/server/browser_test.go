@@ -128,3 +128,19 @@ func TestUploadOfRecords(t *testing.T) {
 
 // trialsInTheWay make the list so long that what stands below it is out of view.
 const trialsInTheWay = 12
+
+// TestButtonsPressedTwice presses buttons twice, as people do: the reader sees what the first press did, and no error of the second.
+func TestButtonsPressedTwice(t *testing.T) {
+	b := browsertest.Open(t, browsertest.Options{})
+	r := start(t, withJury(t))
+	const twice = `(() => { const b = document.querySelector(%q); b.click(); setTimeout(() => b.click(), 20); return true })()`
+	b.Visit(r.URL + r.link(t, "mia", access.PeopleRoles()...))
+	browsertest.Eval[bool](b, fmt.Sprintf(twice, "main button"))
+	b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
+	browsertest.Eval[bool](b, fmt.Sprintf(twice, ".examples button"))
+	b.Wait(`location.pathname.startsWith("/submissions/trial-") && document.readyState === "complete"`)
+	b.Visit(r.URL + "/")
+	if n := browsertest.Eval[int](b, `document.querySelectorAll("li.entry").length`); n != 1 {
+		t.Errorf("two presses of a button made %d trials", n)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -59,6 +60,13 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.accepted(w, r, id)
 }
 
+// How long, and how often, a submission looks for the one with the same key that is being sealed: a browser whose button was pressed twice shows
+// the answer to the second.
+const (
+	twinWait  = 5 * time.Second
+	twinPause = 20 * time.Millisecond
+)
+
 // submitOnce submits a case, unless it was submitted before with the same idempotency key: then that is it, also while its trial is
 // under way, or when no more may wait.
 func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error) {
@@ -69,13 +77,24 @@ func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error)
 		}
 	}
 	made, err := s.docket.Submit(ctx, o)
+	for until := time.Now().Add(twinWait); errors.Is(err, installation.ErrClaimed) && time.Now().Before(until); { // somebody is about to be faster with the same key
+		select {
+		case <-ctx.Done():
+			return id, ctx.Err()
+		case <-time.After(twinPause):
+		}
+		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, docket.ErrUnknown) {
+			return id, err
+		}
+		made, err = s.docket.Submit(ctx, o)
+	}
 	switch {
 	case errors.Is(err, ledger.ErrDuplicate): // somebody was faster with the same key, or has another record under this id
 		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, docket.ErrUnknown) {
 			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
 		}
 		return id, err
-	case errors.Is(err, installation.ErrClaimed): // somebody is about to be faster with the same key
+	case errors.Is(err, installation.ErrClaimed):
 		return id, fmt.Errorf("%w: the same is being submitted at this moment: ask again", api.ErrUnavailable)
 	}
 	return made, err
@@ -301,7 +320,8 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	return s.sendCase(w, r, c, g, id+".jurat")
 }
 
-// mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public.
+// mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public. It reads no record: thousands
+// may come to watch at once.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	_, err := s.docket.Entry(ctx, id)
 	if errors.Is(err, docket.ErrUnknown) {
@@ -313,11 +333,19 @@ func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	if err != nil {
 		return err
 	}
-	records, _, err := s.config.Installation.Ledger.InChain(ctx, id, 0)
-	if err != nil {
+	if readsEverything(c) {
+		return nil
+	}
+	if public, err := s.access.Public(ctx, id); public || err != nil {
 		return err
 	}
-	return s.mayRead(ctx, c, records[0]) // the submission, by which it is decided of all acts
+	if c.Stranger() {
+		return notPublic()
+	}
+	if own, err := s.submitted(ctx, c, id); own || err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the trial is not one of what %q has submitted", api.ErrForbidden, c.Name())
 }
 
 // readTrial reads a trial for somebody: where it is, and its acts as far as there are any.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -331,6 +333,29 @@ func TestSubmittedTwiceMeanwhile(t *testing.T) {
 	}
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...)
 	problem(t, answer, doc, api.ErrUnavailable)
+}
+
+// TestSubmittedTwiceAtOnce: the same that comes again while it is being sealed waits for that, and is told the same.
+func TestSubmittedTwiceAtOnce(t *testing.T) {
+	r := start(t, withJury(t))
+	headers := append(bearer(r.token(t, "sam", access.Submitter)), api.IdempotencyKey, "one")
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	made := map[string]int{}
+	for range 8 {
+		all.Go(func() {
+			answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, headers...)
+			var s api.Submission
+			_ = json.Unmarshal([]byte(doc), &s) // of a refusal there is no id
+			mu.Lock()
+			defer mu.Unlock()
+			made[answer.Status+" "+s.ID]++
+		})
+	}
+	all.Wait()
+	if len(made) != 1 || !strings.HasPrefix(slices.Collect(maps.Keys(made))[0], "202 ") {
+		t.Errorf("%v", made)
+	}
 }
 
 // TestListOfSubmissions: pages, and to each what is theirs.

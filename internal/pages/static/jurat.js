@@ -1,4 +1,5 @@
-// Every page is whole without this file. It does two things: it keeps a courtroom in step with its trial, and it copies.
+// Every page is whole without this file. It does three things: it keeps a courtroom in step with its trial,
+// it sends a form once, and it copies.
 "use strict";
 
 // merge makes one element like another and touches nothing that is alike, so that focus, scroll position and what a screen
@@ -69,6 +70,15 @@ function follow(main) {
 
 const main = document.getElementById("main");
 if (main && main.dataset.events) follow(main);
+
+// A form is sent once, however often its button is pressed at once. The browser shows the answer to the last, and a link signs in once.
+const sent = new WeakSet();
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), 3000); // it may not have arrived
+});
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   if (!navigator.clipboard) continue; // the text can be selected all the same

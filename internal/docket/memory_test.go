@@ -1,0 +1,68 @@
+package docket_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/internal/docket"
+	"jurat/jurattest"
+)
+
+// TestTrialsHaveMemory: trials that could not be held together by the memory that there is are held one after the other, and one that waits
+// for memory ends with the docket.
+func TestTrialsHaveMemory(t *testing.T) {
+	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
+	c := config(h, b)
+	c.Parallel, c.Memory = 4, 3<<20>>1 // one and a half of the smallest
+	d := open(t, c)
+	var ids []string
+	for range 4 {
+		ids = append(ids, submit(t, d))
+	}
+	stop := run(t, d)
+	for _, id := range ids {
+		watched(t, d, id, 0)
+	}
+	if most := b.most.Load(); most > 3 {
+		t.Errorf("%d answers at a time in one trial of three jurors", most)
+	}
+	stop()
+
+	b = &bench{gate: make(chan struct{})}
+	c = config(h, b)
+	c.Parallel, c.Memory = 2, 1<<20
+	d = open(t, c)
+	submit(t, d)
+	submit(t, d)
+	stop = run(t, d)
+	for b.asked.Load() < 3 || d.UnderWay() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	go func() { time.Sleep(50 * time.Millisecond); close(b.gate) }()
+	stop()
+	if b.most.Load() > 3 {
+		t.Errorf("%d answers at a time", b.most.Load())
+	}
+}
+
+// TestWatchersReadOnce: those who come to a trial that is over while it is being read have it read once more, all together.
+func TestWatchersReadOnce(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	id := submit(t, d)
+	run(t, d)
+	watched(t, d, id, 0)
+	begin, readings := docket.HoldReading(d, id)
+	before := readings()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { watched(t, d, id, 0) })
+	}
+	time.Sleep(300 * time.Millisecond) // for them to come
+	begin()
+	all.Wait()
+	if n := readings() - before; n > 3 { // one that comes late has it read again
+		t.Errorf("50 watchers had the log read %d times", n)
+	}
+}
