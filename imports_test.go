@@ -91,7 +91,7 @@ var importRules = []importRule{
 		"who may do what is decided here, whatever front it was asked through"},
 	{"jurat/internal/queue", []string{"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/", jsonLibrary, "modernc.org/sqlite/"},
 		"a queue knows the names of trials, and nothing of what is in them; River is behind it"},
-	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/brief", "jurat/internal/queue", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
+	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/brief", "jurat/internal/queue", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, "golang.org/x/sync/semaphore"},
 		"it says when trials are held, whoever sits, and knows nothing of who watches them"},
 	{"jurat/internal/live", []string{"jurat/internal/docket", "github.com/coder/websocket"},
 		"it carries what happens in trials to whoever is connected, and knows neither who that is nor where trials are kept"},
