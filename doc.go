@@ -83,6 +83,7 @@
 //	docket        trials that wait, are under way and are over; what happens in them, for any number of watchers
 //	live          events of trials over WebSocket, and as server-sent events
 //	stats         what many trials have in common; how reliable jurors are, measured, and votes weighed by that
+//	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
 //	incident      the statement for people about what happened
 //	openssl       what OpenSSL needs to check records without jurat
 //	pages         what people see in a browser: courtroom, desk, records and chains, in three languages

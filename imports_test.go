@@ -95,12 +95,14 @@ var importRules = []importRule{
 		"it says when trials are held, whoever sits, and knows nothing of who watches them"},
 	{"jurat/internal/live", []string{"jurat/internal/docket", "github.com/coder/websocket"},
 		"it carries what happens in trials to whoever is connected, and knows neither who that is nor where trials are kept"},
-	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", jsonLibrary},
+	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify"},
+		"it names what records and reports speak of, and knows nothing of where that is shown"},
+	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/words", jsonLibrary},
 		"a statement is built from what verification proved"},
 	{"jurat/examples", nil, "documents, and the names of their folders"},
 	{"jurat/internal/openssl", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify"},
 		"it writes what another program needs, wherever the files are to go"},
-	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", jsonLibrary},
+	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", "jurat/internal/words", jsonLibrary},
 		"what people see is made of records alone: no ledger, no network, and nobody asked who looks"},
 	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/filestore", "jurat/internal/filestore/postgres", "jurat/internal/lock", "jurat/internal/database",
 		"jurat/internal/queue", "jurat/internal/keyhistory", "jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/ledger/postgres",
@@ -131,8 +133,8 @@ var importRules = []importRule{
 	{"jurat/internal/browsertest", []string{"github.com/chromedp/"}, "it drives a browser for tests, whatever page is in it"},
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
 	{"jurat/internal/pgtest", []string{"github.com/jackc/pgx/v5"}, "it runs a server for tests, whatever is kept on it"},
-	{"jurat/internal/portal", []string{jsonLibrary}, "a page and the packed program in it: what that program may see stands below"},
-	{"jurat/internal/portal/visit", []string{"jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", jsonLibrary},
+	{"jurat/internal/portal", []string{"jurat/internal/words", jsonLibrary}, "a page, its texts and the packed program in it: what that program may see stands below"},
+	{"jurat/internal/portal/visit", []string{"jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/otel/", "go.opentelemetry.io/proto/otlp/", "google.golang.org/protobuf/proto"}, "what is sent to a collector knows events and routes, and no record"},
@@ -245,7 +247,7 @@ func browser() []string { return append(os.Environ(), "GOOS=js", "GOARCH=wasm") 
 
 // TestPortalProgramImports holds what 'go list' does not see, as it is for the browser alone.
 func TestPortalProgramImports(t *testing.T) {
-	may := []string{"jurat/internal/portal/visit", "jurat/internal/incident", jsonLibrary}
+	may := []string{"jurat/internal/portal/visit", "jurat/internal/words", jsonLibrary}
 	found := listed(t, browser(), "./internal/portal/verifier")
 	for _, p := range found {
 		for _, path := range p.Imports {

@@ -6,6 +6,7 @@ import (
 
 	"jurat/aep"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -62,7 +63,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}
-	for _, paragraph := range incident.Statement(records, r, incident.Lang(c.Lang)) {
+	for _, paragraph := range incident.Statement(records, r, words.Lang(c.Lang)) {
 		p.text("", paragraph)
 		p.line("")
 	}

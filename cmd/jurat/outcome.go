@@ -11,6 +11,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -79,7 +80,7 @@ func (c *trialCmd) printOutcome(io stdio, o *jury.TrialOutcome) error {
 		return io.json(o)
 	}
 	p := newPage(io.out)
-	p.text("", incident.WordsIn(incident.English).Outcome(o))
+	p.text("", incident.Outcome(o, words.English))
 	return p.err
 }
 

@@ -330,7 +330,7 @@ func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 func TestPortalInThreeLanguages(t *testing.T) {
 	for lang, want := range map[string][]string{
 		"ja": {"この記録は何を証明するか", "証明済み", "否認防止", "陪審の判定は", "何が起きたか"},
-		"ru": {"Что доказывает эта запись?", "Доказано", "Неотрекаемость", "Решение присяжных", "Что произошло, словами"},
+		"ru": {"Что доказывает эта запись?", "Доказано", "Неотказуемость", "Решение присяжных", "Что произошло, словами"},
 	} {
 		p := openPortal(t, browsertest.Options{Languages: lang + ",en"})
 		p.choose(p.trust)

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -51,7 +52,7 @@ func (p *page) step(number int, s verify.Step, numbers map[string]int) {
 
 // decisionIn says what a review decided, and what it makes of a verdict.
 func decisionIn(s verify.Step) string {
-	text := incident.WordsIn(incident.English).Approval(s.Status)
+	text := cmp.Or(words.TermsIn(words.English).Approvals.Of(s.Status), string(s.Status))
 	switch {
 	case s.Verdict == nil:
 		return text

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/archive"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -204,7 +205,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", verify.MendedMeans)
 	}
 	if o := r.TrialOutcome; o != nil {
-		p.text("  ", incident.WordsIn(incident.English).Outcome(o))
+		p.text("  ", incident.Outcome(o, words.English))
 	}
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -28,7 +29,7 @@ func TestFloodOfRecords(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if got := len(incident.Statement(records, report, incident.English)); got <= many {
+	if got := len(incident.Statement(records, report, words.English)); got <= many {
 		t.Errorf("%d paragraphs on %d records", got, many)
 	}
 	if took := time.Since(start); took > 30*time.Second {

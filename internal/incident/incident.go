@@ -18,13 +18,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
 // Statement returns the paragraphs of the statement on one record, or on the trial that the records are, by the
 // report that verification made of them. It says the same in every language; only the report's reasons are always English.
-func Statement(records []*evidence.Record, report *verify.Report, lang Lang) []string {
-	w := &writer{language: languageOf(lang), report: report, answers: report.Answers()}
+func Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
+	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
 	if report.Kind == verify.Trial {
 		return w.trial(records)
 	}
@@ -37,14 +38,14 @@ func Statement(records []*evidence.Record, report *verify.Report, lang Lang) []s
 
 // OnRecord returns the paragraphs of the statement on one record, by a report on a file that has more than it: also where the file
 // is a trial, of which Statement would tell the whole.
-func OnRecord(r *evidence.Record, report *verify.Report, lang Lang) []string {
-	w := &writer{language: languageOf(lang), report: report, answers: report.Answers()}
+func OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
+	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
 	return append(w.record(r), w.disclaim(report))
 }
 
 // A writer writes one statement.
 type writer struct {
-	*language
+	tongue
 	report  *verify.Report
 	answers *verify.Answers // the report's
 }
@@ -57,40 +58,40 @@ func (w *writer) record(r *evidence.Record) []string {
 	if under := w.under(r); under != "" {
 		paragraphs = append(paragraphs, under)
 	}
-	return append(paragraphs, w.check.with("record", r.Payload.RecordID, "digest", r.Digest))
+	return append(paragraphs, w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest))
 }
 
 // who says who produced it, as a fact only if the signature proves it.
 func (w *writer) who(r *evidence.Record) string {
-	said := w.notProved
+	said := w.says.NotProved
 	switch proved, model := w.holds(r, verify.Content, verify.Authentication), r.Payload.Model != ""; {
 	case proved && model:
-		said = w.recordedWithModel
+		said = w.says.RecordedWithModel
 	case proved:
-		said = w.recorded
+		said = w.says.Recorded
 	case w.refutes(r, verify.Content, verify.Authentication):
-		said = w.refuted
+		said = w.says.Refuted
 	case model:
-		said = w.notProvedModel
+		said = w.says.NotProvedModel
 	}
 	p := &r.Payload
-	return said.with("action", w.action(p.ActionType), "role", w.role(p.Role()), "actor", strconv.Quote(p.Actor()),
+	return said.With("action", w.action(p.ActionType), "role", w.role(p.Role()), "actor", strconv.Quote(p.Actor()),
 		"model", word(p.Model), "version", word(p.ModelVersion), "because", w.why(r, verify.Content, verify.Authentication))
 }
 
 // when keeps the actor's claim and the authority's word apart.
 func (w *writer) when(r *evidence.Record) string {
-	return w.join(w.claimed.with("time", r.Payload.Timestamp), w.stamped(r))
+	return w.join(w.says.Claimed.With("time", r.Payload.Timestamp), w.stamped(r))
 }
 
 // stamped gives the proved time, if there is one, and whose clock it is by.
 func (w *writer) stamped(r *evidence.Record) string {
 	if w.refutes(r, verify.Time) {
-		return w.timeRefuted.with("because", w.why(r, verify.Time))
+		return w.says.TimeRefuted.With("because", w.why(r, verify.Time))
 	}
 	t, ok := w.answers.TimeOf(r.Payload.RecordID)
 	if !ok || !w.holds(r, verify.Content) {
-		return w.timeUnproved.with("because", w.why(r, verify.Time, verify.Content))
+		return w.says.TimeUnproved.With("because", w.why(r, verify.Time, verify.Content))
 	}
 	if t.Independent != nil { // it says more, although it says a later time
 		return w.join(w.byAuthority(*t.Independent), w.byAuthority(t.ProvedTime))
@@ -99,11 +100,11 @@ func (w *writer) stamped(r *evidence.Record) string {
 }
 
 func (w *writer) byAuthority(t verify.ProvedTime) string {
-	said := w.independent
+	said := w.says.Independent
 	if t.Clock == verify.OperatorClock {
-		said = w.operator
+		said = w.says.Operator
 	}
-	return said.with("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
+	return said.With("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
 }
 
 // keys says who else could have signed, where it is known who did.
@@ -111,17 +112,17 @@ func (w *writer) keys(r *evidence.Record) string {
 	if !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.keyOfOperator)
+	return w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.says.KeyOfOperator)
 }
 
-func (w *writer) keysBy(f verify.Finding, ofOperator sentence) string {
+func (w *writer) keysBy(f verify.Finding, ofOperator words.Sentence) string {
 	switch {
 	case f.Status == verify.Proved:
-		return string(w.keyOfActor)
+		return string(w.says.KeyOfActor)
 	case f.Rule == "custody":
 		return string(ofOperator)
 	}
-	return w.keyUnproved.with("reason", inert(f.Reason))
+	return w.says.KeyUnproved.With("reason", inert(f.Reason))
 }
 
 // reviewOf says what a person decided, if that is proved to be theirs.
@@ -130,7 +131,7 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.join(w.reviewed.with("status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
+	return w.join(w.says.Reviewed.With("status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
 }
 
 // reasonOf quotes why a person decided so.
@@ -139,15 +140,15 @@ func (w *writer) reasonOf(r *evidence.Record) string {
 	if withheld || len(why) == 0 {
 		return ""
 	}
-	return w.decidedWhy.with("why", quoted(why))
+	return w.says.DecidedWhy.With("why", quoted(why))
 }
 
 func (w *writer) sealing(r *evidence.Record) string {
 	switch {
 	case w.refutes(r, verify.Content):
-		return string(w.contentRefuted)
+		return string(w.says.ContentRefuted)
 	case !w.holds(r, verify.Content):
-		return string(w.contentNotProved)
+		return string(w.says.ContentNotProved)
 	}
 	var algorithms []string
 	for _, s := range r.Payload.Signers {
@@ -155,9 +156,9 @@ func (w *writer) sealing(r *evidence.Record) string {
 	}
 	place := ""
 	if w.holds(r, verify.Order) && r.Log != nil {
-		place = w.place.with("place", r.Log.Index)
+		place = w.says.Place.With("place", r.Log.Index)
 	}
-	return w.join(w.sealed.with("algorithms", strings.Join(algorithms, ", ")), place)
+	return w.join(w.says.Sealed.With("algorithms", strings.Join(algorithms, ", ")), place)
 }
 
 // under names what the output was produced under, as the record has it, or as the file discloses it and the record
@@ -166,13 +167,13 @@ func (w *writer) under(r *evidence.Record) string {
 	said, withheld := verify.Said(r, "/context", r.Payload.Context)
 	parameters, context := parameters(r.Payload.Parameters), ""
 	if parameters != "" {
-		parameters = w.configuration.with("parameters", parameters)
+		parameters = w.says.Configuration.With("parameters", parameters)
 	}
 	switch {
 	case withheld:
-		context = string(w.contextApart)
+		context = string(w.says.ContextApart)
 	case len(said) > 0:
-		context = w.context.with("context", quoted(said))
+		context = w.says.Context.With("context", quoted(said))
 	}
 	return w.join(parameters, context)
 }
@@ -254,8 +255,8 @@ func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) boo
 func (w *writer) why(r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
 		if f := w.answers.For(g, r.Payload.RecordID); f.Status != verify.Proved {
-			return w.because[g][f.Status].with("reason", inert(f.Reason))
+			return w.because(g).Of(f.Status).With("reason", inert(f.Reason))
 		}
 	}
-	return string(w.noReason)
+	return string(w.says.NoReason)
 }

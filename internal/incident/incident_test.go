@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/incident"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -51,23 +52,23 @@ func sealedBy(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...str
 }
 
 func statement(r *evidence.Record, o verify.Options) string {
-	return statementIn(incident.English, r, o)
+	return statementIn(words.English, r, o)
 }
 
-func statementIn(lang incident.Lang, r *evidence.Record, o verify.Options) string {
+func statementIn(lang words.Lang, r *evidence.Record, o verify.Options) string {
 	return strings.Join(incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
 }
 
 // eachLang runs a test in every language.
-func eachLang(t *testing.T, test func(t *testing.T, lang incident.Lang)) {
-	for _, lang := range incident.Langs() {
+func eachLang(t *testing.T, test func(t *testing.T, lang words.Lang)) {
+	for _, lang := range words.Langs() {
 		t.Run(string(lang), func(t *testing.T) { test(t, lang) })
 	}
 }
 
 // onlyStates fails for a fact that is stated and should not be, and for one that should be and is not.
 // Facts are given in English, and looked for in the text's language.
-func onlyStates(t *testing.T, lang incident.Lang, text string, may ...string) {
+func onlyStates(t *testing.T, lang words.Lang, text string, may ...string) {
 	t.Helper()
 	for _, fact := range facts {
 		if got, want := strings.Contains(text, in(lang, fact)), slices.Contains(may, fact); got != want {
@@ -77,7 +78,7 @@ func onlyStates(t *testing.T, lang incident.Lang, text string, may ...string) {
 }
 
 // says fails for a sentence that is missing. Sentences are given in English, and looked for in the text's language.
-func says(t *testing.T, lang incident.Lang, text string, sentences ...string) {
+func says(t *testing.T, lang words.Lang, text string, sentences ...string) {
 	t.Helper()
 	for _, s := range sentences {
 		if s = in(lang, s); !strings.Contains(text, s) {
@@ -124,7 +125,7 @@ func TestStatementOfRecord(t *testing.T) {
 			h := jurattest.New(t)
 			r, other := sealedBy(t, h, output())
 			test.change(r, other)
-			eachLang(t, func(t *testing.T, lang incident.Lang) {
+			eachLang(t, func(t *testing.T, lang words.Lang) {
 				text := statementIn(lang, r, test.options(h.Options(t)))
 				onlyStates(t, lang, text, test.facts...)
 				says(t, lang, text, test.says...)
@@ -144,10 +145,10 @@ func TestStatementKeepsClaimedAndProvedTimeApart(t *testing.T) {
 		t.Fatal("the time is not proved")
 	}
 	at := proved.Time.Format("2006-01-02T15:04:05")
-	for lang, want := range map[incident.Lang]string{
-		incident.English:  "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at " + at,
-		incident.Japanese: "作成者が申告している時刻は 2025-12-31T23:59:00Z です。署名は " + at,
-		incident.Russian:  "Время, заявленное автором: 2025-12-31T23:59:00Z. Подпись существовала в момент " + at,
+	for lang, want := range map[words.Lang]string{
+		words.English:  "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at " + at,
+		words.Japanese: "作成者が申告している時刻は 2025-12-31T23:59:00Z です。署名は " + at,
+		words.Russian:  "Время, заявленное автором: 2025-12-31T23:59:00Z. Подпись существовала в момент " + at,
 	} {
 		says(t, lang, statementIn(lang, r, h.Options(t)), want)
 	}
@@ -156,7 +157,7 @@ func TestStatementKeepsClaimedAndProvedTimeApart(t *testing.T) {
 func TestStatementOnSealedApart(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output(), "/context")
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		if strings.Contains(text, "hmac-sha256") || !strings.Contains(text, "Snow on the passes.") {
@@ -166,7 +167,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 
 	disclosed := r.Disclosures
 	r.Disclosures = nil
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		says(t, lang, text, "the context was: sealed apart")
@@ -177,7 +178,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 
 	r.Disclosures = disclosed
 	r.Disclosures[0].Value = jsontext.Value(`"Sunshine."`)
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text) // the signature is good, but what the file shows under it is not what was signed
 		says(t, lang, text, "It is refuted that this model output", "It is refuted that the content is what was sealed.")
@@ -194,7 +195,7 @@ func TestStatementShortensContext(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, p)
 	text := statement(r, h.Options(t))
-	says(t, incident.English, text, strings.Repeat("ж", 600)+"…")
+	says(t, words.English, text, strings.Repeat("ж", 600)+"…")
 	if n := utf8.RuneCountInString(text); n > 4000 {
 		t.Errorf("%d characters", n)
 	}
@@ -213,7 +214,7 @@ func TestStatementMakesHostileTextInert(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, p)
 	for _, o := range []verify.Options{h.Options(t), {}} {
-		eachLang(t, func(t *testing.T, lang incident.Lang) {
+		eachLang(t, func(t *testing.T, lang words.Lang) {
 			for _, paragraph := range incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
 				if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
 					t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
@@ -235,7 +236,7 @@ func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
 	return done
 }
 
-func trialText(t *testing.T, lang incident.Lang, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
+func trialText(t *testing.T, lang words.Lang, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
 	t.Helper()
 	b := h.Bundle(t, records...)
 	return strings.Join(incident.Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
@@ -244,7 +245,7 @@ func trialText(t *testing.T, lang incident.Lang, h *jurattest.House, o verify.Op
 func TestStatementOfTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.FinalJudge).Records
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
 		says(t, lang, text, "The jury judged safe_pass with", "by final_judge", "Completeness: proved", "Simultaneity: proved")
@@ -260,7 +261,7 @@ func TestStatementOfTrial(t *testing.T) {
 func TestStatementOfCutTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.MajorityVote).Records[:4]
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		onlyStates(t, lang, text, existedAt, actsUnchanged)
 		says(t, lang, text, "The file holds no judgment.", "Completeness: not proved")
@@ -283,7 +284,7 @@ func TestStatementOfRefutedVerdict(t *testing.T) {
 	forged := honest.Payload
 	forged.RecordID, forged.Signers, forged.Response = "", nil, body
 	records = append(slices.Clone(records[:len(records)-2]), h.Seal(t, forged))
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		onlyStates(t, lang, text, existedAt, actsUnchanged)
 		says(t, lang, text, "The file states the judgment unsafe_fail", "that this follows from the votes is refuted",
@@ -297,7 +298,7 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 
 	h := jurattest.New(t)
 	records := tried(t, h, []jury.Juror{present(), present(), absent}).Records
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
 		says(t, lang, text, "The trial was degraded")
@@ -308,7 +309,7 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 
 	h = jurattest.New(t)
 	records = tried(t, h, []jury.Juror{present(), absent, absent}).Records
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		says(t, lang, text, "The jury judged needs_review", "The trial was degraded", "The trial was inconclusive")
 	})
@@ -321,7 +322,7 @@ func TestStatementOfTrialWithFalseDisclosure(t *testing.T) {
 		ChainID: evidence.TrialPrefix + "1", ChainPosition: 1, Case: evidence.DigestOf([]byte("evidence")),
 		Response: jsontext.Value(`{"conversation":[]}`)}, "/response")
 	submission.Disclosures[0].Value = jsontext.Value(`{"conversation":["another"]}`)
-	eachLang(t, func(t *testing.T, lang incident.Lang) {
+	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := trialText(t, lang, h, h.Options(t), submission)
 		onlyStates(t, lang, text)
 		says(t, lang, text, "That the acts are what was sealed is refuted")

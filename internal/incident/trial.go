@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
 )
@@ -17,26 +18,29 @@ import (
 func (w *writer) trial(records []*evidence.Record) []string {
 	acts := slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
 	if len(acts) == 0 {
-		return []string{string(w.noActs), w.disclaim(w.report)}
+		return []string{string(w.says.NoActs), w.disclaim(w.report)}
 	}
 	first := acts[0]
 	var paragraphs []string
 	if outcome := w.outcomeOf(records); outcome != "" {
 		paragraphs = append(paragraphs, outcome)
 	}
-	head := w.acts.with("count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
+	head := w.says.Acts.With("count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
 	paragraphs = append(paragraphs, w.join(head, w.when(first), w.signed()))
 	paragraphs = append(paragraphs, w.judgments(acts)...)
 	if sat := w.seats(acts); sat != "" {
 		paragraphs = append(paragraphs, sat)
 	}
 	paragraphs = append(paragraphs, w.people(records)...)
-	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
-		f := w.report.Of(g)
-		paragraphs = append(paragraphs, w.procedure[g][f.Status].with("reason", inert(f.Reason)))
+	for _, held := range []struct {
+		guarantee verify.Guarantee
+		said      *words.Answers
+	}{{verify.Completeness, &w.says.Procedure.Completeness}, {verify.Simultaneity, &w.says.Procedure.Simultaneity}} {
+		f := w.report.Of(held.guarantee)
+		paragraphs = append(paragraphs, held.said.Of(f.Status).With("reason", inert(f.Reason)))
 	}
 	if i := slices.IndexFunc(acts, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.FinalJudgment }); i >= 0 {
-		paragraphs = append(paragraphs, w.checkTrial.with("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID)))
+		paragraphs = append(paragraphs, w.says.CheckTrial.With("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID)))
 	}
 	return append(paragraphs, w.disclaim(w.report))
 }
@@ -44,28 +48,31 @@ func (w *writer) trial(records []*evidence.Record) []string {
 // outcomeOf says what the trial came to, if that is proved.
 func (w *writer) outcomeOf(records []*evidence.Record) string {
 	if o := w.report.TrialOutcome; o != nil {
-		return w.language.outcomeOf(o)
+		return w.came(o)
 	}
 	claimed, err := jury.OutcomeOf(records)
 	if err != nil || claimed == nil || claimed.Decisions == 0 {
 		return "" // what there is of a judgment stands below
 	}
-	return w.unknown.with("count", claimed.Decisions)
+	return w.says.Unknown.With("count", claimed.Decisions)
 }
 
-func (l *language) outcomeOf(o *jury.TrialOutcome) string {
-	said := l.outcome[o.By]
+// Outcome says what a trial came to, in a sentence or two.
+func Outcome(o *jury.TrialOutcome, lang words.Lang) string { return in(lang).came(o) }
+
+func (t tongue) came(o *jury.TrialOutcome) string {
+	said := t.says.Outcome.Of(o.By)
 	if o.Open {
-		said = l.open[o.By]
+		said = t.says.Open.Of(o.By)
 	}
-	pairs := []any{"position", l.position(o.Position), "jury", l.position(o.Verdict.Position), "score", o.Verdict.Score, "method", l.method(o.Verdict.Method)}
+	pairs := []any{"position", t.position(o.Position), "jury", t.position(o.Verdict.Position), "score", o.Verdict.Score, "method", t.method(o.Verdict.Method)}
 	if d := o.Decision; d != nil {
 		if d.Doubted {
-			said = l.doubted
+			said = t.says.Doubted
 		}
-		pairs = append(pairs, "actor", strconv.Quote(d.Reviewer), "status", l.approval(d.Status))
+		pairs = append(pairs, "actor", strconv.Quote(d.Reviewer), "status", t.approval(d.Status))
 	}
-	return said.with(pairs...)
+	return said.With(pairs...)
 }
 
 // people tells of each review and delivery in the file.
@@ -82,17 +89,17 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 			}
 		case p.ActionType == evidence.HumanReview && !proved:
 			k.Doubt(r)
-			paragraphs = append(paragraphs, w.decidedDoubted.with(pairs...))
+			paragraphs = append(paragraphs, w.says.DecidedDoubted.With(pairs...))
 		case p.ActionType == evidence.HumanReview:
-			said := w.decided
+			said := w.says.Decided
 			if d := k.Decide(r); d != nil && d.Position != "" {
-				said, pairs = w.decidedVerdict, append(pairs, "position", w.position(d.Position))
+				said, pairs = w.says.DecidedVerdict, append(pairs, "position", w.position(d.Position))
 			} else if d != nil {
-				said = w.decidedOpen
+				said = w.says.DecidedOpen
 			}
-			paragraphs = append(paragraphs, w.join(said.with(pairs...), w.reasonOf(r)))
+			paragraphs = append(paragraphs, w.join(said.With(pairs...), w.reasonOf(r)))
 		case p.ActionType == evidence.Delivery && proved:
-			paragraphs = append(paragraphs, w.delivered.with(pairs...))
+			paragraphs = append(paragraphs, w.says.Delivered.With(pairs...))
 		}
 	}
 	return paragraphs
@@ -126,35 +133,38 @@ func (w *writer) seats(acts []*evidence.Record) string {
 	for _, s := range seats {
 		items = append(items, w.seat(s, answered[s.JurorID]))
 	}
-	return w.sat.with("items", strings.Join(items, "; "))
+	return w.says.Sat.With("items", strings.Join(items, "; "))
 }
 
 func (w *writer) seat(s jury.Seat, answered []string) string {
-	said := w.seatModel
+	said := w.says.SeatModel
 	others := slices.DeleteFunc(slices.Clone(answered), func(model string) bool { return verify.IsModel(model, s.Model) })
 	switch {
 	case s.Provider == jury.Offline:
-		said = w.seatRules
+		said = w.says.SeatRules
 	case len(answered) == 0:
-		said = w.seatSilent
+		said = w.says.SeatSilent
 	case len(others) > 0:
-		said, answered = w.seatOther, others
+		said, answered = w.says.SeatOther, others
 	}
 	var reported []string
 	for _, model := range answered {
 		reported = append(reported, word(model))
 	}
-	return said.with("seat", strconv.Quote(cmp.Or(s.RoleName, s.JurorID)), "model", word(s.Model), "provider", word(string(s.Provider)), "reported", strings.Join(reported, ", "))
+	return said.With("seat", strconv.Quote(cmp.Or(s.RoleName, s.JurorID)), "model", word(s.Model), "provider", word(string(s.Provider)), "reported", strings.Join(reported, ", "))
 }
 
 // signed says of all acts together whether they are their actors', and unchanged.
 func (w *writer) signed() string {
-	for _, g := range []verify.Guarantee{verify.Authentication, verify.Content} {
-		if f := w.report.Of(g); f.Status != verify.Proved {
-			return w.actsDoubted[g][f.Status].with("reason", inert(f.Reason))
+	for _, borne := range []struct {
+		by      verify.Guarantee
+		doubted *words.Doubts
+	}{{verify.Authentication, &w.says.ActsDoubted.Authentication}, {verify.Content, &w.says.ActsDoubted.Content}} {
+		if f := w.report.Of(borne.by); f.Status != verify.Proved {
+			return borne.doubted.Of(f.Status).With("reason", inert(f.Reason))
 		}
 	}
-	return w.join(string(w.actsProved), w.keysBy(w.report.Of(verify.NonRepudiation), w.keysOfOperator))
+	return w.join(string(w.says.ActsProved), w.keysBy(w.report.Of(verify.NonRepudiation), w.says.KeysOfOperator))
 }
 
 func (w *writer) judgments(acts []*evidence.Record) []string {
@@ -165,7 +175,7 @@ func (w *writer) judgments(acts []*evidence.Record) []string {
 		}
 	}
 	if paragraphs == nil {
-		return []string{string(w.noJudgment)}
+		return []string{string(w.says.NoJudgment)}
 	}
 	return paragraphs
 }
@@ -173,19 +183,19 @@ func (w *writer) judgments(acts []*evidence.Record) []string {
 func (w *writer) judgment(r *evidence.Record) string {
 	var j jury.Judgment
 	if err := json.Unmarshal(r.Payload.Response, &j); err != nil {
-		return w.unreadable.with("reason", inert(evidence.Steady(err).Error()))
+		return w.says.Unreadable.With("reason", inert(evidence.Steady(err).Error()))
 	}
-	said, degraded, inconclusive := w.judged, w.degraded, w.inconclusive
+	said, degraded, inconclusive := w.says.Judged, w.says.Degraded, w.says.Inconclusive
 	f := w.report.Of(verify.Verdict)
 	if f.Status != verify.Proved { // then what takes away from it is the file's word too
-		said, degraded, inconclusive = w.judgedStated[f.Status], w.degradedStated, w.inconclusiveStated
+		said, degraded, inconclusive = w.says.JudgedStated.Of(f.Status), w.says.DegradedStated, w.says.InconclusiveStated
 	}
-	text := said.with("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(f.Reason))
+	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(f.Reason))
 	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive))
 }
 
 // when is a sentence where it applies.
-func when(applies bool, s sentence) string {
+func when(applies bool, s words.Sentence) string {
 	if !applies {
 		return ""
 	}

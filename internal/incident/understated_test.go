@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -22,7 +23,7 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	report := verify.Record(r, h.Options(t))
 	report.Times[0].Authority, report.Times[0].Clock = "the house", verify.OperatorClock
 	report.Times[0].Independent = &verify.ProvedTime{Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Authority: "the notary", Clock: verify.Independent}
-	for _, lang := range incident.Langs() {
+	for _, lang := range words.Langs() {
 		text := strings.Join(incident.Statement([]*evidence.Record{r}, report, lang), "\n")
 		notary, house := strings.Index(text, "the notary"), strings.Index(text, "the house")
 		if notary < 0 || house < notary || !strings.Contains(text, "2026-05-01T00:00:00Z") {
@@ -52,10 +53,10 @@ func TestWhoKeepsTheKey(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
 	o := h.Options(t)
-	words := map[incident.Lang][2]string{
-		incident.English:  {"The operator keeps the key", "The actor keeps the key itself"},
-		incident.Japanese: {"署名鍵は運営者が保管して", "署名鍵は主体自身が保管して"},
-		incident.Russian:  {"Ключ хранит оператор", "Ключ хранит сам участник"},
+	words := map[words.Lang][2]string{
+		words.English:  {"The operator keeps the key", "The actor keeps the key itself"},
+		words.Japanese: {"署名鍵は運用者が保管して", "署名鍵は主体自身が保管して"},
+		words.Russian:  {"Ключ хранит оператор", "Ключ хранит сам участник"},
 	}
 	for i, custody := range []verify.Custody{verify.ByOperator, verify.ByOwner} {
 		for k := range o.Trust.Keys {
@@ -94,8 +95,8 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 		Saw: []evidence.Digest{judgment.Digest}, ChainID: judgment.Payload.ChainID, Timestamp: "2026-01-01T00:00:09Z"}))
 	b := h.Bundle(t, decided...)
 	report := verify.Bundle(b, h.Options(t))
-	first := map[incident.Lang]string{incident.English: "The outcome is unsafe_fail: so reviewer \"hana\" decided (approved with modifications). The jury had judged safe_pass with ",
-		incident.Japanese: "結論は unsafe_fail", incident.Russian: "Итог: unsafe_fail"}
+	first := map[words.Lang]string{words.English: "The outcome is unsafe_fail: so reviewer \"hana\" decided (approved with modifications). The jury had judged safe_pass with ",
+		words.Japanese: "結論は unsafe_fail", words.Russian: "Итог: unsafe_fail"}
 	for lang, begins := range first {
 		text := strings.Join(incident.Statement(b.Records, report, lang), "\n")
 		if !strings.HasPrefix(text, begins) {
@@ -107,14 +108,14 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 			}
 		}
 	}
-	text := strings.Join(incident.Statement(b.Records, report, incident.English), "\n")
+	text := strings.Join(incident.Statement(b.Records, report, words.English), "\n")
 	for _, want := range []string{"Records in the file: 16; of these, acts of the trial: 15, and by people who reviewed or delivered: 1.",
 		`"Second" (model scripted of script was asked for, and another answered: another-model)`, "The operator keeps keys with which acts are signed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q: %s", want, text)
 		}
 	}
-	without := strings.Join(incident.Statement(b.Records, verify.Bundle(b, verify.Options{}), incident.English), "\n")
+	without := strings.Join(incident.Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
 	if strings.Contains(without, "The outcome is") || !strings.Contains(without, "Decisions by people on the verdict in this file: 1. What they come to is not stated") ||
 		!strings.Contains(without, "that this person decided so on that is not proved") {
 		t.Errorf("without trust: %s", without)

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/subject"
+	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
 )
@@ -23,6 +24,17 @@ const (
 	Interrupted State = "interrupted" // neither over nor under way
 	Cancelled   State = "cancelled"   // somebody has stopped it
 	Over        State = "over"
+)
+
+// A Mark is what takes away from a verdict, or from what it is worth.
+type Mark string
+
+const (
+	Degraded      Mark = "degraded"
+	Inconclusive  Mark = "inconclusive"
+	Offline       Mark = "offline"        // rules sit in all seats
+	PartlyOffline Mark = "partly_offline" // rules sit in some seats
+	Broken        Mark = "broken"         // the records contradict each other
 )
 
 // A Court is the courtroom of one trial.
@@ -483,42 +495,42 @@ func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.To.Sub(c.From).S
 
 func (c *Court) view() string { return "court" }
 
-func (c *Court) headline(lang Lang) string {
-	parts := []string{plain(cmp.Or(c.Agent(), c.ID))}
+func (c *Court) headline(lang words.Lang) string {
+	says, parts := words.PagesIn(lang), []string{plain(cmp.Or(c.Agent(), c.ID))}
 	switch {
 	case c.Outcome != nil:
-		parts = append(parts, word(lang, "position", c.Outcome.Position))
+		parts = append(parts, name(lang, c.Outcome.Position))
 		if c.Outcome.Decision != nil {
-			parts = append(parts, must(lang, decidedKey(c.Outcome)), must(lang, "outcome.jury")+" "+word(lang, "position", c.Outcome.Verdict.Position))
+			parts = append(parts, byPerson(says, c.Outcome), says.Outcome.Jury+" "+name(lang, c.Outcome.Verdict.Position))
 		}
 	default:
-		parts = append(parts, word(lang, "state", c.State))
+		parts = append(parts, name(lang, c.State))
 	}
 	for _, mark := range c.Marks() {
-		parts = append(parts, word(lang, "mark", mark))
+		parts = append(parts, name(lang, mark))
 	}
 	return strings.Join(parts, " · ")
 }
 
-// decidedKey names the text that says what a person's decision made of the outcome.
-func decidedKey(o *jury.TrialOutcome) string {
+// byPerson says what a person's decision made of the outcome.
+func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 	if o.Open {
-		return "outcome.open"
+		return says.Outcome.Open
 	}
-	return "outcome.person"
+	return says.Outcome.Person
 }
 
 // Marks are what takes away from the jury's verdict, or from what it is worth: said wherever the verdict is.
-func (c *Court) Marks() []string {
-	return marks(c.Inconclusive, "inconclusive", c.Degraded, "degraded", c.AllRules(), "offline", c.Offline > 0 && !c.AllRules(), "partly_offline",
-		c.Broken != "", "broken")
+func (c *Court) Marks() []Mark {
+	return marks(c.Inconclusive, Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Offline > 0 && !c.AllRules(), PartlyOffline,
+		c.Broken != "", Broken)
 }
 
 // marks lists those that apply.
-func marks(pairs ...any) (list []string) {
+func marks(pairs ...any) (list []Mark) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[0] == true {
-			list = append(list, pair[1].(string))
+			list = append(list, pair[1].(Mark))
 		}
 	}
 	return list

@@ -9,13 +9,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 )
 
 func TestCourt(t *testing.T) {
 	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
-	equal(t, c.headline(English), "Corner Pharmacy refill line · needs review · rule jurors")
+	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors")
 	equal(t, c.State, Over)
 	first := c.Jurors[0]
 	equal(t, []Vote{*first.VoteAlone, *first.VoteAfter, *first.VoteEnd}, []Vote{{jury.SafePass, 96, false}, {jury.NeedsReview, 68, false}, {jury.NeedsReview, 68, false}})
@@ -36,7 +37,7 @@ func TestCourt(t *testing.T) {
 }
 
 func TestPageOfACourt(t *testing.T) {
-	page := write(t, Frame{Lang: Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
+	page := write(t, Frame{Lang: words.Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
 	for _, want := range []string{"立場変更", `<a href="#message-13">`, `id="message-13"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · jurat</title>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
@@ -107,7 +108,7 @@ func TestOrderIsBySeat(t *testing.T) {
 func TestAbsencesAndInventions(t *testing.T) {
 	h := jurattest.New(t)
 	c := courtOf(t, hostileTrial(t, h))
-	equal(t, c.Marks(), []string{"degraded"})
+	equal(t, c.Marks(), []Mark{Degraded})
 	if a := c.Jurors[2].Alone.Absent; a == nil || a.Reason != jury.Failed || len(c.Jurors[2].Absences) < 2 {
 		t.Errorf("absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
 	}
@@ -116,13 +117,13 @@ func TestAbsencesAndInventions(t *testing.T) {
 	if configured := c.Jurors[2].Seat.Model; c.State != Over || c.Jurors[2].Reported != "" || configured == "" {
 		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
 	}
-	if over := write(t, Frame{}, c); strings.Contains(over, must(English, "juror.configured")) || !strings.Contains(over, must(English, "juror.silent")) {
+	if over := write(t, Frame{}, c); strings.Contains(over, words.PagesIn(words.English).Juror.Configured) || !strings.Contains(over, words.PagesIn(words.English).Juror.Silent) {
 		t.Error("of a model that never answered, the page of a trial that is over says that it has not answered yet")
 	}
 	findings := c.Jurors[0].Alone.Findings
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
-	if !strings.Contains(page, must(English, "finding.unfounded")) || !strings.Contains(page, "There is no message 99") {
+	if !strings.Contains(page, words.PagesIn(words.English).Finding.Unfounded) || !strings.Contains(page, "There is no message 99") {
 		t.Error("what does not stand in the evidence is not marked")
 	}
 	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
@@ -135,7 +136,7 @@ func TestInconclusive(t *testing.T) {
 	silent := &jurattest.Juror{Err: jury.ErrCeiling}
 	done := h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
 	c := courtOf(t, done.Records)
-	equal(t, c.Marks(), []string{"inconclusive", "degraded"})
+	equal(t, c.Marks(), []Mark{Inconclusive, Degraded})
 	if s := c.Summary(); !s.NeedsPerson() {
 		t.Errorf("%+v needs no person", s)
 	}
@@ -145,7 +146,7 @@ func TestInconclusive(t *testing.T) {
 func TestBrokenTrialsAreSaidToBe(t *testing.T) {
 	records := offline(t, jurattest.New(t), "pharmacy-refill")
 	c := courtOf(t, slices.Delete(slices.Clone(records), 3, 4))
-	equal(t, c.Marks()[len(c.Marks())-1], "broken")
+	equal(t, c.Marks()[len(c.Marks())-1], Broken)
 	if page := write(t, Frame{}, c); !strings.Contains(page, "contradicts itself") {
 		t.Error("the page does not say so")
 	}
@@ -181,15 +182,15 @@ func TestOutcomeFirst(t *testing.T) {
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
 	court := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
-	equal(t, court.headline(English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors")
+	equal(t, court.headline(words.English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors")
 	equal(t, court.Summary().NeedsPerson(), false)
 	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Summary()}}, "desk": &Desk{Decided: []Item{NewItem(court.Summary(), "")}}}
 	for name, p := range pages {
-		for lang, words := range map[Lang][]string{English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "68"},
-			Japanese: {"人による決定", "Hana Sato", "陪審：", "68"}, Russian: {"решил человек", "Hana Sato", "присяжные:", "68"}} {
+		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "68"},
+			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "68"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "68"}} {
 			page := write(t, Frame{Lang: lang}, p)
 			page = page[strings.Index(page, "<main"):]
-			for _, w := range words {
+			for _, w := range want {
 				at := strings.Index(page, w)
 				if at < 0 {
 					t.Fatalf("%s in %s does not say %q", name, lang, w)

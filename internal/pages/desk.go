@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
 )
@@ -52,8 +52,8 @@ func NewItem(s Summary, viewer string) Item {
 	return item
 }
 
-func (d *Desk) view() string              { return "desk" }
-func (d *Desk) headline(lang Lang) string { return must(lang, "desk.title") }
+func (d *Desk) view() string                    { return "desk" }
+func (d *Desk) headline(lang words.Lang) string { return words.PagesIn(lang).Desk.Title }
 
 // A Review is the page on which a person decides on one record.
 type Review struct {
@@ -158,6 +158,6 @@ func (r *Review) Compare() {
 
 func (r *Review) view() string { return "review" }
 
-func (r *Review) headline(lang Lang) string {
-	return must(lang, "review.title") + " · " + incident.ActionName(lang, r.Record.Payload.ActionType)
+func (r *Review) headline(lang words.Lang) string {
+	return words.PagesIn(lang).Review.Title + " · " + name(lang, r.Record.Payload.ActionType)
 }

@@ -27,7 +27,7 @@ const maxEdits = 1000
 // diff finds what makes one text of another, word by word (Myers, An O(ND) Difference Algorithm and Its Variations, 1986). Of
 // texts that have too little in common, all of the middle is removed and added.
 func diff(before, after string) []Change {
-	a, b := words(before), words(after)
+	a, b := cut(before), cut(after)
 	head := shared(a, b)
 	slices.Reverse(a[head:])
 	slices.Reverse(b[head:])
@@ -136,9 +136,9 @@ func from(before []int, d, k int) (x, y int) {
 	return below, below - (k - 1)
 }
 
-// words cuts a text into words and what stands between them, so that together they are the text. Where a script does not
+// cut parts a text into words and what stands between them, so that together they are the text. Where a script does not
 // part words, each character is one.
-func words(text string) []string {
+func cut(text string) []string {
 	var list []string
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)

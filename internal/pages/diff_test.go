@@ -23,7 +23,7 @@ func sides(changes []Change) (before, after string) {
 func edits(changes []Change) (n int) {
 	for _, c := range changes {
 		if c.Kind != Same {
-			n += len(words(c.Text))
+			n += len(cut(c.Text))
 		}
 	}
 	return n
@@ -53,7 +53,7 @@ func TestDiffIsShortest(t *testing.T) {
 		if before, after := sides(d); before != x || after != y {
 			t.Fatalf("%q to %q: %v", x, y, d)
 		}
-		a, b := words(x), words(y)
+		a, b := cut(x), cut(y)
 		if want := len(a) + len(b) - 2*common(a, b); edits(d) != want {
 			t.Fatalf("%q to %q: %d edits, want %d: %v", x, y, edits(d), want, d)
 		}

@@ -12,6 +12,7 @@ import (
 	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -51,7 +52,7 @@ func proved(t testing.TB, h *jurattest.House, records ...*evidence.Record) ([]*e
 }
 
 // sealedOf makes the page of one of a trial's records.
-func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang Lang) *Sealed {
+func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang words.Lang) *Sealed {
 	t.Helper()
 	chain, err := h.Ledger.Chain(t.Context(), r.Payload.ChainID)
 	check(t, err)
@@ -64,7 +65,7 @@ func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang Lang) *
 func write(t testing.TB, f Frame, p Page) string {
 	t.Helper()
 	if f.Lang == "" {
-		f.Lang = English
+		f.Lang = words.English
 	}
 	var b bytes.Buffer
 	check(t, Write(&b, f, p))
@@ -88,7 +89,7 @@ func equal(t testing.TB, got, want any) {
 var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true}
 
 // everyPage makes one of each page from real records.
-func everyPage(t testing.TB, lang Lang) map[string]Page {
+func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	t.Helper()
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")

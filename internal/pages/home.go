@@ -3,6 +3,7 @@ package pages
 import (
 	"time"
 
+	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -39,15 +40,15 @@ func (c *Court) Summary() Summary {
 }
 
 // Marks are what takes away from the verdict.
-func (s Summary) Marks() []string {
-	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, "inconclusive", s.Degraded, "degraded", s.Offline, "offline")
+func (s Summary) Marks() []Mark {
+	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline)
 }
 
 // NeedsPerson reports whether a verdict is not one that a program should act on by itself, and no person has closed it.
 func (s Summary) NeedsPerson() bool { return s.State == Over && s.Outcome != nil && s.Outcome.Open }
 
-func (h *Home) view() string         { return "home" }
-func (h *Home) headline(Lang) string { return "" }
+func (h *Home) view() string               { return "home" }
+func (h *Home) headline(words.Lang) string { return "" }
 
 // SignIn is where a person signs in.
 type SignIn struct {
@@ -59,8 +60,8 @@ type SignIn struct {
 	Provider string // its name
 }
 
-func (s *SignIn) view() string              { return "sign-in" }
-func (s *SignIn) headline(lang Lang) string { return must(lang, "signin.title") }
+func (s *SignIn) view() string                    { return "sign-in" }
+func (s *SignIn) headline(lang words.Lang) string { return words.PagesIn(lang).SignIn.Title }
 
 // Trouble is an error, as a page.
 type Trouble struct {
@@ -71,22 +72,23 @@ type Trouble struct {
 
 func (p *Trouble) view() string { return "trouble" }
 
-func (p *Trouble) headline(lang Lang) string { return must(lang, p.Key()) }
+func (p *Trouble) headline(lang words.Lang) string { return p.Says(words.PagesIn(lang)) }
 
-// Key names the text that says in the page's language what kind of trouble it is.
-func (p *Trouble) Key() string {
+// Says says in the page's language what kind of trouble it is.
+func (p *Trouble) Says(says *words.Pages) string {
+	kinds := &says.Trouble
 	switch p.Status {
 	case 401:
-		return "trouble.signin"
+		return kinds.SignIn
 	case 403:
-		return "trouble.forbidden"
+		return kinds.Forbidden
 	case 404:
-		return "trouble.missing"
+		return kinds.Missing
 	case 429, 503:
-		return "trouble.busy"
+		return kinds.Busy
 	}
 	if p.Status >= 500 {
-		return "trouble.ours"
+		return kinds.Ours
 	}
-	return "trouble.refused"
+	return kinds.Refused
 }

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -131,7 +132,7 @@ func decided(t testing.TB, h *jurattest.House, records []*evidence.Record) []*ev
 }
 
 // hostilePages makes every page of hostile records, and says what must be on it to the letter.
-func hostilePages(t testing.TB, lang Lang) (pages map[string]Page, want map[string][]string) {
+func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want map[string][]string) {
 	t.Helper()
 	h := jurattest.New(t)
 	records := decided(t, h, hostileTrial(t, h))
@@ -234,7 +235,7 @@ func unmarked(doc *html.Node) (list []string) {
 }
 
 func TestHostileTextIsInertAndIntact(t *testing.T) {
-	for _, lang := range Langs() {
+	for _, lang := range words.Langs() {
 		pages, want := hostilePages(t, lang)
 		for name, p := range pages {
 			doc := parse(t, write(t, Frame{Lang: lang, Path: "/" + hostile("path"), Viewer: &Viewer{Name: hostile("viewer"), Form: hostile("key"), Submits: true, Reviews: true}}, p))
@@ -260,7 +261,7 @@ func TestHostileTextIsInertAndIntact(t *testing.T) {
 // TestDraftsComeBack: what a reviewer has typed is in the form again, to the letter, though HTML drops a line break that begins a
 // textarea. A browser sends line breaks in its own way, which is not the page's to choose.
 func TestDraftsComeBack(t *testing.T) {
-	pages, _ := hostilePages(t, English)
+	pages, _ := hostilePages(t, words.English)
 	for _, n := range elements(parse(t, write(t, Frame{Path: "/", Viewer: viewer}, pages["review"]))) {
 		if id, _ := attr(n, "id"); id == "reason" {
 			unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")

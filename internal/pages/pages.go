@@ -15,7 +15,8 @@
 //
 // # Languages
 //
-// Every text of this program's own is in texts.go, in English, Japanese and Russian side by side.
+// Every text of this program's own is in package words. Templates say {{t.Desk.Title}}, and {{fill t.Card.Skills "n" 3}} where a text
+// has places. Tests hold that there is such a text, and that every text is used.
 package pages
 
 import (
@@ -28,13 +29,13 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/evidence"
-	"jurat/internal/incident"
+	"jurat/internal/words"
+	"jurat/verify"
 )
 
 // A Frame is what stands around every page.
 type Frame struct {
-	Lang   Lang
+	Lang   words.Lang
 	Path   string  // of the page, with its query, for the links that choose a language; it begins with "/"
 	Viewer *Viewer // nil: signed out
 }
@@ -52,7 +53,7 @@ type Page interface {
 	// view names the template of the page.
 	view() string
 	// headline is what the window is called, in plain words; "" is the program's name alone.
-	headline(Lang) string
+	headline(words.Lang) string
 }
 
 // sheet is what templates are given.
@@ -66,9 +67,9 @@ type sheet struct {
 var templateFiles embed.FS
 
 // templates holds a parsed set for each language, whose function t speaks it.
-var templates = func() map[Lang]*template.Template {
-	sets := map[Lang]*template.Template{}
-	for _, lang := range Langs() {
+var templates = func() map[words.Lang]*template.Template {
+	sets := map[words.Lang]*template.Template{}
+	for _, lang := range words.Langs() {
 		sets[lang] = template.Must(template.New("").Funcs(functions(lang)).ParseFS(templateFiles, "templates/*.html"))
 	}
 	return sets
@@ -93,44 +94,29 @@ func Write(w io.Writer, f Frame, p Page) error {
 	return err
 }
 
-func functions(lang Lang) template.FuncMap {
+func functions(lang words.Lang) template.FuncMap {
+	says := words.PagesIn(lang)
 	return template.FuncMap{
-		"t":        func(key string, pairs ...any) (string, error) { return say(lang, key, pairs...) },
-		"word":     func(kind string, value any, more ...string) string { return word(lang, kind, value, more...) },
-		"class":    class,
-		"axis":     knownAxis,
-		"action":   func(a evidence.ActionType) string { return incident.ActionName(lang, a) },
-		"rolename": func(r evidence.Role) string { return incident.RoleName(lang, r) },
-		"lang":     func() Lang { return lang },
-		"langs":    languageLinks,
-		"said":     said,
-		"long":     long,
-		"plain":    plain,
-		"clock":    clock,
-		"instant":  instant,
-		"asset":    assetPath,
-		"width":    width,
-		"row":      row,
+		"t":         func() *words.Pages { return says },
+		"fill":      fill,
+		"name":      func(value any) string { return name(lang, value) },
+		"more":      func(s State) string { return state(says, s).More },
+		"why":       func(m Mark) string { return mark(says, m).Why },
+		"guarantee": func(g verify.Guarantee) words.Guarantee { return guarantee(lang, g) },
+		"axis":      func(id string) string { return axis(says, id) },
+		"example":   func(id string) string { return example(says, id) },
+		"class":     class,
+		"lang":      func() words.Lang { return lang },
+		"langs":     languageLinks,
+		"said":      said,
+		"long":      long,
+		"plain":     plain,
+		"clock":     clock,
+		"instant":   instant,
+		"asset":     assetPath,
+		"width":     width,
+		"row":       row,
 	}
-}
-
-// word is the text for one value of a kind, such as a position. A record can hold values that there are no words for: they
-// are shown as they are.
-func word(lang Lang, kind string, value any, more ...string) string {
-	key := strings.Join(append([]string{kind, fmt.Sprint(value)}, more...), ".")
-	if s, known := sayings[key]; known {
-		return s.in(lang)
-	}
-	return plain(fmt.Sprint(value))
-}
-
-// class is a value as a class of the style sheet, where there are words for it: no record makes up classes.
-func class(kind string, value any) string {
-	name := fmt.Sprint(value)
-	if _, known := sayings[kind+"."+name]; known {
-		return strings.ReplaceAll(name, " ", "_")
-	}
-	return "unknown"
 }
 
 // width is a part of 100 for a bar of a chart.
@@ -156,7 +142,7 @@ func row(pairs ...any) (map[string]any, error) {
 
 // A languageLink shows the same page in another language.
 type languageLink struct {
-	Lang Lang
+	Lang words.Lang
 	Name string // in the language itself
 	Href string
 	Here bool
@@ -164,14 +150,14 @@ type languageLink struct {
 
 func languageLinks(f Frame) []languageLink {
 	var links []languageLink
-	for _, lang := range Langs() {
+	for _, lang := range words.Langs() {
 		links = append(links, languageLink{lang, lang.Name(), inLanguage(f.Path, lang), lang == f.Lang})
 	}
 	return links
 }
 
 // inLanguage adds ?lang= to a path of this server. What is no such path leads home.
-func inLanguage(path string, lang Lang) string {
+func inLanguage(path string, lang words.Lang) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") {
 		u = &url.URL{Path: "/"}

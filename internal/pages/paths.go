@@ -1,10 +1,6 @@
 package pages
 
-import (
-	"net/url"
-
-	"jurat/jury"
-)
+import "net/url"
 
 // Paths of pages. Identifiers in them come from records, and so from anybody.
 
@@ -13,13 +9,3 @@ func submissionPath(id string) string { return "/submissions/" + url.PathEscape(
 func recordPath(id string) string { return "/records/" + url.PathEscape(id) }
 
 func chainPath(id string) string { return "/chains/" + url.PathEscape(id) }
-
-// knownAxis reports whether an axis has a name of this program's own in every language.
-func knownAxis(id string) bool {
-	for _, a := range jury.DefaultRubric() {
-		if a.ID == id {
-			return true
-		}
-	}
-	return false
-}

@@ -119,3 +119,9 @@ func clock(t time.Time) string {
 
 // instant writes a time for programs, as <time datetime> has it.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// capital begins a text with a capital letter, in scripts that have them.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -26,6 +27,8 @@ type Sealed struct {
 	Waits         bool // it has no time stamp yet
 	Reviewable    bool // there is something in it on which a person can decide
 	Trial         bool // its chain is a trial's
+
+	lang words.Lang // of what is said on it
 }
 
 // A Member is one member of what was signed.
@@ -39,7 +42,7 @@ type Member struct {
 
 // A Link is another record or chain that this one names.
 type Link struct {
-	Key  string // what it is, as a text's key
+	Name string // what it is, in the page's language
 	Href string // "": it is named in a way that leads nowhere
 	Text string
 }
@@ -53,10 +56,10 @@ type Answer struct {
 
 // NewSealed makes the page of a record by a report on it, or on a file in which it is: of an act of a trial, on the trial, for
 // one act alone shows little.
-func NewSealed(r *evidence.Record, report *verify.Report, lang Lang) *Sealed {
+func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang) *Sealed {
 	p := &r.Payload
 	s := &Sealed{Record: r, Trust: report.Trust, Statement: incident.OnRecord(r, report, lang),
-		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix)}
+		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix), lang: lang}
 	s.Reviewable = len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
 	if t, is := report.TimeOf(p.RecordID); is {
 		s.Proved = &t
@@ -119,44 +122,46 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-func (s *Sealed) add(key, href, text string) {
+// add adds a link, if there is something that it leads to.
+func (s *Sealed) add(name, href, text string) {
 	if text != "" {
-		s.Links = append(s.Links, Link{key, href, text})
+		s.Links = append(s.Links, Link{name, href, text})
 	}
 }
 
 func (s *Sealed) links() {
-	p, add := &s.Record.Payload, s.add
+	p, names, add := &s.Record.Payload, &words.PagesIn(s.lang).Link, s.add
 	if p.ChainID != "" {
 		if s.Trial {
-			add("link.trial", submissionPath(p.ChainID), p.ChainID)
+			add(names.Trial, submissionPath(p.ChainID), p.ChainID)
 		}
-		add("link.chain", chainPath(p.ChainID), p.ChainID)
+		add(names.Chain, chainPath(p.ChainID), p.ChainID)
 	}
 	if !p.PreviousRecord.IsZero() {
-		add("link.previous", recordPath(p.PreviousRecord.String()), p.PreviousRecord.String())
+		add(names.Previous, recordPath(p.PreviousRecord.String()), p.PreviousRecord.String())
 	}
-	add("link.original", recordPath(p.OriginalResponseID), p.OriginalResponseID)
+	add(names.Original, recordPath(p.OriginalResponseID), p.OriginalResponseID)
 	for _, d := range p.Saw {
-		add("link.saw", recordPath(d.String()), d.String())
+		add(names.Saw, recordPath(d.String()), d.String())
 	}
-	add("link.parent", "", p.ParentRequestID)
+	add(names.Parent, "", p.ParentRequestID)
 }
 
 // Belongs notes how many records belong together with this one, and whether there are more.
 func (s *Sealed) Belongs(n int, cut bool) {
+	names := &words.PagesIn(s.lang).Link
 	if n > 1 && s.Record.Payload.ChainID == "" {
-		s.add("link.case", chainPath(s.Record.Payload.RecordID), strconv.Itoa(n))
+		s.add(names.Case, chainPath(s.Record.Payload.RecordID), strconv.Itoa(n))
 	}
 	if cut {
-		s.add("link.cut", "", strconv.Itoa(n))
+		s.add(names.Cut, "", strconv.Itoa(n))
 	}
 }
 
 func (s *Sealed) view() string { return "sealed" }
 
-func (s *Sealed) headline(lang Lang) string {
-	return incident.ActionName(lang, s.Record.Payload.ActionType) + " · " + plain(s.Record.Payload.Actor())
+func (s *Sealed) headline(lang words.Lang) string {
+	return name(lang, s.Record.Payload.ActionType) + " · " + plain(s.Record.Payload.Actor())
 }
 
 // maxLanes is how many lanes a timeline has; further actors share the last one.
@@ -254,4 +259,6 @@ func (c *Chain) Next() int { return c.Page + 1 }
 
 func (c *Chain) view() string { return "chain" }
 
-func (c *Chain) headline(lang Lang) string { return must(lang, "chain.title") + " · " + plain(c.ID) }
+func (c *Chain) headline(lang words.Lang) string {
+	return words.PagesIn(lang).Chain.Title + " · " + plain(c.ID)
+}

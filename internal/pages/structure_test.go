@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"jurat/internal/words"
 )
 
 func parse(t testing.TB, page string) *html.Node {
@@ -91,7 +93,7 @@ func flaws(doc *html.Node) (list []string) {
 		}
 		flawsOf(n, ids, labels, say)
 	}
-	if lang, _ := attr(all[0], "lang"); !slices.Contains(Langs(), Lang(lang)) {
+	if lang, _ := attr(all[0], "lang"); !slices.Contains(words.Langs(), words.Lang(lang)) {
 		say("the page's language is %q", lang)
 	}
 	return list
@@ -141,7 +143,7 @@ func formFlaws(n *html.Node, say func(string, ...any)) {
 }
 
 func TestPagesAreWellBuilt(t *testing.T) {
-	for _, lang := range Langs() {
+	for _, lang := range words.Langs() {
 		for name, p := range everyPage(t, lang) {
 			for _, v := range []*Viewer{nil, viewer} {
 				if _, form := p.(*Review); v == nil && form {
@@ -172,7 +174,7 @@ func TestFlawsAreFound(t *testing.T) {
 
 // TestPagesLoadNothingFromElsewhere holds every address in a page to this server's own, and static files to those there are.
 func TestPagesLoadNothingFromElsewhere(t *testing.T) {
-	for name, p := range everyPage(t, English) {
+	for name, p := range everyPage(t, words.English) {
 		for _, n := range elements(parse(t, write(t, Frame{Path: "/x", Viewer: viewer}, p))) {
 			for _, key := range []string{"href", "src", "action", "data-events"} {
 				address, has := attr(n, key)
@@ -195,6 +197,6 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 func TestLanguageLinksStayHere(t *testing.T) {
 	for path, want := range map[string]string{"/": "/?lang=ru", "/chains/a?page=2": "/chains/a?lang=ru&page=2", "//evil.example/": "/?lang=ru", "////evil.example": "/?lang=ru", "///evil.example": "/?lang=ru",
 		"https://evil.example/": "/?lang=ru", "/a%0d%0ab": "/a%0D%0Ab?lang=ru", "": "/?lang=ru", "/x?lang=ja": "/x?lang=ru"} {
-		equal(t, inLanguage(path, Russian), want)
+		equal(t, inLanguage(path, words.Russian), want)
 	}
 }

@@ -5,11 +5,14 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/words"
 )
 
 var (
@@ -91,7 +94,8 @@ type setting struct {
 
 // assemble fills the page's places. What is in one is not searched for another.
 func assemble(parts map[string]string) []byte {
-	parts["texts"] = data("texts", languages)
+	parts["texts"] = data("texts", texts())
+	parts["noscript"] = noScript()
 	parts["worker"] = block("worker", "text/plain", licensed()+"\n"+workerJS)
 	parts["program"] = block("program", "text/plain", base64.StdEncoding.EncodeToString(packedVerifier))
 	var old []string
@@ -99,6 +103,31 @@ func assemble(parts map[string]string) []byte {
 		old = append(old, "{{"+name+"}}", part)
 	}
 	return []byte(strings.NewReplacer(old...).Replace(pageHTML))
+}
+
+// A text is what the page says by itself in one language.
+type text struct {
+	Lang     words.Lang `json:"lang"`     // as in HTML
+	Language string     `json:"language"` // its own name
+	words.Portal
+}
+
+// texts are in every language; the first is for readers whose browser names none of them.
+func texts() []text {
+	list := make([]text, 0, len(words.Langs()))
+	for _, lang := range words.Langs() {
+		list = append(list, text{lang, lang.Name(), *words.PortalIn(lang)})
+	}
+	return list
+}
+
+// noScript tells readers whose browser runs no scripts, in every language, as none can be chosen without.
+func noScript() string {
+	var all strings.Builder
+	for _, lang := range words.Langs() {
+		fmt.Fprintf(&all, "\t<p lang=\"%s\">%s</p>\n", lang, html.EscapeString(words.PortalIn(lang).NoScript))
+	}
+	return all.String()
 }
 
 // licensed is Go's script with the licence under which it may be handed on.

@@ -8,44 +8,54 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/words"
 )
 
-var placeholder = regexp.MustCompile(`\{[^}]*\}`)
-
-// said lists every text of a language by its JSON name, with its placeholders.
-func said(l *texts) map[string][]string {
-	found := map[string][]string{}
-	add := func(name, text string) {
-		if strings.TrimSpace(text) != "" {
-			names := placeholder.FindAllString(text, -1)
-			slices.Sort(names)
-			found[name] = names
-		}
+// written returns the texts of every language as the page has them, by their JSON names.
+func written(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	found := regexp.MustCompile(`<script type="application/json" id="texts">(.*?)</script>`).FindSubmatch(File())
+	if found == nil {
+		t.Fatal("the page has no texts")
 	}
-	v := reflect.ValueOf(*l)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("json")
-		if v.Field(i).Kind() == reflect.String {
-			add(name, v.Field(i).String())
-			continue
-		}
-		for _, key := range v.Field(i).MapKeys() {
-			add(name+"/"+key.String(), v.Field(i).MapIndex(key).String())
-		}
+	var list []map[string]any
+	if err := json.Unmarshal(found[1], &list); err != nil {
+		t.Fatal(err)
 	}
-	return found
+	all := map[string]map[string]any{}
+	for _, l := range list {
+		all[l["lang"].(string)] = l
+	}
+	return all
 }
 
-func TestLanguagesAreComplete(t *testing.T) {
-	want := said(&english)
-	if n := reflect.TypeFor[texts]().NumField(); len(want) < n {
-		t.Errorf("of %d texts, English has %d", n, len(want))
+// TestPageHasItsTexts: what is on the page is what words has, member by member, in every language.
+func TestPageHasItsTexts(t *testing.T) {
+	all := written(t)
+	if len(all) != len(words.Langs()) {
+		t.Errorf("the page has %d languages", len(all))
 	}
-	for _, l := range languages {
-		if diff := cmp.Diff(want, said(l)); diff != "" {
-			t.Errorf("%s (-English +%s):\n%s", l.Lang, l.Lang, diff)
+	for _, lang := range words.Langs() {
+		got := all[string(lang)]
+		if got["language"] != lang.Name() {
+			t.Errorf("%s calls itself %v", lang, got["language"])
 		}
+		said := reflect.ValueOf(*words.PortalIn(lang))
+		for i := range said.NumField() {
+			name := said.Type().Field(i).Tag.Get("json")
+			if said.Field(i).Kind() == reflect.String && name != "-" && got[name] != said.Field(i).String() {
+				t.Errorf("%s: %s is %v, want %q", lang, name, got[name], said.Field(i))
+			}
+		}
+		if !strings.Contains(string(File()), "\t<p lang=\""+string(lang)+"\">"+words.PortalIn(lang).NoScript+"</p>\n") {
+			t.Errorf("%s: nothing is said to a browser without scripts", lang)
+		}
+	}
+	if members := all["ja"]["members"].(map[string]any); members["modified_response"] != "修正後の出力" || len(members) != reflect.TypeFor[words.Members]().NumField() {
+		t.Errorf("members: %v", members)
 	}
 }
 
@@ -69,8 +79,7 @@ func TestPageSaysWhatThereIs(t *testing.T) {
 		asked[name] = true
 	}
 	there := map[string]bool{}
-	for name := range said(&english) {
-		name, _, _ = strings.Cut(name, "/")
+	for name := range written(t)["en"] {
 		there[name] = true
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(there)), slices.Sorted(maps.Keys(asked))); diff != "" {

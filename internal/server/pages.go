@@ -12,6 +12,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/pages"
+	"jurat/internal/words"
 )
 
 // pageRoutes are what people see.
@@ -67,12 +68,12 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.
 }
 
 // language is the one that was chosen, now or before, or that the browser prefers.
-func (s *Server) language(w http.ResponseWriter, r *http.Request) pages.Lang {
+func (s *Server) language(w http.ResponseWriter, r *http.Request) words.Lang {
 	accept := r.Header.Get("Accept-Language")
 	if chosen := r.URL.Query().Get(languageParameter.Name); chosen != "" && string(pages.Choose(chosen, "")) == chosen {
 		http.SetCookie(w, &http.Cookie{Name: languageCookie, Value: chosen, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
 			Secure: s.config.Secure, SameSite: http.SameSiteStrictMode})
-		return pages.Lang(chosen)
+		return words.Lang(chosen)
 	}
 	if kept, err := r.Cookie(languageCookie); err == nil {
 		return pages.Choose(kept.Value, accept)

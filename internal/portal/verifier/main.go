@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/incident"
 	"jurat/internal/portal/visit"
+	"jurat/internal/words"
 )
 
 // main hands the worker a function ask(what, argument, sources) that answers with JSON: {"answer": …} or {"error": "…"}.
@@ -46,10 +46,10 @@ func reply(v *visit.Visit, args []js.Value) string {
 
 // A part of a file to show.
 type part struct {
-	File  int           `json:"file"`
-	From  int           `json:"from"`
-	Count int           `json:"count"`
-	Lang  incident.Lang `json:"lang"`
+	File  int        `json:"file"`
+	From  int        `json:"from"`
+	Count int        `json:"count"`
+	Lang  words.Lang `json:"lang"`
 }
 
 func answer(v *visit.Visit, what string, argument []byte, sources []visit.Source) (any, error) {

@@ -1,6 +1,7 @@
 package visit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -48,30 +50,30 @@ type Line struct {
 }
 
 // View shows the report on a file.
-func (v *Visit) View(file int, lang incident.Lang) (*View, error) {
+func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	e, err := v.verified(file)
 	if err != nil {
 		return nil, err
 	}
-	r, w := e.report, incident.WordsIn(lang)
-	view := &View{Name: e.name, Kind: w.Kind(r.Kind), Outcome: r.Outcome, Said: w.Status(r.Outcome), Trusted: r.Trust != "",
+	r, terms := e.report, words.TermsIn(lang)
+	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
 		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text}
 	if r.TrialOutcome != nil {
-		view.Came = w.Outcome(r.TrialOutcome)
+		view.Came = incident.Outcome(r.TrialOutcome, lang)
 	}
 	if r.Log != nil {
 		view.Origin, view.Size = r.Log.Origin, r.Log.Size
 	}
 	kinds := summed(r.Details)
 	for _, f := range r.Guarantees {
-		line := lineOf(w, f)
+		line := lineOf(terms, f)
 		for _, k := range kinds {
 			switch {
 			case k.first.Guarantee != f.Guarantee:
 			case kindOf(k.first) == kindOf(f):
 				line.More = k.count - 1
 			default:
-				other := lineOf(w, k.first)
+				other := lineOf(terms, k.first)
 				other.More = k.count - 1
 				line.Others = append(line.Others, other)
 			}
@@ -79,7 +81,7 @@ func (v *Visit) View(file int, lang incident.Lang) (*View, error) {
 		view.Guarantees = append(view.Guarantees, line)
 	}
 	for _, item := range r.NotShown {
-		view.NotShown = append(view.NotShown, w.NotShown(item))
+		view.NotShown = append(view.NotShown, cmp.Or(terms.NotShown.Of(item), item))
 	}
 	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
 		view.Statement = incident.Statement(e.records, r, lang)
@@ -94,9 +96,14 @@ func (v *Visit) verified(file int) (*examined, error) {
 	return v.files[file], nil
 }
 
-func lineOf(w incident.Words, f verify.Finding) Line {
-	return Line{Guarantee: f.Guarantee, Name: w.Guarantee(f.Guarantee), Asks: w.Question(f.Guarantee), Status: f.Status,
-		Said: w.Status(f.Status), Reason: f.Reason, Record: f.Record}
+func status(terms *words.Terms, s verify.Status) string {
+	return cmp.Or(terms.Statuses.Of(s), string(s))
+}
+
+func lineOf(terms *words.Terms, f verify.Finding) Line {
+	g := terms.Guarantees.Of(f.Guarantee)
+	return Line{Guarantee: f.Guarantee, Name: cmp.Or(g.Name, string(f.Guarantee)), Asks: g.Asks, Status: f.Status,
+		Said: status(terms, f.Status), Reason: f.Reason, Record: f.Record}
 }
 
 // A sum is how often findings say the same of different records.
@@ -161,7 +168,7 @@ type Member struct {
 const mostAtOnce = 200
 
 // Records shows records of a file.
-func (v *Visit) Records(file, from, count int, lang incident.Lang) ([]RecordView, error) {
+func (v *Visit) Records(file, from, count int, lang words.Lang) ([]RecordView, error) {
 	e, err := v.verified(file)
 	if err != nil {
 		return nil, err
@@ -176,16 +183,16 @@ func (v *Visit) Records(file, from, count int, lang incident.Lang) ([]RecordView
 	return views, nil
 }
 
-func (e *examined) record(index int, r *evidence.Record, lang incident.Lang) RecordView {
-	p, w := &r.Payload, incident.WordsIn(lang)
-	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: w.Action(p.ActionType), Role: w.Role(p.Role()),
+func (e *examined) record(index int, r *evidence.Record, lang words.Lang) RecordView {
+	p, terms := &r.Payload, words.TermsIn(lang)
+	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: cmp.Or(terms.Actions.Of(p.ActionType), string(p.ActionType)), Role: cmp.Or(terms.Roles.Of(p.Role()), string(p.Role())),
 		Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
 	if t, ok := e.report.TimeOf(p.RecordID); ok {
-		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, w.Clock(t.Clock)
+		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, cmp.Or(terms.Clocks.Of(t.Clock), string(t.Clock))
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {
-			view.Lines = append(view.Lines, lineOf(w, e.report.For(f.Guarantee, p.RecordID)))
+			view.Lines = append(view.Lines, lineOf(terms, e.report.For(f.Guarantee, p.RecordID)))
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/incident"
 	"jurat/internal/portal/visit"
+	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -52,7 +52,7 @@ func TestVisit(t *testing.T) {
 		if err != nil || len(answer.Files) != 1 || answer.Files[0].Error != "" {
 			t.Fatalf("%+v, %v", answer, err)
 		}
-		for _, lang := range incident.Langs() {
+		for _, lang := range words.Langs() {
 			view, err := v.View(0, lang)
 			if err != nil || view.Outcome != want || len(view.Guarantees) < 8 || len(view.Statement) == 0 || len(view.NotShown) < 4 {
 				t.Errorf("%s %s: %+v, %v", trust, lang, view, err)
@@ -113,7 +113,7 @@ func TestRecordsShowWhatWasSaid(t *testing.T) {
 	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
 		t.Fatal(err)
 	}
-	records, err := v.Records(0, 0, 10, incident.English)
+	records, err := v.Records(0, 0, 10, words.English)
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%+v, %v", records, err)
 	}
@@ -145,7 +145,7 @@ func TestNotEverythingIsHeld(t *testing.T) {
 	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), []visit.Source{source(t, "b", bundle), source(t, "t", h.Trust(t))}); err != nil {
 		t.Fatal(err)
 	}
-	view, err := v.View(0, incident.English)
+	view, err := v.View(0, words.English)
 	if err != nil || view.Records != 4 || view.Shown != 2 {
 		t.Errorf("%d of %d are shown, %v", view.Shown, view.Records, err)
 	}
@@ -163,7 +163,7 @@ func TestNothingIsShownOfADamagedFile(t *testing.T) {
 	if _, err := v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}); err != nil {
 		t.Fatal(err)
 	}
-	view, err := v.View(0, incident.English)
+	view, err := v.View(0, words.English)
 	if err != nil || view.Outcome != verify.Refuted || view.Shown != 0 || len(view.Statement) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}

@@ -1,11 +1,11 @@
-package portal
+package words
 
-// texts are what the page says by itself, in one language: {name} stands for what is inserted. What it says of records and
-// reports comes from package incident, in which statements are written. The page finds a text by the name of its JSON member.
-type texts struct {
-	Lang     string `json:"lang"`     // as in HTML
-	Language string `json:"language"` // its own name
-	Choice   string `json:"choice"`   // of the language
+// Portal is what the page of the portal says by itself: {name} stands for what is inserted. What it says of records and reports
+// comes from Terms and Statement. The page finds a text by the name of its JSON member.
+type Portal struct {
+	NoScript string `json:"-"` // what a browser without scripts shows, in every language
+
+	Choice string `json:"choice"` // of the language
 
 	Title      string `json:"title"`
 	Heading    string `json:"heading"`
@@ -91,9 +91,17 @@ type texts struct {
 	Package    string `json:"package"`
 	CopyExact  string `json:"copy_exact"`
 
-	// Members of records, by the names that they have there.
-	Members map[string]string `json:"members"`
+	Members Members `json:"members"` // of records
 }
 
-// languages are those of the page; the first is for those whose browser names none of them.
-var languages = []*texts{&english, &japanese, &russian}
+// Members are what members of records are called, by the names that they have there.
+type Members struct {
+	Prompt           string `json:"prompt"`
+	Context          string `json:"context"`
+	ToolsUsed        string `json:"tools_used"`
+	Response         string `json:"response"`
+	ModifiedResponse string `json:"modified_response"`
+	Changes          string `json:"changes"`
+	Parameters       string `json:"parameters"`
+	Metadata         string `json:"metadata"`
+}

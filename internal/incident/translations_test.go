@@ -1,6 +1,6 @@
 package incident_test
 
-import "jurat/internal/incident"
+import "jurat/internal/words"
 
 // disclaimers are what every statement ends with, item by item.
 var disclaimers = []string{
@@ -9,9 +9,9 @@ var disclaimers = []string{
 }
 
 // in is an English sentence, or a part of one, in a language. What has no translation is the same in all.
-func in(lang incident.Lang, english string) string {
-	if said, ok := translations[english]; ok && lang != incident.English {
-		return map[incident.Lang]string{incident.Japanese: said.ja, incident.Russian: said.ru}[lang]
+func in(lang words.Lang, english string) string {
+	if said, ok := translations[english]; ok && lang != words.English {
+		return map[words.Lang]string{words.Japanese: said.ja, words.Russian: said.ru}[lang]
 	}
 	return english
 }
@@ -41,7 +41,7 @@ var translations = map[string]struct{ ja, ru string }{
 	"It is refuted that the content is what was sealed.":    {"内容が封印されたとおりのものであることは反証されています。", "Опровергнуто, что содержание совпадает с тем, что было запечатано."},
 	"Its author gives the time 2025-12-31T23:59:00Z.":       {"作成者が申告している時刻は 2025-12-31T23:59:00Z です。", "Время, заявленное автором: 2025-12-31T23:59:00Z."},
 	"No proved time stands behind that":                     {"証明された時刻はありません", "Доказанного времени, подтверждающего это заявление, нет."},
-	"The time stamp that comes with it is refuted":          {"タイムスタンプは反証されています", "Приложенная временная метка опровергнута."},
+	"The time stamp that comes with it is refuted":          {"タイムスタンプは反証されています", "Приложенная метка времени опровергнута."},
 	"No proved time stands behind that: pending since": {
 		"証明された時刻はありません。信頼された時刻認証局による時刻は確認できません（検証の理由・英語原文：pending since",
 		"нет. Время не подтверждено службой меток времени, которой доверяет читатель (основание, на английском языке: «pending since"},

@@ -1,0 +1,71 @@
+package incident
+
+import (
+	"cmp"
+	"strings"
+
+	"jurat/evidence"
+	"jurat/internal/words"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// A tongue is what statements are written from in one language.
+type tongue struct {
+	says  *words.Statement
+	terms *words.Terms
+}
+
+func in(lang words.Lang) tongue { return tongue{words.StatementIn(lang), words.TermsIn(lang)} }
+
+// join makes a paragraph of sentences, leaving out those that are not to be said.
+func (t tongue) join(sentences ...string) string {
+	var said []string
+	for _, s := range sentences {
+		if s != "" {
+			said = append(said, s)
+		}
+	}
+	return strings.Join(said, string(t.says.Between))
+}
+
+// Where there are no words for what a record has, it stands as it was sealed.
+
+func (t tongue) action(a evidence.ActionType) string {
+	return cmp.Or(t.terms.Actions.Of(a), word(string(a)))
+}
+
+func (t tongue) role(r evidence.Role) string { return cmp.Or(t.terms.Roles.Of(r), word(string(r))) }
+
+func (t tongue) position(p jury.Position) string {
+	return cmp.Or(t.terms.Positions.Of(p).Sealed, word(string(p)))
+}
+
+func (t tongue) approval(s evidence.ApprovalStatus) string {
+	return cmp.Or(t.terms.Approvals.Of(s), word(string(s)))
+}
+
+func (t tongue) method(m jury.Method) string { return cmp.Or(t.terms.Methods.Of(m), word(string(m))) }
+
+// because has the sentences on a guarantee that bears what is said of one record; on any other, the reason alone.
+func (t tongue) because(g verify.Guarantee) *words.Doubts {
+	switch g {
+	case verify.Content:
+		return &t.says.Because.Content
+	case verify.Authentication:
+		return &t.says.Because.Authentication
+	case verify.Time:
+		return &t.says.Because.Time
+	}
+	return &words.Doubts{NotProved: "{reason}", Refuted: "{reason}"}
+}
+
+// disclaim says what the report does not prove. Where a language has no words for an item, the report's own are better
+// than none.
+func (t tongue) disclaim(report *verify.Report) string {
+	var items []string
+	for _, item := range report.NotShown {
+		items = append(items, cmp.Or(t.terms.NotShown.Of(item), item))
+	}
+	return t.says.Disclaimer.With("items", strings.Join(items, string(t.says.Nor)))
+}

@@ -1,0 +1,174 @@
+package words
+
+// Pages is what the pages of a server say. Places for values are written {so}; a page fills them in.
+type Pages struct {
+	Frame     frameWords     // what stands around every page, and in several places of pages
+	Nav       navWords       // the links to the rooms
+	Home      homeWords      // the first page
+	Submit    submitWords    // the form that puts an agent before the jury
+	Example   exampleWords   // what the examples are about
+	SignIn    signInWords    // the page for signing in
+	Trouble   troubleWords   // what kind of error a page shows; an error itself is described in English
+	Court     courtWords     // the courtroom
+	Card      cardWords      // the card of the agent
+	Message   messageWords   // one message of the conversation, or of the records
+	Speaker   speakerWords   // who speaks in a conversation; people and operators are named by Terms
+	Juror     jurorWords     // a juror in the courtroom
+	Said      saidWords      // a statement of a juror
+	Axes      axesWords      // the table of points
+	Axis      axisWords      // the axes of the rubric
+	Vote      voteWords      // the table of votes
+	Consensus consensusWords // how far the jurors agree
+	Severity  severityWords  // how much a finding weighs
+	Finding   findingWords   // a finding of a juror
+	Absent    absentWords    // why a juror did not answer
+	Judgment  judgmentWords  // the judgment of the jury
+	Method    methodWords    // how the jury decided
+	State     stateWords     // how far a trial has got
+	Mark      markWords      // what takes away from a verdict
+	Outcome   outcomeWords   // what counts in the end
+	Desk      deskWords      // the list of what needs a person
+	Review    reviewWords    // the page on which a person decides
+	Record    recordWords    // the page of one record
+	Link      linkWords      // what else a record names
+	Chain     chainWords     // the page of a chain
+}
+
+// StateText is of a state of a trial: what it is called, and more about it.
+type StateText struct{ Name, More string }
+
+// MarkText is of what takes away from a verdict: what it is called, and why.
+type MarkText struct{ Name, Why string }
+
+type frameWords struct {
+	Skip, Foot, Problem, And, Seconds, Copy, Copied, Sealed string
+}
+
+type navWords struct {
+	Label, Trials, Desk, Verify, Languages string
+}
+
+type homeWords struct {
+	Title, Lead, Trials, None, Hidden, Older string
+}
+
+type submitWords struct {
+	Title, Examples, Try, Own, Rules, Panel, Documents, CardHelp, ConversationHelp, Records, Bundle, BundleHelp,
+	Send string
+}
+
+type exampleWords struct {
+	KitchenReturn, PharmacyRefill, InvoiceInbox string
+}
+
+type signInWords struct {
+	Title, Out, As, How, Link, Token, TokenHelp, OpenID string
+}
+
+type troubleWords struct {
+	SignIn, Forbidden, Missing, Busy, Ours, Refused, Home string
+}
+
+type courtWords struct {
+	Kicker, Unnamed, Submitter, Opened, Duration, Cost, Dollars, NoCost, ID, CaseFile, Chain, Waiting, NoScript,
+	Evidence, Ahead, Resume, Cancel, Why, By, Stopping, Next, Apart, Unreadable, Conversation, Records, Jury,
+	NoJury, Discussion, NoDiscussion, Judgment, Human string
+}
+
+type cardWords struct {
+	Title, Version, Organization, Description, Skills string
+}
+
+type messageWords struct {
+	Number, Answers, Result, Calls, Arguments, Cited string
+}
+
+type speakerWords struct {
+	System, User, Assistant, Tool string
+}
+
+type jurorWords struct {
+	Rules, Configured, Silent, Confidence, Alone, StandIn, Fallback string
+}
+
+type saidWords struct {
+	Statement, Reasoning, Changed, ChangedFrom string
+}
+
+type axesWords struct {
+	Caption, Axis, Chart, Points string
+}
+
+type axisWords struct {
+	TaskCompletion, ToolUsage, Autonomy, Safety string
+}
+
+type voteWords struct {
+	Title, Juror, Alone, After, End, Agreement string
+}
+
+type consensusWords struct {
+	Unanimous, Majority, Split string
+}
+
+type severityWords struct {
+	Minor, Major, Critical string
+}
+
+type findingWords struct {
+	From, Unfounded, NoMessage, Explanation string
+}
+
+type absentWords struct {
+	Label, Detail, TimedOut, Blocked, Invalid, Failed, Ceiling string
+}
+
+type judgmentWords struct {
+	Reasons, Veto, SealedOpinion, Sealed string
+}
+
+type methodWords struct {
+	MajorityVote, WeightedAverage, FinalJudge, Calibrated string
+}
+
+type stateWords struct {
+	Queued      StateText
+	Sitting     StateText
+	Interrupted StateText
+	Cancelled   StateText
+	Over        string
+}
+
+type markWords struct {
+	Degraded      MarkText
+	Inconclusive  MarkText
+	Offline       MarkText
+	PartlyOffline MarkText
+	Broken        MarkText
+}
+
+type outcomeWords struct {
+	Person, Open, By, Jury string
+}
+
+type deskWords struct {
+	Title, Lead, Open, Empty, Decided, Own string
+}
+
+type reviewWords struct {
+	Title, Open, Court, Before, Said, Decide, Own, MayNot, Reason, ReasonHelp, Change, Text, Compare, Diff, Added,
+	Removed, Approve, Modify, Reject, Pass, Fail, Leave, Verdict, Next, Given, Sealed string
+}
+
+type recordWords struct {
+	Kicker, Claimed, Proved, Waits, Unproved, ID, Digest, JSON, Bundle, OpenSSL, Guarantees, Trust, Statement,
+	Input, Output, Configuration, Links, Withheld, Apart, Nothing string
+}
+
+type linkWords struct {
+	Trial, Chain, Previous, Original, Saw, Case, Cut, Parent string
+}
+
+type chainWords struct {
+	Title, Count, Timeline, Order, Others, Human, ByName, Pages, Page, Before, Next, Doubts, Cut string
+}

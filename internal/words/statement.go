@@ -1,0 +1,137 @@
+package words
+
+import (
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// Statement is what incident statements say: sentences, with the same places in every language.
+type Statement struct {
+	Between Sentence // stands between two sentences of a paragraph
+
+	// Who produced it: {action}, {role}, {actor}, {model}, {version}; {because} is a sentence of Because.
+	Recorded          Sentence
+	RecordedWithModel Sentence
+	NotProved         Sentence
+	NotProvedModel    Sentence
+	Refuted           Sentence
+
+	// When: {time} is the author's word in Claimed, and proved in the others.
+	Claimed      Sentence
+	TimeRefuted  Sentence
+	TimeUnproved Sentence
+	Independent  Sentence
+	Operator     Sentence
+
+	// Who else could have signed: of a record, and of all acts of a trial.
+	KeyOfActor     Sentence
+	KeyOfOperator  Sentence
+	KeysOfOperator Sentence
+	KeyUnproved    Sentence // {reason}
+
+	// Sealed how.
+	Sealed           Sentence
+	Place            Sentence
+	ContentNotProved Sentence
+	ContentRefuted   Sentence
+
+	// Under what, and where to check it.
+	Configuration Sentence
+	Context       Sentence
+	ContextApart  Sentence
+	Check         Sentence
+	CheckTrial    Sentence // {submission}, {judgment}: record ids
+
+	// What a person decided, and delivered: {status}, {original}, {actor}, {time}, {record}.
+	Reviewed       Sentence // of one record
+	Decided        Sentence
+	DecidedVerdict Sentence // with {position}
+	DecidedOpen    Sentence
+	DecidedDoubted Sentence
+	DecidedWhy     Sentence // {why}: in the reviewer's words
+	Delivered      Sentence
+
+	// What a trial came to: {position}, {actor}, {status}; {jury}, {score} and {method} are the jury's.
+	Outcome Deciders
+	Open    Deciders // the agent neither passed nor failed
+	Doubted Sentence
+	Unknown Sentence // {count} decisions in the file, of which nothing is stated
+
+	// Who sat: {seat}, {model}, {provider}, {reported}.
+	Sat        Sentence // {items}
+	SeatRules  Sentence
+	SeatModel  Sentence
+	SeatOther  Sentence
+	SeatSilent Sentence
+
+	// Because says of a guarantee what is missing or false, so that {reason}, which verification gives in English, need
+	// not be understood.
+	Because  Because
+	NoReason Sentence
+
+	// A trial.
+	NoActs       Sentence
+	Acts         Sentence
+	ActsProved   Sentence
+	ActsDoubted  ActsDoubted
+	Procedure    Procedure
+	NoJudgment   Sentence
+	Unreadable   Sentence
+	Judged       Sentence
+	JudgedStated Doubts
+
+	// What takes away from a judgment: as a fact, and as what the file states.
+	Degraded           Sentence
+	DegradedStated     Sentence
+	Inconclusive       Sentence
+	InconclusiveStated Sentence
+
+	// The disclaimer: {items} are those of NotShown in Terms, joined with Nor.
+	Disclaimer Sentence
+	Nor        Sentence
+}
+
+// Deciders has a sentence for each that can decide in the end.
+type Deciders struct{ ByJury, ByPerson Sentence }
+
+// Of returns the sentence for who decided.
+func (d *Deciders) Of(by jury.Decider) Sentence {
+	if by == jury.ByPerson {
+		return d.ByPerson
+	}
+	return d.ByJury
+}
+
+// Doubts has a sentence for each answer but "proved".
+type Doubts struct{ NotProved, Refuted Sentence }
+
+// Of returns the sentence for an answer that is not "proved".
+func (d *Doubts) Of(s verify.Status) Sentence {
+	if s == verify.Refuted {
+		return d.Refuted
+	}
+	return d.NotProved
+}
+
+// Answers has a sentence for each answer.
+type Answers struct{ Proved, NotProved, Refuted Sentence }
+
+// Of returns the sentence for an answer.
+func (a *Answers) Of(s verify.Status) Sentence {
+	switch s {
+	case verify.Proved:
+		return a.Proved
+	case verify.Refuted:
+		return a.Refuted
+	}
+	return a.NotProved
+}
+
+// Because is of the guarantees that bear what a statement says of one record.
+type Because struct{ Content, Authentication, Time Doubts }
+
+// ActsDoubted is of the guarantees that bear what a statement says of all acts of a trial.
+type ActsDoubted struct{ Authentication, Content Doubts }
+
+// Procedure is of the guarantees that speak of how a trial was held.
+type Procedure struct{ Completeness, Simultaneity Answers }

@@ -1,0 +1,288 @@
+package words
+
+import (
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// Terms are what reports and records speak of. Every surface names it by them.
+type Terms struct {
+	Guarantees Guarantees
+	Statuses   Statuses
+	Kinds      Kinds
+	Clocks     Clocks
+	Actions    Actions
+	Roles      Roles
+	Approvals  Approvals
+	Positions  Positions
+	Methods    Methods
+	NotShown   NotShown
+}
+
+// A Guarantee is what it is called, and what it answers, as a question.
+type Guarantee struct{ Name, Asks string }
+
+// Guarantees are what a report answers.
+type Guarantees struct {
+	Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, GivenOn,
+	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
+}
+
+// Of returns the zero Guarantee where there are no words for one.
+func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
+	switch of {
+	case verify.Content:
+		return g.Content
+	case verify.Authentication:
+		return g.Authentication
+	case verify.NonRepudiation:
+		return g.NonRepudiation
+	case verify.Configuration:
+		return g.Configuration
+	case verify.Time:
+		return g.Time
+	case verify.Before:
+		return g.Before
+	case verify.Order:
+		return g.Order
+	case verify.Chain:
+		return g.Chain
+	case verify.HumanReview:
+		return g.HumanReview
+	case verify.GivenOn:
+		return g.GivenOn
+	case verify.Completeness:
+		return g.Completeness
+	case verify.Simultaneity:
+		return g.Simultaneity
+	case verify.Verdict:
+		return g.Verdict
+	case verify.Enclosures:
+		return g.Enclosures
+	case verify.Envelope:
+		return g.Envelope
+	}
+	return Guarantee{}
+}
+
+// Statuses are the answers.
+type Statuses struct{ Proved, NotProved, Refuted string }
+
+// Of returns "" where there are no words for an answer.
+func (s *Statuses) Of(of verify.Status) string {
+	switch of {
+	case verify.Proved:
+		return s.Proved
+	case verify.NotProved:
+		return s.NotProved
+	case verify.Refuted:
+		return s.Refuted
+	}
+	return ""
+}
+
+// Kinds are what is verified.
+type Kinds struct {
+	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, Package string
+}
+
+// Of returns "" where there are no words for a kind.
+func (k *Kinds) Of(of verify.Kind) string {
+	switch of {
+	case verify.OneRecord:
+		return k.OneRecord
+	case verify.ManyRecords:
+		return k.ManyRecords
+	case verify.Trial:
+		return k.Trial
+	case verify.SeveralFiles:
+		return k.SeveralFiles
+	case verify.OneCheckpoint:
+		return k.OneCheckpoint
+	case verify.Package:
+		return k.Package
+	}
+	return ""
+}
+
+// Clocks say whose clock an authority reads.
+type Clocks struct{ Independent, OperatorClock string }
+
+// Of returns "" where there are no words for a clock.
+func (c *Clocks) Of(of verify.Clock) string {
+	switch of {
+	case verify.Independent:
+		return c.Independent
+	case verify.OperatorClock:
+		return c.OperatorClock
+	}
+	return ""
+}
+
+// Actions name what was done.
+type Actions struct {
+	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
+	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
+	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
+}
+
+// Of returns "" where there are no words for an action.
+func (a *Actions) Of(of evidence.ActionType) string {
+	switch of {
+	case evidence.ModelOutput:
+		return a.ModelOutput
+	case evidence.Recommendation:
+		return a.Recommendation
+	case evidence.Proposal:
+		return a.Proposal
+	case evidence.Instruction:
+		return a.Instruction
+	case evidence.APICall:
+		return a.APICall
+	case evidence.ToolPlan:
+		return a.ToolPlan
+	case evidence.Message:
+		return a.Message
+	case evidence.ChainStep:
+		return a.ChainStep
+	case evidence.HumanReview:
+		return a.HumanReview
+	case evidence.Delivery:
+		return a.Delivery
+	case evidence.Submission:
+		return a.Submission
+	case evidence.PhaseOpening:
+		return a.PhaseOpening
+	case evidence.Evaluation:
+		return a.Evaluation
+	case evidence.Statement:
+		return a.Statement
+	case evidence.Absence:
+		return a.Absence
+	case evidence.ConsensusCheck:
+		return a.ConsensusCheck
+	case evidence.JudgeOpinion:
+		return a.JudgeOpinion
+	case evidence.FinalJudgment:
+		return a.FinalJudgment
+	case evidence.TrialClosing:
+		return a.TrialClosing
+	case evidence.LateStamp:
+		return a.LateStamp
+	case evidence.CheckpointStamp:
+		return a.CheckpointStamp
+	case evidence.KeyEvent:
+		return a.KeyEvent
+	case evidence.Erasure:
+		return a.Erasure
+	case evidence.AccessEvent:
+		return a.AccessEvent
+	case evidence.Refusal:
+		return a.Refusal
+	case evidence.TrialEvent:
+		return a.TrialEvent
+	case evidence.RetentionEvent:
+		return a.RetentionEvent
+	}
+	return ""
+}
+
+// Roles name in which role it was done.
+type Roles struct{ Agent, Reviewer, Submitter, Juror, Judge, Clerk, Operator string }
+
+// Of returns "" where there are no words for a role.
+func (r *Roles) Of(of evidence.Role) string {
+	switch of {
+	case evidence.RoleAgent:
+		return r.Agent
+	case evidence.RoleReviewer:
+		return r.Reviewer
+	case evidence.RoleSubmitter:
+		return r.Submitter
+	case evidence.RoleJuror:
+		return r.Juror
+	case evidence.RoleJudge:
+		return r.Judge
+	case evidence.RoleClerk:
+		return r.Clerk
+	case evidence.RoleOperator:
+		return r.Operator
+	}
+	return ""
+}
+
+// Approvals say what a reviewer decided.
+type Approvals struct{ Approved, ApprovedWithModifications, Rejected string }
+
+// Of returns "" where there are no words for a decision.
+func (a *Approvals) Of(of evidence.ApprovalStatus) string {
+	switch of {
+	case evidence.Approved:
+		return a.Approved
+	case evidence.ApprovedWithModifications:
+		return a.ApprovedWithModifications
+	case evidence.Rejected:
+		return a.Rejected
+	}
+	return ""
+}
+
+// A Position is what it is called, and how statements name it: by its identifier, which is what was sealed, and what that means.
+type Position struct{ Name, Sealed string }
+
+// Positions say how an agent is judged.
+type Positions struct{ SafePass, NeedsReview, UnsafeFail Position }
+
+// Of returns the zero Position where there are no words for one.
+func (p *Positions) Of(of jury.Position) Position {
+	switch of {
+	case jury.SafePass:
+		return p.SafePass
+	case jury.NeedsReview:
+		return p.NeedsReview
+	case jury.UnsafeFail:
+		return p.UnsafeFail
+	}
+	return Position{}
+}
+
+// Methods say how a jury decides, by their identifiers and what those mean.
+type Methods struct{ MajorityVote, WeightedAverage, FinalJudge, Calibrated string }
+
+// Of returns "" where there are no words for a method.
+func (m *Methods) Of(of jury.Method) string {
+	switch of {
+	case jury.MajorityVote:
+		return m.MajorityVote
+	case jury.WeightedAverage:
+		return m.WeightedAverage
+	case jury.FinalJudge:
+		return m.FinalJudge
+	case jury.Calibrated:
+		return m.Calibrated
+	}
+	return ""
+}
+
+// NotShown is what even a pass does not prove. The English texts are the words of reports.
+type NotShown struct{ Correct, Responsible, Safe, Last, CarriedOut, Enclosed string }
+
+// Of returns what a report says in English; "" where there are no words for it.
+func (n *NotShown) Of(item string) string {
+	switch e := &englishTerms.NotShown; item {
+	case e.Correct:
+		return n.Correct
+	case e.Responsible:
+		return n.Responsible
+	case e.Safe:
+		return n.Safe
+	case e.Last:
+		return n.Last
+	case e.CarriedOut:
+		return n.CarriedOut
+	case e.Enclosed:
+		return n.Enclosed
+	}
+	return ""
+}
