@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"reflect"
+	"strings"
 	"testing"
 
+	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -72,5 +75,17 @@ func TestClosing(t *testing.T) {
 	var out bytes.Buffer
 	if code := report(stdio{err: &out}, closing(exitCode(exitUndecided), nil)); code != exitUndecided || out.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, &out)
+	}
+}
+
+// TestExplainHasEveryLanguage: a tag is a constant, so this holds it to the languages that there are.
+func TestExplainHasEveryLanguage(t *testing.T) {
+	lang, ok := reflect.TypeFor[explainCmd]().FieldByName("Lang")
+	var want []string
+	for _, l := range words.Langs() {
+		want = append(want, string(l))
+	}
+	if got := lang.Tag.Get("enum"); !ok || got != strings.Join(want, ",") {
+		t.Errorf("--lang takes %q, and there are %q", got, want)
 	}
 }

@@ -181,7 +181,7 @@ func mark(says *words.Pages, m Mark) words.MarkText {
 	return words.MarkText{}
 }
 
-// axis names an axis of the rubric that is this program's own; "" is one of somebody else's.
+// axis names an axis of the rubric that is this program's own; "" is an axis of another rubric.
 func axis(says *words.Pages, id string) string {
 	switch id {
 	case "task_completion":

@@ -165,7 +165,7 @@ func declared(t *testing.T, folder string, see func(ast.Node)) {
 	}
 }
 
-// TestEveryLanguageIsListed: a language that is written and not in the list would be offered to nobody.
+// TestEveryLanguageIsListed: readers are offered the languages of the list alone.
 func TestEveryLanguageIsListed(t *testing.T) {
 	files := 0
 	declared(t, ".", func(n ast.Node) {
@@ -303,6 +303,9 @@ func TestNamesThatMustAgree(t *testing.T) {
 				t.Errorf("%s: the method %s is called %q in statements, which is not what was sealed", l, m, name)
 			}
 		}
+		if l == English && portal.Mended != verify.MendedMeans {
+			t.Errorf("the portal says of a mended file %q", portal.Mended)
+		}
 		if !strings.Contains(portal.NoTrust, terms.Statuses.NotProved) {
 			t.Errorf("%s: %q does not say %q", l, portal.NoTrust, terms.Statuses.NotProved)
 		}
@@ -322,7 +325,7 @@ func inText(name string) string { return strings.ToLower(name) }
 
 // rejected are other words for what has a name. The term on the right is this program's.
 var rejected = map[Lang]map[string]string{
-	Japanese: {"運営者": "運用者", "構成": "設定", "同封物": "同梱物", "却下済み": "却下", "否認不可": "否認防止", "タイム・スタンプ": "タイムスタンプ"},
+	Japanese: {"運営者": "運用者", "構成": "設定", "同封物": "同梱物", "却下済み": "却下", "人の判断": "人の決定", "否認不可": "否認防止", "タイム・スタンプ": "タイムスタンプ"},
 	Russian: {"неотрекаем": "неотказуемость", "временная метка": "метка времени", "временной метк": "метка времени", "штамп времени": "метка времени",
 		"вывод суда": "решение", "раньше срока": "до указанного времени", "подлинность автора": "подлинность", "безопасен": "безопасно"},
 }
