@@ -282,6 +282,19 @@ func TestGatherIsCut(t *testing.T) {
 			t.Errorf("%+v, %v", g, err)
 		}
 	}
+	// What many name between them has a bound as well.
+	root := seal(t, l, "")
+	for n := range 25 {
+		saw := []string{`"` + root.Digest.String() + `"`}
+		for i := range 999 {
+			saw = append(saw, `"`+evidence.DigestOf(fmt.Append(nil, n, "of", i)).String()+`"`)
+		}
+		seal(t, l, `,"saw":[`+strings.Join(saw, ",")+`]`)
+	}
+	if g, err := l.Gather(t.Context(), root.Payload.RecordID, nil); err != nil || len(g.Indexes) != 26 || !errors.Is(g.Cut, ledger.ErrCut) {
+		t.Errorf("%d are gathered, cut: %v, %v", len(g.Indexes), g.Cut, err)
+	}
+
 	whole := seal(t, l, "")
 	digest := whole.Digest.String()
 	for range 30 {

@@ -17,7 +17,9 @@ const (
 	MaxLinked = 10_000
 	// maxCandidates is how many records Gather looks at on the way: keys are short, and not everything that names a record is linked to it.
 	maxCandidates = 4 * MaxLinked
-	// lookupPage is of how many records Gather looks up at once what they name.
+	// maxSeen is how many records those that are gathered name by digest at most.
+	maxSeen = 20_000
+	// lookupPage is how many records Gather reads at once, or looks up by what they name.
 	lookupPage = 128
 )
 
@@ -66,7 +68,7 @@ func (g *gathering) run(ctx context.Context, name string, begin func(context.Con
 	if err := begin(ctx, name); err != nil {
 		return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
 	}
-	for len(g.frontier) > 0 {
+	for len(g.frontier)+len(g.again) > 0 {
 		if err := g.round(ctx); err != nil {
 			return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
 		}
@@ -100,10 +102,12 @@ type gathering struct {
 
 	alone    []int64 // where the records of a chain stand that is gathered by itself; nil: what is linked is gathered
 	has      map[int64]bool
-	frontier []*brief.Brief         // gathered, and not looked around yet
-	looked   map[int64]bool         // looked at: gathered, refused for good, or in waiting
-	waiting  map[int64]*brief.Brief // refused until others are gathered
-	closed   map[string]bool        // chains that were gathered, or cannot be
+	frontier []*brief.Brief     // gathered, and not looked around yet
+	looked   map[int64]bool     // gathered, or refused for good
+	refused  map[string][]int64 // deliveries that count as soon as who made them is gathered, by that name
+	again    []int64            // those of them that count now
+	seenAt   int                // how many records were looked at
+	closed   map[string]bool    // chains that were gathered, or cannot be
 	linkage
 }
 
@@ -119,7 +123,7 @@ func newGathering(l *Ledger, may May) *gathering {
 	if may == nil {
 		may = func(context.Context, *brief.Brief) (bool, error) { return true, nil }
 	}
-	return &gathering{l: l, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, waiting: map[int64]*brief.Brief{}, closed: map[string]bool{},
+	return &gathering{l: l, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, refused: map[string][]int64{}, closed: map[string]bool{},
 		linkage: linkage{ids: map[string]bool{}, named: map[string]bool{}, digests: map[evidence.Digest]bool{}, seen: map[evidence.Digest]bool{},
 			requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}}
 }
@@ -228,7 +232,16 @@ func (g *gathering) cutAt(format string, args ...any) {
 func (g *gathering) add(b *brief.Brief) {
 	g.has[b.Index], g.looked[b.Index] = true, true
 	g.frontier = append(g.frontier, b)
-	g.ids[b.RecordID], g.digests[b.Digest], g.actors[b.Actor] = true, true, true
+	g.ids[b.RecordID], g.digests[b.Digest] = true, true
+	if !g.actors[b.Actor] {
+		g.actors[b.Actor] = true
+		g.again = append(g.again, g.refused[b.Actor]...)
+		delete(g.refused, b.Actor)
+	}
+	if len(g.seen)+len(b.Names) > maxSeen {
+		g.cutAt("more than %d records are named", maxSeen)
+		b.Names = nil
+	}
 	for _, d := range b.Names {
 		g.seen[d] = true
 	}
@@ -244,8 +257,11 @@ func (g *gathering) add(b *brief.Brief) {
 
 // round looks around those that were gathered last.
 func (g *gathering) round(ctx context.Context) error {
-	around := g.frontier
-	g.frontier = nil
+	around, again := g.frontier, g.again
+	g.frontier, g.again = nil, nil
+	if err := g.lookAt(ctx, again); err != nil {
+		return err
+	}
 	for page := range slices.Chunk(around, lookupPage) {
 		places, err := g.l.cfg.Store.Places(ctx, lookupOf(page))
 		if err != nil {
@@ -258,15 +274,7 @@ func (g *gathering) round(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := g.lookAtUnbriefed(ctx); err != nil {
-		return err
-	}
-	for _, b := range g.waiting {
-		if err := g.consider(ctx, b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.lookAtUnbriefed(ctx)
 }
 
 // lookupOf names all that these records name, or are named by.
@@ -294,11 +302,12 @@ func lookupOf(page []*brief.Brief) Lookup {
 func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 	places = slices.DeleteFunc(places, func(i int64) bool { return g.looked[i] })
 	for at := 0; at < len(places); {
-		if len(g.looked) > maxCandidates {
+		if g.seenAt > maxCandidates {
 			g.cutAt("more than %d records were looked at", maxCandidates)
 			return nil
 		}
 		page := places[at:min(len(places), at+lookupPage)]
+		g.seenAt += len(page)
 		list, last, err := g.l.briefs(ctx, BriefQuery{At: page, Names: true})
 		if err != nil && !unreadable(err) {
 			return err
@@ -306,6 +315,9 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 		for _, b := range list {
 			if err := g.consider(ctx, b); err != nil {
 				return err
+			}
+			if b.Action == evidence.Delivery && !g.looked[b.Index] && !g.actors[b.Actor] {
+				g.refused[b.Actor] = append(g.refused[b.Actor], b.Index)
 			}
 		}
 		if err == nil {
@@ -337,10 +349,6 @@ func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 				if err := g.consider(ctx, b); err != nil {
 					return err
 				}
-				if !g.has[b.Index] { // it is read again rather than kept: there can be as many as the log has
-					delete(g.waiting, b.Index)
-					delete(g.looked, b.Index)
-				}
 			}
 			if err != nil {
 				g.cutAt("%w", err)
@@ -354,19 +362,17 @@ func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 
 // consider gathers a record if it is linked to what is gathered, with its chain if it is in one.
 func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
-	if g.has[b.Index] {
-		delete(g.waiting, b.Index)
+	if g.looked[b.Index] {
 		return nil
 	}
-	g.looked[b.Index] = true
 	if b.Apart() || b.Expired() || b.ChainID != "" && g.closed[b.ChainID] {
+		g.looked[b.Index] = true
 		return nil
 	}
 	if !g.links(b) && !g.isLinked(b) {
-		g.waiting[b.Index] = b
-		return nil
+		return nil // it is found again when something is gathered that it links, or that links it
 	}
-	delete(g.waiting, b.Index)
+	g.looked[b.Index] = true
 	list := []*brief.Brief{b}
 	if b.ChainID == "" {
 		if ok, err := g.may(ctx, b); err != nil || !ok {

@@ -53,3 +53,25 @@ func TestLinked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLinkedByALaterActor: a delivery by somebody else counts as soon as something of theirs belongs to the case.
+func TestLinkedByALaterActor(t *testing.T) {
+	h := jurattest.New(t)
+	said := func(agent, request, parent string) *evidence.Record {
+		return h.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: agent, RequestID: request, ParentRequestID: parent,
+			Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "v", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"y"`),
+			Parameters: jsontext.Value(`{}`)})
+	}
+	whole := said("a", "whole", "")
+	delivery := h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "b", Timestamp: "2026-01-01T00:00:07Z", Response: jsontext.Value(`"y"`),
+		Saw: []evidence.Digest{whole.Digest}})
+	if got, _, err := h.Ledger.Linked(t.Context(), whole.Payload.RecordID); err != nil || len(got) != 1 {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+	part := said("b", "part", "whole")
+	for _, from := range []*evidence.Record{whole, delivery, part} {
+		if got, cut, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID); err != nil || cut != nil || len(got) != 3 {
+			t.Errorf("%d records, %v, %v", len(got), cut, err)
+		}
+	}
+}

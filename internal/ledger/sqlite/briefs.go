@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -16,27 +17,48 @@ import (
 // withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without.
 const withBriefs = 7
 
-// insertBriefs stores briefs, and all their keys with one statement: each costs more than what it inserts.
+// manyAtOnce is how many briefs, or keys, one statement stores where there are so many: each statement costs as much as several rows.
+const manyAtOnce = 32
+
+const (
+	briefColumns = `(?, ?, ?)`
+	insertBrief  = `INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `
+	insertLink   = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
+)
+
+// manyRows are the values of manyAtOnce rows of three columns.
+var manyRows = briefColumns + strings.Repeat(`, `+briefColumns, manyAtOnce-1)
+
+// insertBriefs stores briefs and their keys.
 func (s *Store) insertBriefs(ctx context.Context, briefs []ledger.StoredBrief) error {
-	var links [][2]int64
+	var rows, links []any
 	for i := range briefs {
 		b := &briefs[i]
-		if _, err := s.brief.ExecContext(ctx, b.Index, string(b.Line), notNull(b.Names)); err != nil {
-			return fmt.Errorf("storing brief of row %d: %w", b.Index, translate(err))
-		}
+		rows = append(rows, b.Index, string(b.Line), notNull(b.Names))
 		for _, key := range b.Keys {
-			links = append(links, [2]int64{b.Index, key})
+			links = append(links, b.Index>>11, key, b.Index)
 		}
 	}
-	if len(links) == 0 {
-		return nil
+	if err := insertMany(ctx, rows, s.manyBriefs, s.brief); err != nil {
+		return fmt.Errorf("storing briefs: %w", err)
 	}
-	list, err := json.Marshal(links)
-	if err != nil {
-		return fmt.Errorf("encoding keys: %w", err)
+	if err := insertMany(ctx, links, s.manyLinks, s.link); err != nil {
+		return fmt.Errorf("storing keys of briefs: %w", err)
 	}
-	if _, err := s.links.ExecContext(ctx, string(list)); err != nil {
-		return fmt.Errorf("storing keys: %w", translate(err))
+	return nil
+}
+
+// insertMany inserts rows of three columns, many with one statement as long as there are so many.
+func insertMany(ctx context.Context, values []any, many, one *sql.Stmt) error {
+	for len(values) > 0 {
+		statement, n := one, 3
+		if len(values) >= 3*manyAtOnce {
+			statement, n = many, 3*manyAtOnce
+		}
+		if _, err := statement.ExecContext(ctx, values[:n]...); err != nil {
+			return translate(err)
+		}
+		values = values[n:]
 	}
 	return nil
 }

@@ -77,21 +77,21 @@ type Store struct {
 	closed    atomic.Bool
 	trouble   atomic.Pointer[trouble] // nil: the last transaction succeeded
 
-	writing   ledger.Lock // held while a transaction of this process is at work
-	writer    *sql.Conn   // guarded by writing, like the statements on it
-	record    *sql.Stmt
-	hashes    *sql.Stmt
-	timestamp *sql.Stmt
-	wait      *sql.Stmt
-	settled   *sql.Stmt
-	late      *sql.Stmt // a time stamp of an earlier row
-	head      *sql.Stmt
-	headNow   *sql.Stmt
-	places    *sql.Stmt
-	inChain   *sql.Stmt
-	ofCase    *sql.Stmt
-	brief     *sql.Stmt
-	links     *sql.Stmt
+	writing           ledger.Lock // held while a transaction of this process is at work
+	writer            *sql.Conn   // guarded by writing, like the statements on it
+	record            *sql.Stmt
+	hashes            *sql.Stmt
+	timestamp         *sql.Stmt
+	wait              *sql.Stmt
+	settled           *sql.Stmt
+	late              *sql.Stmt // a time stamp of an earlier row
+	head              *sql.Stmt
+	headNow           *sql.Stmt
+	places            *sql.Stmt
+	inChain           *sql.Stmt
+	ofCase            *sql.Stmt
+	brief, manyBriefs *sql.Stmt
+	link, manyLinks   *sql.Stmt
 }
 
 var (
@@ -237,10 +237,12 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		`INSERT INTO timestamps (idx, position, kind, token)
 			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), kind IS NOT NULL), ?2, ?3 FROM records WHERE idx = ?1
 			AND (kind, token) IS NOT (?2, ?3) AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
-		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`:                                                           &s.wait,
-		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:                                                                    &s.settled,
-		`INSERT OR REPLACE INTO briefs (idx, line, names) VALUES (?, ?, ?)`:                                                      &s.brief,
-		`INSERT OR IGNORE INTO links (stretch, key, idx) SELECT (value ->> 0) >> 11, value ->> 1, value ->> 0 FROM json_each(?)`: &s.links,
+		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
+		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
+		insertBrief + briefColumns:                                     &s.brief,
+		insertBrief + manyRows:                                         &s.manyBriefs,
+		insertLink + briefColumns:                                      &s.link,
+		insertLink + manyRows:                                          &s.manyLinks,
 
 		selectHead: &s.headNow,
 		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
@@ -324,7 +326,7 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer s.writing.Release()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.brief, s.links} {
+	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.brief, s.manyBriefs, s.link, s.manyLinks} {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

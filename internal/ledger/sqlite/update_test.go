@@ -138,3 +138,44 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadOnlyWithoutBriefs: a file of the version before briefs is read where nothing can be written, as if no row had one.
+func TestReadOnlyWithoutBriefs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	for _, id := range []string{"one", "two"} {
+		if err := add(t, s, id, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE briefs; DROP TABLE links; UPDATE meta SET value = '6' WHERE name = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openReadOnly(t.Context(), path, ledger.ErrReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	list, err := s.Briefs(t.Context(), ledger.BriefQuery{N: 9, Names: true})
+	if err != nil || len(list) != 2 || list[1].RecordID != "two" || list[0].Line != nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if places, err := s.Places(t.Context(), ledger.Lookup{RecordIDs: []string{"two"}, Digests: []evidence.Digest{list[0].Digest}, Keys: []int64{1}, Most: 9}); err != nil || len(places) != 2 {
+		t.Errorf("%v, %v", places, err)
+	}
+	if missing, err := s.Unbriefed(t.Context(), 0, 2, 9); err != nil || len(missing) != 1 || missing[0] != (ledger.Range{From: 0, To: 2}) {
+		t.Errorf("%v, %v", missing, err)
+	}
+	if n, err := s.Briefed(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if keys, err := s.BriefKeys(t.Context(), 0, 9); err != nil || len(keys) != 0 {
+		t.Errorf("%v, %v", keys, err)
+	}
+	if err := s.PutBriefs(t.Context(), ledger.Range{}, nil, 0); !errors.Is(err, ledger.ErrReadOnly) {
+		t.Errorf("error %v", err)
+	}
+}

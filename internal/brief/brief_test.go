@@ -1,0 +1,82 @@
+package brief_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/brief"
+)
+
+// encoded is a brief as a store gives it back.
+func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
+	t.Helper()
+	line, names, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(line) > 4096 || len(names) > 32*brief.MaxNames {
+		t.Errorf("a brief of %d bytes, and names of %d", len(line), len(names))
+	}
+	back := &brief.Brief{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest, ChainID: b.ChainID, Case: b.Case}
+	if err := back.Decode(line, names); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// TestBounds: however much a payload says, its brief is small, and comes back as it was.
+func TestBounds(t *testing.T) {
+	long := strings.Repeat("é", 100) // as long as a name may be
+	p := &evidence.Payload{RecordID: "r", ActionType: evidence.ModelOutput, AgentID: long, RequestID: long, ParentRequestID: long, ChainID: long,
+		Timestamp: "2026-01-31T16:15:00.123456789Z", Response: jsontext.Value(`"` + strings.Repeat("x", 1<<20) + `"`)}
+	for i := range 5000 {
+		p.Saw = append(p.Saw, evidence.DigestOf(fmt.Append(nil, i/2)))
+	}
+	b := brief.Of(p, evidence.DigestOf(nil))
+	if diff := cmp.Diff(b, encoded(t, b)); diff != "" {
+		t.Error(diff)
+	}
+	if !b.More || len(b.Names) != brief.MaxNames || b.Names[1] != p.Saw[2] || len(b.Keys()) != brief.MaxNames+2 {
+		t.Errorf("more: %v, %d names, %d keys", b.More, len(b.Names), len(b.Keys()))
+	}
+	name := strings.Repeat("界", 5000)
+	submission := brief.Of(&evidence.Payload{RecordID: "r", ActionType: evidence.Submission, AgentID: "s", ChainID: evidence.TrialPrefix + "1", Case: evidence.DigestOf(nil),
+		Response: jsontext.Value(`{"agentCard":{"name":"` + name + `"}}`)}, evidence.DigestOf(nil))
+	if back := encoded(t, submission); back.Trial == nil || len([]rune(back.Trial.Agent)) != 200 || back.Case.IsZero() || len(back.Keys()) != 0 {
+		t.Errorf("%+v", back)
+	}
+	fault := brief.Of(&evidence.Payload{RecordID: "r", ActionType: evidence.FinalJudgment, ChainID: evidence.TrialPrefix + "1",
+		Response: jsontext.Value(`{"` + name + `":1}`)}, evidence.DigestOf(nil))
+	if back := encoded(t, fault); back.Trial == nil || back.Trial.Fault == "" {
+		t.Errorf("%+v", back)
+	}
+}
+
+// TestDecodeRefuses: what no brief is, is not read as one.
+func TestDecodeRefuses(t *testing.T) {
+	for _, bad := range [][2]string{{"", ""}, {"[]", ""}, {`{"unknown":1}`, ""}, {`{"at":1}`, ""}, {"{}", "x"}, {`{}`, strings.Repeat("x", 32*(brief.MaxNames+1))}, {`{}{}`, ""}} {
+		if err := new(brief.Brief).Decode([]byte(bad[0]), []byte(bad[1])); err == nil {
+			t.Errorf("%.40q and %d bytes of names are read", bad[0], len(bad[1]))
+		}
+	}
+	if b := new(brief.Brief); b.Decode([]byte("{}"), nil) != nil || !b.Expired() || b.Keys() != nil {
+		t.Error("an empty brief is not that of an expired record")
+	}
+}
+
+// TestApartKeysLeadNowhere: chains that are whole in themselves are found by their names alone.
+func TestApartKeysLeadNowhere(t *testing.T) {
+	for _, p := range []*evidence.Payload{
+		{ActionType: evidence.HumanReview, ReviewerID: "u", ChainID: evidence.TrialPrefix + "1", OriginalResponseID: "x", Saw: []evidence.Digest{evidence.DigestOf(nil)}},
+		{ActionType: evidence.KeyEvent, AgentID: "operator", ChainID: evidence.KeysChain},
+	} {
+		if keys := brief.Of(p, evidence.DigestOf(nil)).Keys(); len(keys) != 0 {
+			t.Errorf("%s has %d keys", p.ActionType, len(keys))
+		}
+	}
+}
