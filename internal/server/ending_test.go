@@ -46,6 +46,20 @@ func TestSignInWhileTheLogIsAway(t *testing.T) {
 	}
 }
 
+// TestOpenWhileTheLogIsAway: what everybody may read needs nothing of the log, also when a caller brings a token that cannot be looked up.
+func TestOpenWhileTheLogIsAway(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "mia", access.Auditor)
+	if err := r.Installation.Ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/openapi.json": http.StatusOK, "/verify.html": http.StatusOK, "/v1/records/r": http.StatusServiceUnavailable} {
+		if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Authorization", "Bearer "+token); answer.StatusCode != want {
+			t.Errorf("%s: %s, want %d\n%.200s", path, answer.Status, want, body)
+		}
+	}
+}
+
 // TestStrictTransport: browsers that reach the server by https are told to do so always, and others are not.
 func TestStrictTransport(t *testing.T) {
 	for _, secure := range []bool{false, true} {

@@ -69,9 +69,11 @@ func (s *Server) assemble() (http.Handler, error) {
 
 // fromHere refuses what a browser asks for another site, or what only seems to be this one.
 func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) error {
-	if err := origins.Check(r); err != nil && s.plain(r) {
+	err := origins.Check(r)
+	if s.plain(r) && (err != nil || r.Header.Get("Origin") != "") { // before a link is used up for a session that the browser would drop
 		return fmt.Errorf("%w: over http from another machine it neither keeps a session nor says where a request comes from", api.ErrPlainHTTP)
-	} else if err != nil {
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
 	}
 	return s.calledByName(r)
@@ -202,8 +204,8 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 	if tooMany := s.limit(route, limitedAs(c, r), c.Stranger()); tooMany != nil {
 		return c, tooMany
 	}
-	if err != nil && route.Who.Strangers == Everything && problemOf(err).Status == http.StatusUnauthorized {
-		c, err = &Caller{}, nil // an old cookie keeps nobody from what everybody may do, such as signing in
+	if err != nil && route.openTo(problemOf(err).Status) {
+		c, err = &Caller{}, nil
 	}
 	if err != nil {
 		return c, err
@@ -215,6 +217,12 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 		return c, fmt.Errorf("%w: this is for %v, and %q is %v", api.ErrForbidden, route.Who.Roles, c.Name(), c.grant.Roles)
 	}
 	return c, route.checkQuery(r.URL.RawQuery)
+}
+
+// openTo reports whether a route serves a caller as a stranger whose token could not be looked up, or opens nothing: an old cookie does
+// not stop a person from signing in, and a database that is away does not stop a probe, the portal or the style of a page.
+func (r *Route) openTo(status int) bool {
+	return r.Who.Strangers == Everything && (status == http.StatusUnauthorized || status == http.StatusServiceUnavailable)
 }
 
 // limit refuses a caller who asks too often, wherever that counts: what watches over the server must hear how it is however busy it is, and
