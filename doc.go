@@ -52,6 +52,7 @@
 // Internal:
 //
 //	rsakey        says which RSA keys are used, and which take too long
+//	plural        how many there are of something, in English
 //	fault         makes a panic in a reader of foreign bytes an error
 //	atomicfile    files that are there whole or not at all
 //	filestore     the small files of an installation, in a folder of one machine or in a database that many share;

@@ -36,7 +36,7 @@ var importRules = []importRule{
 		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
 	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
-	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", jsonLibrary, logHashing, "golang.org/x/sync/semaphore"},
+	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/plural", jsonLibrary, logHashing, "golang.org/x/sync/semaphore"},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/verify", jsonLibrary},
@@ -48,6 +48,7 @@ var importRules = []importRule{
 	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
 	{"jurat/internal/rsakey", nil, "which keys are used is for nothing else to say"},
 	{"jurat/internal/dertest", nil, "it knows DER, and not what is in it"},
+	{"jurat/internal/plural", nil, "it counts things, whatever they are"},
 	{"jurat/internal/fault", nil, "it catches what panics, whatever was read"},
 	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},
 	{"jurat/internal/lock", []string{"jurat/evidence", "github.com/jackc/pgx/v5/"}, "who is at work on something is for the operating system or a database to say"},

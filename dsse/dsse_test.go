@@ -199,9 +199,9 @@ func TestEnvelopesRefused(t *testing.T) {
 	_, signature, _ := strings.Cut(doc, `"signatures":[`)
 	signature, _, _ = strings.Cut(signature, "]")
 	for _, tt := range []struct{ name, doc, want string }{
-		{"not JSON", "{", "EOF"},
+		{"not JSON", "{", "the document ends too early"},
 		{"more in it", strings.Replace(doc, "{", `{"x":1,`, 1), "unknown member"},
-		{"a member twice", strings.Replace(doc, "{", `{"payloadType":"x",`, 1), "duplicate"},
+		{"a member twice", strings.Replace(doc, "{", `{"payloadType":"x",`, 1), "has this member twice"},
 		{"another type", strings.Replace(doc, "in-toto", "cyclonedx", 1), "payloadType"},
 		{"no signature", strings.Replace(doc, signature, "", 1), "0 signatures"},
 		{"too many", strings.Replace(doc, signature, strings.Repeat(signature+",", 16)+signature, 1), "17 signatures"},

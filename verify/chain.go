@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 )
 
 // chained reports whether a record is judged by the rules of chains. Acts of a trial have a stricter law of their own;
@@ -21,7 +22,7 @@ func (c *check) chain() {
 	g, rooted := c.graph, c.graph.rooted()
 	c.notes[Chain] = "what records follow, they name by digest; places, names and claimed times agree"
 	if n := c.counted(); n > 0 {
-		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", counted(n, "chain")+oneOr(n, " is", " are"))
+		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(n, "chain")+plural.Or(n, " is", " are"))
 	}
 	for _, r := range g.all {
 		if !chained(r) {

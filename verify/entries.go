@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 )
 
 // errEntries says that something is wrong with the entries, and not with reading them.
@@ -212,17 +213,17 @@ func (c *check) judgeCensus(n *census, known evidence.Checkpoint) bool {
 			c.refute(Completeness, "count", r, "the log counts %s: it counts the submissions of this case falsely", of.wrong)
 			whole = false
 		}
-		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), counted(of.submissions, "time"))
+		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), plural.Of(of.submissions, "time"))
 	}
 	switch {
 	case !whole:
 	case c.kind == OneCheckpoint:
-		c.whole = oneOr(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
+		c.whole = plural.Or(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
 	case known.Size < c.log.Size || len(n.order) == 0:
 		// What the log took in between the reader's checkpoint and the file's is shown to nobody; and records of no chain
 		// have no count that could show what is missing.
 	default:
-		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+oneOr(known.Size, " has", " have"), counted(len(n.order), "chain")), submissions)
+		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.order), "chain")), submissions)
 	}
 	return whole
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 )
 
 // LogState is which log a file was cut from, and how long the log was then, as its verified checkpoint says.
@@ -94,7 +95,7 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 		return true // the entries will show it
 	}
 	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; that says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
-		counted(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
+		plural.Of(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
 	return false
 }
 
@@ -120,11 +121,11 @@ func (c *check) logsCompared() string {
 	case c.options.Checkpoint == "":
 		return fmt.Sprintf("the entries are those of the file's own checkpoint of %d", file)
 	case file < known:
-		return fmt.Sprintf("the log has lost nothing, and the file was cut at %d of the %s that the reader's checkpoint covers", file, counted(known, "entry"))
+		return fmt.Sprintf("the log has lost nothing, and the file was cut at %d of the %s that the reader's checkpoint covers", file, plural.Of(known, "entry"))
 	case file > known:
-		return fmt.Sprintf("the log has lost nothing of the %s that the reader's checkpoint covers, and had %d when the file was cut", counted(known, "entry"), file)
+		return fmt.Sprintf("the log has lost nothing of the %s that the reader's checkpoint covers, and had %d when the file was cut", plural.Of(known, "entry"), file)
 	}
-	return "the file was cut at the reader's own checkpoint of " + counted(c.log.Size, "entry")
+	return "the file was cut at the reader's own checkpoint of " + plural.Of(c.log.Size, "entry")
 }
 
 func join(between string, parts ...string) string {
@@ -148,7 +149,7 @@ func Checkpoint(signed string, o Options) *Report {
 	c.begin(signed, nil)
 	c.findings = append(c.findings, c.placed...)
 	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %s", c.log.Origin, counted(c.log.Size, "entry")) + c.witnesses
+		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %s", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
 	}
 	c.knownLog()
 	c.noteLog()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 )
 
 // signature asks who signed, and whether the payload is what was signed.
@@ -126,7 +127,7 @@ func (c *check) place(r *evidence.Record) {
 
 func (c *check) noteOrder() {
 	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, counted(c.log.Size, "entry")) + c.witnesses
+		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
 	}
 }
 
@@ -160,7 +161,7 @@ func oneForm(opened *note.Note) error {
 // included checks the audit path from the record's leaf to the checkpoint's root (RFC 9162, section 2.1.3.2).
 func included(r *evidence.Record, tree evidence.Checkpoint) error {
 	if r.Log.Index >= tree.Size {
-		return fmt.Errorf("the checkpoint covers %s", counted(tree.Size, "entry"))
+		return fmt.Errorf("the checkpoint covers %s", plural.Of(tree.Size, "entry"))
 	}
 	proof := make(tlog.RecordProof, len(r.Log.Proof))
 	for i, node := range r.Log.Proof {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 )
 
 // decides reports whether a record is a person's decision, or delivers what was decided on.
@@ -33,9 +34,9 @@ func (c *check) reviews() {
 	}
 	c.decided, c.givenOn = reviews+deliveries > 0, givenOn > 0
 	c.notes[HumanReview] = fmt.Sprintf("%s, %sbound by digest to what it reviews; %s, %sof what was approved",
-		counted(reviews, "review"), oneOr(reviews, "", "each "), counted(deliveries, "delivery"), oneOr(deliveries, "", "each "))
+		plural.Of(reviews, "review"), plural.Or(reviews, "", "each "), plural.Of(deliveries, "delivery"), plural.Or(deliveries, "", "each "))
 	c.notes[GivenOn] = fmt.Sprintf("%s on unchanged what %s; none says that a person decided on it",
-		counted(givenOn, "delivery")+oneOr(givenOn, " gives", " give"), oneOr(givenOn, "it names", "they name"))
+		plural.Of(givenOn, "delivery")+plural.Or(givenOn, " gives", " give"), plural.Or(givenOn, "it names", "they name"))
 	c.restOn(HumanReview, Content, Authentication)
 	c.restOn(GivenOn, Content, Authentication)
 }

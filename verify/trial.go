@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 	"jurat/jury"
 )
 
@@ -206,7 +207,7 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 		c.notes[Verdict] += "; degraded"
 	}
 	if n := len(result.Absences); n > 0 {
-		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %s is the clerk's word", counted(n, "time"))
+		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %s is the clerk's word", plural.Of(n, "time"))
 	}
 	for _, r := range c.all {
 		if r.Log != nil && r.Log.CaseSeq > 0 {

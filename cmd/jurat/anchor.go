@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 )
 
 type logAnchorCmd struct {
@@ -38,11 +39,11 @@ func (c *logAnchorCmd) Run(ctx context.Context, a *app, io stdio) error {
 			switch {
 			case a.Reason != nil:
 				missing = true
-				p.line("%s: has not stamped the checkpoint over %s%s", a.Authority, counted(a.Size, "record"), because(a.Reason))
+				p.line("%s: has not stamped the checkpoint over %s%s", a.Authority, plural.Of(a.Size, "record"), because(a.Reason))
 			case a.Act == nil:
 				p.line("%s: has stamped everything already", a.Authority)
 			default:
-				p.line("%s: stamped the checkpoint over %s", a.Authority, counted(a.Size, "record"))
+				p.line("%s: stamped the checkpoint over %s", a.Authority, plural.Of(a.Size, "record"))
 			}
 		}
 		if errors.Is(err, installation.ErrNobodyOutside) {

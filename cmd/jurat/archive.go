@@ -8,6 +8,7 @@ import (
 
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 )
 
 type archiveCmd struct {
@@ -59,9 +60,9 @@ func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		p := newPage(io.out)
 		switch {
 		case c.DryRun && done.To > done.From:
-			p.line("would archive %s: %d to %d", counted(done.To-done.From, "record"), done.From, done.To-1)
+			p.line("would archive %s: %d to %d", plural.Of(done.To-done.From, "record"), done.From, done.To-1)
 		case len(done.Files) == 0 && done.Shed > 0:
-			p.line("took %s out of the database that %s in archives already", counted(done.Shed, "record"), oneOr(done.Shed, "was", "were"))
+			p.line("took %s out of the database that %s in archives already", plural.Of(done.Shed, "record"), plural.Or(done.Shed, "was", "were"))
 		case len(done.Files) == 0:
 			p.line("nothing to archive")
 		}

@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 )
 
 type backupCmd struct {
@@ -36,7 +37,7 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.JSON {
 		return io.json(m)
 	}
-	return io.line("%s: %s of the log %s, %s", c.Into, counted(m.Size, "record"), m.Log, counted(len(m.Files), "file"))
+	return io.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
 }
 
 type restoreCmd struct {
@@ -95,7 +96,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 		}
 	}
 	p := newPage(io.out)
-	p.line("%s: %s of the log %s, made %s", a.config().Where(), counted(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
+	p.line("%s: %s of the log %s, made %s", a.config().Where(), plural.Of(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
 	if !r.Manifest.ApartKeys && lost > 0 {
 		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	}
@@ -105,7 +106,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 	case r.Missing > 0:
 		p.line("of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Prefix:
-		p.line("it holds everything of the published log of %s", counted(r.Known, "record"))
+		p.line("it holds everything of the published log of %s", plural.Of(r.Known, "record"))
 	}
 	if p.err == nil && r.Missing > 0 {
 		return exitCode(exitUndecided)

@@ -8,6 +8,7 @@ import (
 
 	"jurat/internal/config"
 	"jurat/internal/panel"
+	"jurat/internal/plural"
 	"jurat/internal/subject"
 )
 
@@ -57,7 +58,7 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 
 func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	p.line("%s", p.bold("The case of "+on.Card.Name))
-	p.line("  %s: %s, evidence %s", name, counted(o.Messages, "message"), o.Case)
+	p.line("  %s: %s, evidence %s", name, plural.Of(o.Messages, "message"), o.Case)
 	p.line("  nobody is asked, and nothing is recorded")
 	who := "Language models would sit"
 	if o.Jurors == config.Offline {
@@ -70,7 +71,7 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	if o.Judge != nil {
 		showSeat(p, *o.Judge)
 	}
-	rounds := fmt.Sprintf("up to %s of discussion, which agreement of %.2f ends", counted(o.Rounds, "round"), o.Threshold)
+	rounds := fmt.Sprintf("up to %s of discussion, which agreement of %.2f ends", plural.Of(o.Rounds, "round"), o.Threshold)
 	if !o.Collaborative || o.Rounds == 0 {
 		rounds = "no discussion"
 	}
@@ -92,7 +93,7 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 		p.line("  it costs nothing")
 		return
 	}
-	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), counted(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), counted(o.Highest.Calls, "call"))
+	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), plural.Of(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), plural.Of(o.Highest.Calls, "call"))
 	if len(o.Unpriced) > 0 {
 		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
 	}
@@ -115,7 +116,7 @@ func showSeat(p *page, s panel.SeatOutlook) {
 	if s.Key != "" {
 		p.line("      key from %s", s.Key)
 	}
-	p.line("      %s, %s for a call, %s", s.Parameters, s.Timeout, counted(s.Attempts, "attempt"))
+	p.line("      %s, %s for a call, %s", s.Parameters, s.Timeout, plural.Of(s.Attempts, "attempt"))
 	p.line("      prompt: %d bytes of task, %d of evidence and question, about %d tokens", s.Prompt.SystemBytes, s.Prompt.MessageBytes, s.Prompt.Tokens)
 	if s.Prompt.Message != "" {
 		p.text("      | ", s.Prompt.System)

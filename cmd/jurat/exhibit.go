@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/verify"
 )
@@ -77,7 +78,7 @@ func (f *recordFlags) card() ([]byte, error) {
 // tellDoubts says on stderr what the jurors are told, too.
 func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 	v := c.Recorded.Verification
-	fmt.Fprintf(io.err, "jurat: %s: %s, proved: %s\n", name, counted(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
+	fmt.Fprintf(io.err, "jurat: %s: %s, proved: %s\n", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
 	for _, d := range v.NotProved {
 		fmt.Fprintf(io.err, "jurat: %s: not proved, and the jurors are told: %s: %s\n", name, d.Guarantee, d.Reason)
 	}

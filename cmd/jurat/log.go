@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 )
 
 type logCmd struct {
@@ -48,7 +49,7 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 	case err != nil && ctx.Err() == nil:
 		fmt.Fprintf(io.err, "jurat: %v\n", err)
 	case c != nil && !c.Met():
-		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %s\n", c.Cosigned(), c.Quorum, counted(c.Size, "record"))
+		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %s\n", c.Cosigned(), c.Quorum, plural.Of(c.Size, "record"))
 	}
 }
 
@@ -255,8 +256,8 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 	}
 	if harmful > 0 {
-		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", counted(harmful, "damage"), counted(size, "record"))
+		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", plural.Of(harmful, "damage"), plural.Of(size, "record"))
 		return exitCode(exitBad)
 	}
-	return io.line("the log is whole: %s", counted(size, "record"))
+	return io.line("the log is whole: %s", plural.Of(size, "record"))
 }

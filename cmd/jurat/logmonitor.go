@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/plural"
 	"jurat/internal/witness"
 	"jurat/tiles"
 )
@@ -198,7 +199,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	if l.First {
 		grown = ""
 	}
-	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, counted(l.Head.Size, "entry"), grown, l.Read, what)
+	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
 	if l.First {
 		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", c.State)
 	}

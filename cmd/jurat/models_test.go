@@ -509,7 +509,7 @@ func TestCheck(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "key-that-is-not-shown")
 	one := check(0)
 	has(t, one, "Language models would sit", "stays empty: there is no key: OPENAI_API_KEY is not set", "key from ANTHROPIC_API_KEY",
-		"Fewer than two jurors can be asked", "no ceiling", "(1 calls)", "(3 calls)")
+		"Fewer than two jurors can be asked", "no ceiling", "(1 call)", "(3 calls)")
 	t.Setenv("OPENAI_API_KEY", "key-that-is-not-shown")
 	has(t, check(0), "A seat is empty: the trial would be degraded")
 	t.Setenv("GOOGLE_API_KEY", "key-that-is-not-shown")

@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 )
 
 // stampFlags say who stamps.
@@ -35,7 +36,7 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 }
 
 func owed(o ledger.Owed) string {
-	records := counted(o.Records, "record")
+	records := plural.Of(o.Records, "record")
 	if o.Records == 1 {
 		records = "1 record"
 	}
@@ -124,7 +125,7 @@ func (c *logPendingCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		p := newPage(io.out)
 		for _, l := range lines {
-			p.line("%-20s %s  record %s at %d, which has %s", l.Authority, l.Since, l.Record, l.Index, counted(l.Stamps, "time stamp"))
+			p.line("%-20s %s  record %s at %d, which has %s", l.Authority, l.Since, l.Record, l.Index, plural.Of(l.Stamps, "time stamp"))
 		}
 		if len(lines) == 0 {
 			p.line("nothing waits for a time stamp")

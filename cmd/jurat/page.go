@@ -125,22 +125,3 @@ func (p *page) positionIn(position jury.Position, word string) painted {
 	colour := map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}[position]
 	return p.paint(colour, word)
 }
-
-// oneOr is how a sentence goes on after a number: as it does after 1, or as it does after any other.
-func oneOr[N int | int64](n N, one, other string) string {
-	if n == 1 {
-		return one
-	}
-	return other
-}
-
-// counted is a number of things, in English: "1 entry", "2 entries".
-func counted[N int | int64](n N, thing string) string {
-	switch stem, y := strings.CutSuffix(thing, "y"); {
-	case n == 1:
-		return "1 " + thing
-	case y:
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 	"jurat/verify"
 )
 
@@ -55,19 +56,19 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case r.Records == 0:
 			p.line("nothing is due: nothing that can be renewed rests on certificates that end before %s", before.UTC().Format(time.DateOnly))
 		default:
-			p.line("%s: %s, by %s", r.Authority, counted(r.Records, "evidence record"), counted(r.Requests, "token"))
+			p.line("%s: %s, by %s", r.Authority, plural.Of(r.Records, "evidence record"), plural.Of(r.Requests, "token"))
 		}
 		if r.Records > 0 && i.ClockOf(r.Authority) == verify.OperatorClock {
 			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
 		}
 		if r.Foreign > 0 {
-			p.line("%s cannot be judged here: of authorities that are not configured, or damaged", counted(r.Foreign, "time stamp"))
+			p.line("%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "time stamp"))
 		}
 		if r.Full > 0 {
 			p.line("%d evidence records have grown to the limit and cannot be renewed", r.Full)
 		}
 		if r.Waiting > 0 {
-			p.line("%s for %s: 'jurat log stamp' first", counted(r.Waiting, "record")+oneOr(r.Waiting, " waits", " wait"), r.Authority)
+			p.line("%s for %s: 'jurat log stamp' first", plural.Of(r.Waiting, "record")+plural.Or(r.Waiting, " waits", " wait"), r.Authority)
 		}
 		if p.err == nil && r.Foreign+r.Full+r.Waiting > 0 {
 			return exitCode(exitUndecided)

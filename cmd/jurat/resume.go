@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 )
@@ -100,12 +101,12 @@ func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 		fmt.Fprintf(io.err, "jurat: hint: 'jurat trial --outcome %s' says what people decided on it\n", r.ID)
 		return
 	}
-	fmt.Fprintf(io.err, "jurat: going on with %s after %s; what is recorded is not asked for again\n", r.ID, counted(len(r.Records), "act"))
+	fmt.Fprintf(io.err, "jurat: going on with %s after %s; what is recorded is not asked for again\n", r.ID, plural.Of(len(r.Records), "act"))
 	switch n := len(r.State.Waiting); {
 	case n == 1:
 		fmt.Fprintf(io.err, "jurat: one answer is missing that had been asked for (%s): if that call was made, it is paid for twice\n", r.State.Waiting[0])
 	case n > 1:
-		fmt.Fprintf(io.err, "jurat: %s missing that had been asked for (%s): as many calls as were made are paid for twice\n", counted(n, "answer")+oneOr(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
+		fmt.Fprintf(io.err, "jurat: %s missing that had been asked for (%s): as many calls as were made are paid for twice\n", plural.Of(n, "answer")+plural.Or(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 )
 
 // decidedFlags say why something was decided, and by whom.
@@ -59,12 +60,12 @@ func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			verb = "would delete"
 		}
 		for _, f := range done.Files {
-			p.line("%s: %s %s %s", f.File, verb, counted(f.Records, "record"), actOf(f.Act))
+			p.line("%s: %s %s %s", f.File, verb, plural.Of(f.Records, "record"), actOf(f.Act))
 		}
 		if done.Finished > 0 {
-			p.line("finished %s that had been broken off", counted(done.Finished, "deletion"))
+			p.line("finished %s that had been broken off", plural.Of(done.Finished, "deletion"))
 		}
-		p.line("%s %s; the log keeps their ids and hashes. %d are on hold, of %d it is not proved when they were sealed", verb, counted(done.Records, "record"), done.Held, done.Unproved)
+		p.line("%s %s; the log keeps their ids and hashes. %d are on hold, of %d it is not proved when they were sealed", verb, plural.Of(done.Records, "record"), done.Held, done.Unproved)
 		return p.err
 	})
 }
@@ -111,7 +112,7 @@ func (c *archiveRetentionCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(map[string]int64{"days": book.Days})
 		}
-		return io.line("records are kept for %s at least", counted(book.Days, "day"))
+		return io.line("records are kept for %s at least", plural.Of(book.Days, "day"))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/juror"
 	"jurat/internal/llm"
+	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -34,7 +35,7 @@ func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) 
 	if folder != "" {
 		folder += ": "
 	}
-	t.line("  %s%s, evidence %s", folder, counted(len(on.Messages), "message"), on.Digest())
+	t.line("  %s%s, evidence %s", folder, plural.Of(len(on.Messages), "message"), on.Digest())
 	switch n := offline(s); n {
 	case 0:
 	case len(s.Seats):

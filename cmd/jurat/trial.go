@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -134,8 +135,8 @@ func interrupted(err error, partial *trial.Trial) error {
 	if partial == nil || len(partial.Records) == 0 {
 		return err
 	}
-	return hint(err, "%s of %s %s sealed in the log; 'jurat trial --resume %s' goes on from there", counted(len(partial.Records), "act"), partial.ID,
-		oneOr(len(partial.Records), "is", "are"), partial.ID)
+	return hint(err, "%s of %s %s sealed in the log; 'jurat trial --resume %s' goes on from there", plural.Of(len(partial.Records), "act"), partial.ID,
+		plural.Or(len(partial.Records), "is", "are"), partial.ID)
 }
 
 // show prints the verdict.

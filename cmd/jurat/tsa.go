@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 	"jurat/internal/tsa"
 )
 
@@ -121,7 +122,7 @@ func (c *tsaRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if n > 0 {
-			fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %s\n", c.Name, counted(n, "record"))
+			fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %s\n", c.Name, plural.Of(n, "record"))
 		}
 		_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/archive"
 	"jurat/internal/incident"
+	"jurat/internal/plural"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -117,7 +118,7 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, error) {
 	worst := exitCode(0)
 	for _, r := range joint {
-		if err := c.print(io, "together, "+counted(r.Records, "record"), r, new(apartTexts)); err != nil {
+		if err := c.print(io, "together, "+plural.Of(r.Records, "record"), r, new(apartTexts)); err != nil {
 			return 0, err
 		}
 		worst = worse(worst, codeOf(r))
@@ -199,7 +200,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	p := newPage(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
-		p.text("  ", fmt.Sprintf("cut from the log %s at %s", r.Log.Origin, counted(r.Log.Size, "entry")))
+		p.text("  ", fmt.Sprintf("cut from the log %s at %s", r.Log.Origin, plural.Of(r.Log.Size, "entry")))
 	}
 	if r.Mended {
 		p.text("  ", verify.MendedMeans)
@@ -278,13 +279,13 @@ func describe(r *verify.Report) string {
 		return "an evidence package of the Aletheia AI project"
 	}
 	if r.Kind == verify.Trial {
-		return "the case file of a trial, " + counted(r.Records, "record")
+		return "the case file of a trial, " + plural.Of(r.Records, "record")
 	}
 	if r.Kind == verify.SeveralFiles {
 		return "what the files of this log say of each other"
 	}
 	if r.Kind == verify.ManyRecords {
-		return "a bundle of " + counted(r.Records, "record")
+		return "a bundle of " + plural.Of(r.Records, "record")
 	}
 	if r.Kind == verify.OneCheckpoint {
 		return "a checkpoint of a log"

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
+	"jurat/internal/plural"
 	"jurat/internal/witness"
 )
 
@@ -122,7 +123,7 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 	known, err := w.Logs(ctx)
 	p := newPage(io.out)
 	for _, k := range known {
-		p.line("%-40s %s", k.Origin, counted(k.Size, "entry"))
+		p.line("%-40s %s", k.Origin, plural.Of(k.Size, "entry"))
 	}
 	return errors.Join(err, p.err, w.Close())
 }

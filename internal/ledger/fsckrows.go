@@ -140,15 +140,16 @@ func (l looking) shed(row *Row, hash tlog.Hash) {
 	if row.ChainID != "" {
 		tag = evidence.ChainTag(row.ChainID)
 	}
-	l.checkBrief(row)
 	if entry.Payload != row.Digest || entry.Chain != tag || entry.ChainSeq != row.Counts.ChainSeq || entry.CaseSeq != row.Counts.CaseSeq {
 		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row is not of what was logged here")
 	}
 	if l.fsck.options.Expired != nil {
 		if err := l.fsck.options.Expired(row.Index, row.RecordID, row.ExpiredBy); err != nil {
 			l.report(DamageExpired, row.Index, row.RecordID, "%v", err)
+			return // it has not expired, so what lists show of it may stay
 		}
 	}
+	l.checkBrief(row)
 }
 
 // open checks a row in itself. It returns nil when there is no record in it.
