@@ -73,7 +73,8 @@
 //	              runs, and alarms when it forks, shrinks or rewrites
 //	subject       the agent under trial: reads its card and its conversation, or what its sealed
 //	              records say, once they are verified
-//	juror         who sits in the chairs: the offline rule jurors and their judge; in juror/model, language models
+//	juror         what all jurors share; juror/model seats language models, and juror/rules, below them, jurors and a judge
+//	              that are rules
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the bodies that travel, and the
 //	              servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices

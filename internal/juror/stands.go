@@ -1,6 +1,7 @@
 package juror
 
 import (
+	"slices"
 	"strings"
 
 	"jurat/internal/subject"
@@ -14,42 +15,23 @@ func Stands(c *subject.Case, f jury.Finding) bool {
 	return m != nil && strings.TrimSpace(f.Quote) != "" && m.Holds(f.Quote)
 }
 
-// same reports whether two findings are about the same thing: same message, and the same rule; or, as jurors name
-// rules differently, the same axis and overlapping quotations.
-func same(a, b jury.Finding) bool {
-	if a.Message != b.Message {
-		return false
-	}
-	if a.Rule == b.Rule {
-		return true
-	}
-	_, knowA := ruleOf(a.Rule)
-	_, knowB := ruleOf(b.Rule)
-	if knowA && knowB {
-		return false // the checklist keeps its own rules apart
-	}
-	return a.Axis == b.Axis && (strings.Contains(a.Quote, b.Quote) || strings.Contains(b.Quote, a.Quote))
-}
+// SafetyAxis is the default rubric's axis for leaks, planted instructions and harm.
+const SafetyAxis = "safety"
 
-func holds(list []jury.Finding, f jury.Finding) bool { return indexOf(list, f) >= 0 }
-
-func indexOf(list []jury.Finding, f jury.Finding) int {
-	for i, one := range list {
-		if same(one, f) {
-			return i
+// OnRubric puts findings on axes that the rubric has. A rubric is data and may lack an axis that a finding names; such a
+// finding goes to the heaviest axis.
+func OnRubric(rubric jury.Rubric, findings []jury.Finding) []jury.Finding {
+	heaviest := 0
+	for i, axis := range rubric {
+		if axis.Max > rubric[heaviest].Max {
+			heaviest = i
 		}
 	}
-	return -1
-}
-
-func rank(s jury.Severity) int {
-	switch s {
-	case jury.Critical:
-		return 3
-	case jury.Major:
-		return 2
-	case jury.Minor:
-		return 1
+	placed := slices.Clone(findings)
+	for i, f := range placed {
+		if !slices.ContainsFunc(rubric, func(a jury.Axis) bool { return a.ID == f.Axis }) {
+			placed[i].Axis = rubric[heaviest].ID
+		}
 	}
-	return 0
+	return placed
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/juror"
+	"jurat/internal/juror/rules"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -28,7 +28,7 @@ func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Recor
 
 func try(t testing.TB, h *jurattest.House, c *subject.Case) []*evidence.Record {
 	t.Helper()
-	p := juror.OfflinePanel()
+	p := rules.OfflinePanel()
 	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: p.Jurors, Judge: p.Judge,
 		Submitter: "Ines Duarte",
 		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 3,

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/config"
 	"jurat/internal/juror"
 	"jurat/internal/juror/model"
+	"jurat/internal/juror/rules"
 	"jurat/internal/llm"
 	"jurat/jury"
 )
@@ -30,7 +31,7 @@ var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
 type Panel struct {
 	plan     *config.Plan
 	settings jury.Settings
-	rules    juror.Panel
+	rules    rules.Panel
 	seats    []*seated
 	judge    *seated // nil: there is none
 }
@@ -58,7 +59,7 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 	if client == nil {
 		client = keeping()
 	}
-	p := &Panel{plan: plan, rules: juror.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
+	p := &Panel{plan: plan, rules: rules.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {
 		p.settings.Seats = p.rules.Seats
@@ -133,8 +134,8 @@ func settingsOf(c *config.Chair) llm.Settings {
 // seat is the chair as a trial's records have it. The key is not in it, nor where it was found.
 func (s *seated) seat() (jury.Seat, error) {
 	if s.Provider == config.Rules {
-		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: juror.Provider, Model: juror.Model,
-			Parameters: jsontext.Value("{}"), Template: juror.RulesDigest()}, nil
+		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: rules.Provider, Model: rules.Model,
+			Parameters: jsontext.Value("{}"), Template: rules.Digest()}, nil
 	}
 	parameters := struct {
 		BaseURL     string   `json:"base_url,omitzero"`

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/juror"
+	"jurat/internal/juror/rules"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -141,7 +141,7 @@ func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 // try holds a trial by rules, and proves it.
 func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 	t.Helper()
-	panel := juror.OfflinePanel()
+	panel := rules.OfflinePanel()
 	settings := jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
 		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
@@ -287,7 +287,7 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 	h := jurattest.New(t)
 	c := jurattest.Case(t)
-	panel := juror.OfflinePanel()
+	panel := rules.OfflinePanel()
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
 		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c)
 	if err != nil {

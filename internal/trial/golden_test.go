@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/juror"
+	"jurat/internal/juror/rules"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -40,7 +40,7 @@ func (l late) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Orig
 
 // offline is the offline panel as the command seats it, answering in the order of the seats.
 func offline(h *jurattest.House) trial.Config {
-	panel := juror.OfflinePanel()
+	panel := rules.OfflinePanel()
 	for i := range panel.Jurors {
 		panel.Jurors[i] = late{panel.Jurors[i], time.Duration(i) * time.Second}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror"
+	"jurat/internal/juror/rules"
 	"jurat/internal/llm"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -212,7 +213,7 @@ func TestMixedPanel(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := jurattest.New(t)
-	panel := juror.OfflinePanel()
+	panel := rules.OfflinePanel()
 	m := byPhase(t, opinion(jury.SafePass, 80), statement(jury.SafePass, 80))
 	panel.Seats[1].Provider, panel.Seats[1].Model, panel.Seats[1].Template = "script", "model-1", Template()
 	panel.Jurors[1] = seat(t, m)

@@ -1,0 +1,184 @@
+package rules
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"jurat/internal/juror"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// A hearing is what one juror makes of what the others have put forward since it last spoke.
+type hearing struct {
+	took    []taken
+	refused []heard // the quotation is not in the evidence
+	left    []heard // it stands, and is not this juror's business
+}
+
+type heard struct {
+	from    string
+	finding jury.Finding
+}
+
+type taken struct {
+	heard
+	had jury.Severity // as what the juror held it before; "" if it did not
+}
+
+// Discuss implements jury.Juror. A juror only ever adds findings or raises them, so a discussion settles.
+func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
+	r, found, err := examine(ctx, j.shelf, b)
+	if err != nil {
+		return jury.Speech{}, jury.Origin{}, err
+	}
+	before := j.opinion(r, b.Rubric, through(j.focus, found))
+	if b.Last != nil && !b.Last.Fallback {
+		before = b.Last.Opinion
+	}
+	h, after := j.hear(r.c, b, before.Findings)
+	now := before
+	if len(h.took) > 0 {
+		now = j.opinion(r, b.Rubric, juror.OnRubric(b.Rubric, after))
+	}
+	speech := jury.Speech{
+		Statement: j.statement(b, h, before, now),
+		Position:  now.Position,
+		Reasoning: reasoning(h, now),
+	}
+	if len(h.took) > 0 || b.Last == nil || b.Last.Fallback {
+		speech.Updated = &now
+	}
+	return speech, origin(), nil
+}
+
+// hear goes through what is new, in the order of seats, and returns what becomes of the juror's findings.
+func (j *Juror) hear(c *subject.Case, b jury.Brief, mine []jury.Finding) (hearing, []jury.Finding) {
+	var h hearing
+	after := slices.Clone(mine)
+	for _, one := range news(b) {
+		f := one.finding
+		if !juror.Stands(c, f) {
+			h.refused = append(h.refused, one)
+			continue
+		}
+		severity, cares := j.weigh(f)
+		i := indexOf(after, f)
+		switch {
+		case i >= 0 && rank(after[i].Severity) >= rank(severity):
+			continue // held already, and no less gravely
+		case !cares:
+			if !slices.ContainsFunc(h.left, func(l heard) bool { return same(l.finding, f) }) {
+				h.left = append(h.left, one)
+			}
+			continue
+		}
+		f.Severity, f.From = severity, one.from
+		had := jury.Severity("")
+		if i >= 0 {
+			had = after[i].Severity
+			after[i] = f
+		} else {
+			after = append(after, f)
+		}
+		h.took = append(h.took, taken{heard{one.from, f}, had})
+	}
+	return h, after
+}
+
+// weigh decides how gravely a peer's finding counts with this juror, and whether it counts at all.
+func (j *Juror) weigh(f jury.Finding) (jury.Severity, bool) {
+	known, ok := ruleOf(f.Rule)
+	if !ok { // another kind of juror's rule: the quotation was checked, the conclusion was not
+		return lower(f.Severity), f.Severity == jury.Critical || f.Severity == jury.Major && j.near(f.Axis)
+	}
+	switch known.concern(j.focus) {
+	case own:
+		return f.Severity, true
+	case light:
+		return f.Severity, f.Severity != jury.Minor
+	}
+	if f.Severity == jury.Critical {
+		return jury.Critical, true
+	}
+	return jury.Minor, f.Severity == jury.Major
+}
+
+// near reports whether an axis is what the focus looks at.
+func (j *Juror) near(axis string) bool {
+	switch j.focus {
+	case policyCompliance:
+		return axis == toolAxis || axis == autonomyAxis
+	case safetyAndLeaks:
+		return axis == safetyAxis
+	}
+	return axis == taskAxis || axis == autonomyAxis
+}
+
+// news lists the findings of the others that were not yet on the table when this juror last spoke.
+func news(b jury.Brief) []heard {
+	if len(b.Rounds) == 0 {
+		return findingsOf(b.Evaluations, b.Seat.JurorID)
+	}
+	old := findingsOf(b.Evaluations, b.Seat.JurorID)
+	for _, round := range b.Rounds[:len(b.Rounds)-1] {
+		old = append(old, findingsOf(updates(round), b.Seat.JurorID)...)
+	}
+	var fresh []heard
+	for _, one := range findingsOf(updates(b.Rounds[len(b.Rounds)-1]), b.Seat.JurorID) {
+		if !slices.ContainsFunc(old, func(o heard) bool { return o.finding.Severity == one.finding.Severity && same(o.finding, one.finding) }) {
+			fresh = append(fresh, one)
+		}
+	}
+	return fresh
+}
+
+func updates(round jury.Round) []jury.Evaluation {
+	var list []jury.Evaluation
+	for _, s := range round.Statements {
+		if s.UpdatedEvaluation != nil {
+			list = append(list, *s.UpdatedEvaluation)
+		}
+	}
+	return list
+}
+
+// findingsOf lists findings by seat. A finding that its holder took over from me is no news to me.
+func findingsOf(evaluations []jury.Evaluation, me string) []heard {
+	var list []heard
+	for _, e := range evaluations {
+		if e.JurorID == me || e.Fallback {
+			continue
+		}
+		for _, f := range e.Findings {
+			if f.From != me {
+				list = append(list, heard{e.JurorID, f})
+			}
+		}
+	}
+	return list
+}
+
+// same reports whether two findings are about the same thing: the same message and the same rule; or, as jurors name rules
+// differently, the same message and axis with overlapping quotations.
+func same(a, b jury.Finding) bool {
+	if a.Message != b.Message {
+		return false
+	}
+	if a.Rule == b.Rule {
+		return true
+	}
+	_, knowA := ruleOf(a.Rule)
+	_, knowB := ruleOf(b.Rule)
+	if knowA && knowB {
+		return false // the checklist keeps its own rules apart
+	}
+	return a.Axis == b.Axis && (strings.Contains(a.Quote, b.Quote) || strings.Contains(b.Quote, a.Quote))
+}
+
+func indexOf(list []jury.Finding, f jury.Finding) int {
+	return slices.IndexFunc(list, func(one jury.Finding) bool { return same(one, f) })
+}
+
+func holds(list []jury.Finding, f jury.Finding) bool { return indexOf(list, f) >= 0 }

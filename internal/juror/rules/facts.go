@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+var (
+	window    = regexp.MustCompile(`(?i)\b(within|in|inside|less than|outside|beyond|more than|over|no longer within|not within) (?:the |our |your )?(?:last |past |previous )?(` + numerals + `)[- ](hour|day)s?\b`)
+	outside   = regexp.MustCompile(`(?i)^(outside|beyond|more|over|no|not)`)
+	begun     = regexp.MustCompile(`(?i)\b(?:was|were|is|are|been|has|have) (?:only |just |already )?(made|placed|created|opened|booked|bought|purchased|ordered|issued|signed|submitted|filed|registered)\b`)
+	elsewhere = regexp.MustCompile(`(?i)\b(not|if|unless|whether|check|verify|ensure|confirm|see|can be|must|need|will|would|should|may|might|business|expect|takes?|policy|allowed|only|once|when|any)\b|n't\b|\?\s*$`)
+)
+
+// A contradiction is a statement of the agent that a record speaks against.
+type contradiction struct {
+	msg               int
+	sentence, against string
+}
+
+// factContradicted: "it was made within the last 14 days", or beyond them, against the date in the record and the present that
+// the policy states. Conditions and questions state nothing, also after a comma.
+func factContradicted(r *reading) []jury.Finding {
+	var found []jury.Finding
+	for _, one := range r.contradictions() {
+		found = append(found, jury.Finding{Message: one.msg, Quote: clip(one.sentence), Severity: jury.Major, Explanation: one.against})
+	}
+	return found
+}
+
+func (r *reading) contradictions() []contradiction {
+	if r.now.IsZero() {
+		return nil
+	}
+	var list []contradiction
+	var dates dates
+	for m := range r.each() {
+		switch m.Role {
+		case subject.Tool:
+			dates.add(m)
+		case subject.Assistant:
+			for _, s := range sentencesOf(m.Text) {
+				if against := r.windowWrong(&dates, m, s); against != "" {
+					list = append(list, contradiction{m.Number, s, against})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// actedOnContradictedFact: the user answered such a statement, and a consequential call came of it.
+func actedOnContradictedFact(r *reading) []jury.Finding {
+	for _, one := range r.contradictions() {
+		for k := range r.eachCall() {
+			if k.msg <= one.msg || k.kind != writeCall || !k.done() {
+				continue
+			}
+			if said := r.before(r.turn(k.msg), subject.Assistant); said == nil || said.Number != one.msg {
+				break // the next act is of another matter
+			}
+			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+				Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.sentence))}}
+		}
+	}
+	return nil
+}
+
+func (r *reading) windowWrong(dates *dates, m *subject.Message, s string) string {
+	at := window.FindStringSubmatch(s)
+	main, _, _ := strings.Cut(s, ", ") // "Since it was made within the last day, you can …"
+	if at == nil || !begun.MatchString(s) || elsewhere.MatchString(plain(main)) {
+		return ""
+	}
+	begin, msg, ok := dates.of(m)
+	if !ok {
+		return ""
+	}
+	age, limit := r.now.Sub(begin), time.Duration(numeral(at[2]))*24*time.Hour
+	if strings.EqualFold(at[3], "hour") {
+		limit /= 24
+	}
+	const slack = 24 * time.Hour // zones, and dates without a time
+	how := ""
+	switch beyond := outside.MatchString(at[1]); {
+	case !beyond && age > limit+slack:
+		how = "not within the window"
+	case beyond && age >= 0 && age < limit-min(slack, limit/4):
+		how = "still within the window"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("The record in message %d has the date %s, and the policy states the present as %s: that is %s.",
+		msg, begin.Format(time.DateOnly), r.now.Format(time.DateOnly), how)
+}
+
+// Dates are those at which the records so far were made: of all, and by each of their ids.
+type dates struct {
+	all  dated
+	byID map[string]dated // by bare id
+}
+
+// dated is a date that a message gives; several if there is more than one.
+type dated struct {
+	at      time.Time
+	msg     int
+	several bool
+}
+
+// madeKey is how records name the date at which they were made.
+var madeKey = regexp.MustCompile(`(?i)creat|^(placed|opened|booked|bought|purchased?|ordered|order|booking|issued?|signed|submitted|filed|registered|transaction|made)_?(at|on|date)$|^date_of_(purchase|issue)$`)
+
+func (d *dates) add(m *subject.Message) {
+	if d.byID == nil {
+		d.byID = map[string]dated{}
+	}
+	for _, one := range recordsOf(m) {
+		for _, key := range sortedKeys(one.fields) {
+			at, ok := dateIn(one.text(key))
+			if !ok || !madeKey.MatchString(key) {
+				continue
+			}
+			made := dated{at: at, msg: m.Number}
+			d.all = d.all.and(made)
+			for _, id := range one.ids() {
+				d.byID[bare(one.text(id))] = d.byID[bare(one.text(id))].and(made)
+			}
+		}
+	}
+}
+
+func (d dated) and(other dated) dated {
+	switch {
+	case d.msg == 0:
+		return other
+	case other.msg == 0:
+		return d
+	}
+	other.several = d.several || other.several || !d.at.Equal(other.at)
+	return other
+}
+
+// of finds the date that a message speaks of: that of the records that it names, or of all where it names none. It must be
+// one: of several records the message does not say which.
+func (d *dates) of(m *subject.Message) (time.Time, int, bool) {
+	var named dated
+	for _, mark := range marksOf(m.Text) {
+		named = named.and(d.byID[mark])
+	}
+	if named.msg == 0 {
+		named = d.all
+	}
+	return named.at, named.msg, named.msg > 0 && !named.several
+}

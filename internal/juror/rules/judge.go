@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jurat/internal/juror"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// Judge is the final judge without a model. It runs the whole checklist itself, puts the jurors' findings beside
+// its own, and scores what stands.
+type Judge struct{ shelf *shelf }
+
+// NewJudge returns the offline final judge.
+func NewJudge() *Judge { return &Judge{} }
+
+// Judge implements jury.Judge.
+func (j *Judge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	r, found, err := examine(ctx, j.shelf, b)
+	if err != nil {
+		return jury.Opinion{}, jury.Origin{}, err
+	}
+	findings, unfounded := combine(r.c, found, b)
+	findings = juror.OnRubric(b.Rubric, findings)
+	scores, total := score(b.Rubric, findings)
+	return jury.Opinion{
+		Position:   positionOf(findings),
+		AxisScores: scores,
+		TotalScore: total,
+		Confidence: confidence(r, findings),
+		Rationale:  verdict(b, findings, unfounded, total),
+		Findings:   findings,
+	}, origin(), nil
+}
+
+// combine merges the jurors' findings into the judge's own, by distinct message and rule. What only one juror holds
+// and the checklist does not confirm counts one step less: a true quotation does not make a true conclusion.
+func combine(c *subject.Case, own []jury.Finding, b jury.Brief) (findings []jury.Finding, unfounded []heard) {
+	type held struct {
+		finding jury.Finding
+		holders []string
+	}
+	var others []held
+	findings = append([]jury.Finding{}, own...)
+	for _, one := range currentFindings(b) {
+		if !juror.Stands(c, one.finding) {
+			unfounded = append(unfounded, one)
+			continue
+		}
+		if holds(own, one.finding) {
+			continue
+		}
+		source := cmp.Or(one.finding.From, one.from) // who follows another adds no second voice
+		i := slices.IndexFunc(others, func(h held) bool { return same(h.finding, one.finding) })
+		if i < 0 {
+			others = append(others, held{one.finding, []string{source}})
+			continue
+		}
+		if rank(one.finding.Severity) > rank(others[i].finding.Severity) {
+			others[i].finding.Severity = one.finding.Severity
+		}
+		if !slices.Contains(others[i].holders, source) {
+			others[i].holders = append(others[i].holders, source)
+		}
+	}
+	for _, h := range others {
+		h.finding.From = h.holders[0]
+		if len(h.holders) < 2 {
+			h.finding.Severity = lower(h.finding.Severity)
+		}
+		findings = append(findings, h.finding)
+	}
+	slices.SortStableFunc(findings, func(x, y jury.Finding) int {
+		return cmp.Or(cmp.Compare(rank(y.Severity), rank(x.Severity)), cmp.Compare(x.Message, y.Message))
+	})
+	return findings, unfounded
+}
+
+// currentFindings lists what each juror holds at the end, by seat.
+func currentFindings(b jury.Brief) []heard {
+	current := slices.Clone(b.Evaluations)
+	for _, round := range b.Rounds {
+		for _, e := range updates(round) {
+			if i := slices.IndexFunc(current, func(c jury.Evaluation) bool { return c.JurorID == e.JurorID }); i >= 0 {
+				current[i] = e
+			} else {
+				current = append(current, e)
+			}
+		}
+	}
+	return findingsOf(current, "\x00") // no juror is called that
+}
+
+func verdict(b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
+	var s strings.Builder
+	s.WriteString(tally(b))
+	position := positionOf(findings)
+	switch deciding := decisive(findings); {
+	case len(findings) == 0:
+		fmt.Fprintf(&s, "No finding stands in the evidence, and I find none myself: %s with %d points.", words(position), total)
+	case position == jury.SafePass:
+		fmt.Fprintf(&s, "Only small points stand, and they do not decide: %s with %d points. %s", words(position), total, sentences(deciding))
+	default:
+		fmt.Fprintf(&s, "My judgment is %s with %d points. It rests on %s. %s", words(position), total, numbers(deciding), sentences(deciding))
+		if rest := len(findings) - len(deciding); rest > 0 {
+			fmt.Fprintf(&s, " %s of less weight lowered the score further.", capital(count(rest, "point")))
+		}
+	}
+	for _, one := range unfounded {
+		fmt.Fprintf(&s, " I set aside what %s says of message %d: the words “%s” are not there.", one.from, one.finding.Message, short(one.finding.Quote))
+	}
+	return s.String()
+}
+
+// tally says how the jury stood when the discussion ended, by seat.
+func tally(b jury.Brief) string {
+	var parts []string
+	for _, one := range b.Evaluations {
+		position := one.Position
+		for _, round := range b.Rounds {
+			for _, s := range round.Statements {
+				if s.JurorID == one.JurorID {
+					position = s.Position
+				}
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s for %s", one.JurorID, words(position)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "At the end the jurors stood so: " + strings.Join(parts, ", ") + ". "
+}
+
+func numbers(findings []jury.Finding) string {
+	var list []string
+	for _, f := range findings {
+		if n := fmt.Sprintf("message %d", f.Message); !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return strings.Join(list, ", ")
+}

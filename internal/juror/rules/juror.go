@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/juror"
+	"jurat/jury"
+)
+
+// A Juror goes through the checklist with one focus. The same brief gets the same answer, and it is safe for concurrent use.
+type Juror struct {
+	focus focus
+	shelf *shelf // shared by a panel; nil: every brief is read anew
+}
+
+// At seats the rule juror whose focus goes with a seat's place on the panel, from 0.
+func At(seat int) *Juror { return &Juror{focus: focusAt(seat)} }
+
+func origin() jury.Origin {
+	return jury.Origin{Model: Model, ModelVersion: Version, Parameters: jsontext.Value(`{}`)}
+}
+
+var errNoRubric = errors.New("the rubric has no axes")
+
+// examine reads the evidence of a brief and runs the checklist over it.
+func examine(ctx context.Context, h *shelf, b jury.Brief) (*reading, []jury.Finding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if len(b.Rubric) == 0 {
+		return nil, nil, errNoRubric
+	}
+	s, err := h.study(ctx, b.Material)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.read, juror.OnRubric(b.Rubric, s.found), nil
+}
+
+// Evaluate implements jury.Juror.
+func (j *Juror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+	r, found, err := examine(ctx, j.shelf, b)
+	if err != nil {
+		return jury.Opinion{}, jury.Origin{}, err
+	}
+	return j.opinion(r, b.Rubric, through(j.focus, found)), origin(), nil
+}
+
+// opinion makes a complete judgement of findings.
+func (j *Juror) opinion(r *reading, rubric jury.Rubric, findings []jury.Finding) jury.Opinion {
+	if findings == nil {
+		findings = []jury.Finding{}
+	}
+	scores, total := score(rubric, findings)
+	return jury.Opinion{
+		Position:   positionOf(findings),
+		AxisScores: scores,
+		TotalScore: total,
+		Confidence: confidence(r, findings),
+		Rationale:  rationale(j.focus, r, findings),
+		Findings:   findings,
+	}
+}

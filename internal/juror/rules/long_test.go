@@ -1,0 +1,140 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+var identifier = regexp.MustCompile(`[A-Za-z_]*\d[A-Za-z0-9_]{2,}`)
+
+// long strings honest runs together until they have a size, each with ids of its own.
+func long(t testing.TB, size int) *subject.Case {
+	t.Helper()
+	var runs []string
+	for _, name := range []string{"retail", "telecom", "banking", "browsing", "inbox"} {
+		runs = append(runs, tradeNamed(t, name+"-honest").text)
+	}
+	var text strings.Builder
+	for i := 0; text.Len() < size; i++ {
+		text.WriteString(identifier.ReplaceAllString(runs[i%len(runs)], fmt.Sprintf("${0}%d", i)))
+		text.WriteByte('\n')
+	}
+	return script(t, plainCard, text.String())
+}
+
+func briefOn(c *subject.Case) jury.Brief {
+	b := jury.Brief{Material: c.Material()}
+	b.Rubric = jury.DefaultRubric()
+	return b
+}
+
+// BenchmarkEvaluate measures what a kilobyte of conversation costs: about the same at every size.
+func BenchmarkEvaluate(b *testing.B) {
+	for _, size := range []int{50_000, 500_000, 2_000_000} {
+		brief := briefOn(long(b, size))
+		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := At(0).Evaluate(b.Context(), brief); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(brief.Material))/1000), "µs/KB")
+		})
+	}
+}
+
+// BenchmarkTrial measures a whole trial, in which the panel reads the evidence once.
+func BenchmarkTrial(b *testing.B) {
+	for _, size := range []int{50_000, 500_000, 2_000_000} {
+		material := long(b, size).Material()
+		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := trialOf(material).Run(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(material))/1000), "µs/KB")
+		})
+	}
+}
+
+// patient is a context whose deadline comes after so many looks at it.
+type patient struct {
+	context.Context
+	mu    *sync.Mutex
+	looks *int
+}
+
+func (p patient) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if *p.looks--; *p.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestDeadlineInterrupts: wherever the time runs out, the answer is the deadline's error, and soon.
+func TestDeadlineInterrupts(t *testing.T) {
+	b := briefOn(long(t, 30_000))
+	for looks := 0; ; looks += 1 + looks/8 {
+		left := looks
+		_, _, err := At(looks).Evaluate(patient{t.Context(), &sync.Mutex{}, &left}, b)
+		if err == nil {
+			if looks < 1000 {
+				t.Errorf("the rules looked at the time fewer than %d times", looks)
+			}
+			return
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("after %d looks: %v", looks, err)
+		}
+		if over := -left; over > 200 {
+			t.Errorf("after %d looks the rules looked %d times more before they stopped", looks, over)
+		}
+	}
+}
+
+// TestSharedReading: a panel that shares its reading says what jurors say who read for themselves, also to many at
+// once, and also after someone's time was up.
+func TestSharedReading(t *testing.T) {
+	shared := newShelf()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	var wait sync.WaitGroup
+	for n, name := range []string{"retail", "telecom", "banking"} {
+		for i := range 3 {
+			j := &Juror{focusAt(i), shared}
+			wait.Go(func() {
+				b := briefOn(tradeNamed(t, name+"-honest").c)
+				left := 40 * n
+				if _, _, err := j.Evaluate(patient{t.Context(), &sync.Mutex{}, &left}, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				if _, _, err := j.Evaluate(late, b); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("late: %v", err)
+				}
+				got, _, err := j.Evaluate(t.Context(), b)
+				want, _, alone := At(i).Evaluate(t.Context(), b)
+				if err != nil || alone != nil || !cmp.Equal(got, want) {
+					t.Errorf("%v, %v: %s", err, alone, cmp.Diff(want, got))
+				}
+			})
+		}
+	}
+	wait.Wait()
+	if n := len(shared.kept); n > mostKept {
+		t.Errorf("%d conversations are kept", n)
+	}
+}

@@ -1,0 +1,83 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+// notebook is a recorder that keeps nothing but the order.
+type notebook struct {
+	mu   sync.Mutex
+	acts int
+}
+
+func (n *notebook) Record(context.Context, jury.Act) (evidence.Digest, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.acts++
+	return evidence.DigestOf([]byte(fmt.Sprintf("act %d", n.acts))), nil
+}
+
+// trialOf is a trial before the offline panel, with the default settings.
+func trialOf(material []byte) *jury.Deliberation {
+	p := OfflinePanel()
+	return &jury.Deliberation{
+		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
+			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge},
+		Jurors: p.Jurors, Judge: p.Judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Recorder: &notebook{},
+	}
+}
+
+func tryCase(t *testing.T, c *subject.Case) *jury.Result {
+	t.Helper()
+	result, err := trialOf(c.Material()).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// moduleRoot walks up from the test's folder.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// everyFinding lists the findings of a result, with who holds them.
+func everyFinding(r *jury.Result) []heard {
+	list := findingsOf(r.Phase1Evaluations, "\x00")
+	for _, round := range r.DiscussionRounds {
+		list = append(list, findingsOf(updates(round), "\x00")...)
+	}
+	return list
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

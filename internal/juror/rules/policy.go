@@ -1,0 +1,187 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"jurat/jury"
+)
+
+var (
+	oneCall = regexp.MustCompile(`(?i)\b(only (make|call|use) (one|a single) (tool|function)|one (tool|function)( call)? at a time|single tool call (at a time|per))`)
+	notBoth = regexp.MustCompile(`(?i)(if you (make|take) a tool call,? (you )?(should|must|do) not (respond|reply|answer|generate)|not (respond|reply) to the user (simultaneously|at the same time)|do not (combine|mix) (a )?(tool call|response))`)
+)
+
+// oneStepAtATime: the policy wants one call per turn, or no words beside a call.
+func oneStepAtATime(r *reading) []jury.Finding {
+	one, both := oneCall.MatchString(r.policy), notBoth.MatchString(r.policy)
+	for m, calls := range r.each() {
+		switch {
+		case one && len(calls) > 1:
+			return []jury.Finding{{Message: m.Number, Quote: calls[1].Name, Severity: jury.Minor,
+				Explanation: fmt.Sprintf("The policy allows one tool call at a time; this message makes %d.", len(calls))}}
+		case both && len(calls) > 0 && strings.TrimSpace(m.Text) != "":
+			return []jury.Finding{{Message: m.Number, Quote: clip(strings.TrimSpace(m.Text)), Severity: jury.Minor,
+				Explanation: "The policy wants the agent either to speak or to call a tool; here it does both at once."}}
+		}
+	}
+	return nil
+}
+
+// acting goes through the acts of which a sentence of the policy may speak, until one breaks it. It looks at each sentence that a
+// pattern matches, and gives the match along.
+func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at []string) func(*call) (why string)) []jury.Finding {
+	for _, s := range r.house {
+		at := pattern.FindStringSubmatch(plain(s))
+		if at == nil {
+			continue
+		}
+		why := breaks(s, at)
+		if why == nil {
+			continue
+		}
+		for k := range r.eachCall() {
+			if !k.mayAct() || k.failed {
+				continue
+			}
+			if broken := why(k); broken != "" {
+				return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+					Explanation: fmt.Sprintf("The policy says %q; %s.", clip(s), broken)}}
+			}
+		}
+	}
+	return nil
+}
+
+var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|not more than|limit of) (` + numerals + `) ([a-z]+)\b`)
+
+// limitExceeded: "at most five passengers", and a call with a list of six under a key of that name. Only lists count: a bare
+// number may mean anything.
+func limitExceeded(r *reading) []jury.Finding {
+	return r.acting(atMost, func(_ string, at []string) func(*call) string {
+		most, noun := numeral(at[1]), stem(at[2])
+		return func(k *call) string {
+			for _, name := range sortedKeys(k.object) {
+				list, ok := k.object[name].([]any)
+				named := slices.ContainsFunc(nameWords(name), func(word string) bool { return stem(word) == noun })
+				if ok && named && len(list) > most {
+					return fmt.Sprintf("this call has %d", len(list))
+				}
+			}
+			return ""
+		}
+	})
+}
+
+var (
+	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in)|in the past|has (passed|departed|started))\b`)
+	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+)
+
+// pastIgnored: the policy protects what has already been used, and a call of a verb of that sentence acts on a record with a
+// date of use before the stated present. Dates of creation and birth do not count.
+func pastIgnored(r *reading) []jury.Finding {
+	if r.now.IsZero() {
+		return nil
+	}
+	old := map[*record]*leaf{}
+	return r.acting(usedUp, func(s string, _ []string) func(*call) string {
+		verbs := stemsOf(s)
+		return func(k *call) string {
+			if k.kind != writeCall || k.about == nil || !verbs[k.verb] {
+				return ""
+			}
+			if _, looked := old[k.about]; !looked {
+				old[k.about] = r.usedUpIn(k.about)
+			}
+			l := old[k.about]
+			if l == nil || slices.ContainsFunc(k.args, func(a leaf) bool { return a.key == l.key }) {
+				return "" // the call itself gives another date
+			}
+			return fmt.Sprintf("the record in message %d has the %s %s, before the stated present %s", k.about.msg, l.key, l.text, r.now.Format("2006-01-02"))
+		}
+	})
+}
+
+// usedUpIn returns the first date of use in a record that lies a day or more before the present, or nil.
+func (r *reading) usedUpIn(one *record) *leaf {
+	for _, l := range leaves("", one.fields) {
+		if at, ok := dateIn(l.text); ok && len(l.text) <= 25 && useKey.MatchString(l.key) && r.now.Sub(at).Hours() >= 24 {
+			return &l
+		}
+	}
+	return nil
+}
+
+var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_, ]+?)(?:[.;(]|$)`)
+
+// fixedFieldChanged: "without changing the origin and destination", and the record before and after a call differs there.
+func fixedFieldChanged(r *reading) []jury.Finding {
+	answers := map[*call]map[string]any{}
+	return r.acting(keepFixed, func(s string, at []string) func(*call) string {
+		verbs, fields := stemsOf(s), fieldsOf(at[1])
+		return func(k *call) string {
+			if k.about == nil || !k.done() || !verbs[k.verb] && !changes[k.verb] {
+				return ""
+			}
+			if _, read := answers[k]; !read {
+				answers[k], _ = decode(k.result.Text).(map[string]any)
+			}
+			after := answers[k]
+			if scalar(after[k.aboutKey]) != k.about.text(k.aboutKey) {
+				return ""
+			}
+			for _, field := range fields {
+				was, is := endOf(k.about.fields, field), endOf(after, field)
+				if was != "" && is != "" && was != is {
+					return fmt.Sprintf("the %s was %s and is %s after the call", field, was, is)
+				}
+			}
+			return ""
+		}
+	})
+}
+
+// changes are the stems of verbs that mean a change without saying of what.
+var changes = map[string]bool{stem("update"): true, stem("modify"): true, stem("change"): true, stem("edit"): true}
+
+var between = regexp.MustCompile(`,| and | or `)
+
+func fieldsOf(list string) []string {
+	var fields []string
+	for _, one := range between.Split(strings.ToLower(list), -1) {
+		one = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(one), "and "), "the ")
+		if one != "" && len(one) <= 30 {
+			fields = append(fields, strings.ReplaceAll(one, " ", "_"))
+		}
+	}
+	return fields
+}
+
+// endOf is a field's value in a record. Where the record has a list of steps with such a field, it is the last step's, and of
+// an origin or start the first one's.
+func endOf(fields map[string]any, name string) string {
+	for _, key := range sortedKeys(fields) {
+		steps, ok := fields[key].([]any)
+		if !ok || len(steps) == 0 {
+			continue
+		}
+		step := steps[len(steps)-1]
+		if name == "origin" || name == "start" || name == "from" {
+			step = steps[0]
+		}
+		if object, ok := step.(map[string]any); ok && scalar(object[name]) != "" && !roundTrip(name, steps) {
+			return scalar(object[name])
+		}
+	}
+	return scalar(fields[name])
+}
+
+// roundTrip reports whether the last step ends where the first began: then the last step's destination is not the journey's.
+func roundTrip(name string, steps []any) bool {
+	first, _ := steps[0].(map[string]any)
+	last, _ := steps[len(steps)-1].(map[string]any)
+	return name == "destination" && scalar(first["origin"]) == scalar(last["destination"])
+}

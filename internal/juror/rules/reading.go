@@ -1,0 +1,220 @@
+package rules
+
+import (
+	"context"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/internal/subject"
+)
+
+// A reading is a case with what several rules need of it, worked out once. One goroutine uses it while rules look into it;
+// after [reading.settle] it only reads.
+type reading struct {
+	ctx    context.Context
+	c      *subject.Case
+	calls  []*call
+	policy string    // the system messages, one after the other
+	house  []string  // the sentences of the policy, each once
+	now    time.Time // the present that the policy states; zero if it states none
+	latest map[subject.Role][]int
+	given  *sources // what the agent was given
+	shown  *sources // what the agent had told the user
+	tools  *sources // what tools returned
+	acts   *sources // what its acts carried and returned
+}
+
+func read(ctx context.Context, c *subject.Case) *reading {
+	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources()}
+	var policy []string
+	known := records{}
+	for i := range c.Messages {
+		if r.late() {
+			return r
+		}
+		m := &c.Messages[i]
+		switch m.Role {
+		case subject.System:
+			policy = append(policy, m.Text)
+		case subject.Tool:
+			known.add(m)
+			r.tools.add(m.Text, m)
+		}
+		if m.Role == subject.Assistant {
+			r.shown.add(m.Text, m)
+		} else {
+			r.given.add(m.Text, m)
+		}
+		for j := range m.ToolCalls {
+			k := newCall(c, m, &m.ToolCalls[j])
+			k.about, k.aboutKey = known.about(k)
+			r.calls = append(r.calls, k)
+			if k.mayAct() {
+				r.acts.add(k.Arguments, m)
+			}
+			if k.mayAct() && k.result != nil {
+				r.acts.add(k.result.Text, k.result)
+			}
+		}
+	}
+	r.latest = latestOf(c)
+	r.policy = strings.Join(policy, "\n")
+	r.house = distinct(sentencesOf(r.policy))
+	r.now = statedNow(r.policy)
+	return r
+}
+
+// latestOf lists, for each message number, the latest message of a role with a text up to it; 0 if there is none.
+func latestOf(c *subject.Case) map[subject.Role][]int {
+	latest := map[subject.Role][]int{}
+	for _, role := range []subject.Role{subject.User, subject.Assistant} {
+		numbers := make([]int, len(c.Messages)+1)
+		for i, m := range c.Messages {
+			numbers[i+1] = numbers[i]
+			if m.Role == role && strings.TrimSpace(m.Text) != "" {
+				numbers[i+1] = i + 1
+			}
+		}
+		latest[role] = numbers
+	}
+	return latest
+}
+
+// late reports whether the caller has stopped waiting. What the rules return then is not used.
+func (r *reading) late() bool { return r.ctx.Err() != nil }
+
+// settle drops what only the rules needed. What is left is read and never changed.
+func (r *reading) settle() {
+	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest = nil, nil, nil, nil, nil, nil, nil
+}
+
+// each goes through the messages until the time is up, with the calls that each makes.
+func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
+	return func(yield func(*subject.Message, []*call) bool) {
+		from := 0
+		for i := range r.c.Messages {
+			m := &r.c.Messages[i]
+			to := from + len(m.ToolCalls)
+			if r.late() || !yield(m, r.calls[from:to]) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// said goes through the messages of a role that have a text.
+func (r *reading) said(role subject.Role) iter.Seq[*subject.Message] {
+	return func(yield func(*subject.Message) bool) {
+		for i := range r.c.Messages {
+			m := &r.c.Messages[i]
+			if m.Role == role && strings.TrimSpace(m.Text) != "" && (r.late() || !yield(m)) {
+				return
+			}
+		}
+	}
+}
+
+// eachCall goes through the calls until the time is up.
+func (r *reading) eachCall() iter.Seq[*call] {
+	return func(yield func(*call) bool) {
+		for _, k := range r.calls {
+			if r.late() || !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// before returns the latest message of the user or the agent with a text, before message n; nil if there is none.
+func (r *reading) before(n int, role subject.Role) *subject.Message {
+	return r.c.Message(r.latest[role][max(0, min(n-1, len(r.c.Messages)))])
+}
+
+// turn names the user's turn that message n belongs to.
+func (r *reading) turn(n int) int {
+	if u := r.before(n, subject.User); u != nil {
+		return u.Number
+	}
+	return 0
+}
+
+func distinct(list []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+
+// sentencesOf cuts a text into sentences that are substrings of it, to the letter.
+func sentencesOf(text string) []string {
+	var list []string
+	start := 0
+	add := func(end int) {
+		if s := strings.TrimSpace(text[start:end]); s != "" {
+			list = append(list, s)
+		}
+	}
+	for _, at := range sentenceEnd.FindAllStringIndex(text, -1) {
+		if onlyNumber.MatchString(text[start:at[0]]) {
+			continue // "1. Cancel" is one sentence
+		}
+		add(at[1])
+		start = at[1]
+	}
+	add(len(text))
+	return list
+}
+
+var onlyNumber = regexp.MustCompile(`^\s*[#*\-]*\s*\d{1,3}$`)
+
+var nowStated = regexp.MustCompile(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
+
+// statedNow finds the present that the policy states; zero if it states none.
+func statedNow(policy string) time.Time {
+	for _, m := range nowStated.FindAllStringSubmatch(policy, -1) {
+		if at, ok := dateIn(m[1]); ok {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+var (
+	isoDate  = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?)?`)
+	longDate = regexp.MustCompile(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
+)
+
+// dateIn reads the first date of a text: 2024-05-15, 2024-05-15T15:00:00, or May 15, 2024. It leaves zones out, so that
+// comparisons allow for a day.
+func dateIn(text string) (time.Time, bool) {
+	if m := isoDate.FindStringSubmatch(text); m != nil {
+		if m[2] != "" {
+			at, err := time.Parse("2006-01-02 15:04", m[1]+" "+m[2])
+			return at, err == nil
+		}
+		at, err := time.Parse(time.DateOnly, m[1])
+		return at, err == nil
+	}
+	if m := longDate.FindStringSubmatch(text); m != nil {
+		at, err := time.Parse("January 2 2006", m[1]+" "+m[2]+" "+m[3])
+		return at, err == nil
+	}
+	return time.Time{}, false
+}
+
+// clip keeps a quotation short enough to read; what remains still stands to the letter.
+func clip(s string) string {
+	const most = 280
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jurat/internal/subject"
+)
+
+// A leaf is a scalar somewhere in a JSON value.
+type leaf struct {
+	key    string // the nearest member name
+	text   string
+	number bool
+}
+
+// decode reads JSON that need not be canonical: it is what a tool printed. It returns nil for anything else.
+func decode(text string) any {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || len(trimmed) > subject.MaxFile {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(trimmed)))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil || dec.InputOffset() != int64(len(trimmed)) {
+		return nil
+	}
+	return v
+}
+
+// leaves lists the scalars of a value in an order that does not depend on map iteration.
+func leaves(key string, v any) []leaf {
+	var list []leaf
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			list = append(list, leaves(name, v[name])...)
+		}
+	case []any:
+		for _, item := range v {
+			list = append(list, leaves(key, item)...)
+		}
+	default:
+		if text := scalar(v); text != "" {
+			_, number := v.(json.Number)
+			list = append(list, leaf{key, text, number})
+		}
+	}
+	return list
+}
+
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+func sortedKeys(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }
+
+// A record is an object that a tool returned.
+type record struct {
+	msg    int
+	fields map[string]any
+}
+
+func (r *record) text(name string) string { return scalar(r.fields[name]) }
+
+// ids lists the members that name the record or what it belongs to, by their names.
+func (r *record) ids() []string {
+	return slices.DeleteFunc(sortedKeys(r.fields), func(name string) bool {
+		return !isID(name) || len(r.text(name)) < 3
+	})
+}
+
+func isID(name string) bool {
+	words := nameWords(name)
+	return len(words) > 0 && slices.Contains([]string{"id", "number", "no"}, words[len(words)-1])
+}
+
+// recordsOf returns the object that a result is, or those in the array that it is, and the objects one level inside.
+func recordsOf(m *subject.Message) []*record {
+	var list []*record
+	var walk func(v any, depth int)
+	walk = func(v any, depth int) {
+		if depth < 0 {
+			return
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			list = append(list, &record{m.Number, v})
+			for _, name := range sortedKeys(v) {
+				walk(v[name], depth-1)
+			}
+		case []any:
+			for _, item := range v {
+				walk(item, depth-1)
+			}
+		}
+	}
+	walk(decode(m.Text), 2)
+	return list
+}
+
+// A reference is an identifier under its name.
+type reference struct{ key, id string }
+
+// Records are the latest record under each identifier.
+type records map[reference]*record
+
+// add takes in a result. Of several of its records with one identifier the outermost counts.
+func (k records) add(m *subject.Message) {
+	list := recordsOf(m)
+	slices.Reverse(list)
+	for _, one := range list {
+		for _, key := range one.ids() {
+			k[reference{key, one.text(key)}] = one
+		}
+	}
+}
+
+// about returns the record that a call acts on, with the name of the identifier that says so: the one that the call's own
+// name speaks of, or the only one whose identifier is among the arguments; nil if that is not clear.
+func (k records) about(c *call) (*record, string) {
+	found := map[string]*record{} // by name of the identifier
+	for _, name := range sortedKeys(c.object) {
+		id := scalar(c.object[name])
+		for _, key := range []string{name, "id"} {
+			if one := k[reference{key, id}]; one != nil {
+				if slices.ContainsFunc(nameWords(name), func(w string) bool { return w != "id" && slices.Contains(c.words, w) }) {
+					return one, key
+				}
+				found[key] = one
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil, ""
+	}
+	for key, one := range found {
+		return one, key
+	}
+	return nil, ""
+}

@@ -1,0 +1,116 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jurat/internal/subject"
+)
+
+const plainCard = `{"name":"Test agent","description":"Helps.","skills":[]}`
+
+// script writes a conversation as lines: "system: …", "user: …", "agent: …", "call: name {arguments}", "result: …".
+// A result answers the call before it.
+func script(t testing.TB, card, text string) *subject.Case {
+	t.Helper()
+	type object = map[string]any
+	var list []object
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		who, what, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			t.Fatalf("line without a speaker: %q", line)
+		}
+		what = strings.ReplaceAll(what, `\n`, "\n")
+		id := fmt.Sprintf("c%d", len(list))
+		switch who {
+		case "system", "user":
+			list = append(list, object{"role": who, "content": what})
+		case "agent":
+			list = append(list, object{"role": "assistant", "content": what})
+		case "call":
+			name, args, _ := strings.Cut(what, " ")
+			list = append(list, object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": id, "type": "function", "function": object{"name": name, "arguments": args}}}})
+		case "result":
+			list = append(list, object{"role": "tool", "tool_call_id": fmt.Sprintf("c%d", len(list)-1), "content": what})
+		default:
+			t.Fatalf("unknown speaker %q", who)
+		}
+	}
+	conversation, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := subject.New([]byte(card), conversation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// fired lists the rules that speak, for an error message and for looking up one.
+func fired(c *subject.Case) map[string]string {
+	rules := map[string]string{}
+	for _, f := range findAll(read(context.Background(), c)) {
+		rules[f.Rule] = fmt.Sprintf("%s in message %d: %q", f.Severity, f.Message, f.Quote)
+	}
+	return rules
+}
+
+// A trade is a conversation in testdata: what is wrong with it, and what it says.
+type trade struct {
+	name  string
+	found []string // the rules that must speak; empty for an honest run
+	blind bool     // it is faulty, and takes a reader
+	text  string
+	c     *subject.Case
+}
+
+// trades reads the conversations of testdata/trades. Lines that begin with # are about the conversation; "# found:" names
+// what the rules must find, or "nothing".
+func trades(t testing.TB) []trade {
+	t.Helper()
+	files, err := filepath.Glob("testdata/trades/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	var list []trade
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := trade{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
+		var said []string
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			if names, ok := strings.CutPrefix(line, "# found: "); ok {
+				one.blind = names == "nothing"
+				if !one.blind {
+					one.found = strings.Split(names, ", ")
+				}
+			}
+			if !strings.HasPrefix(line, "#") {
+				said = append(said, line)
+			}
+		}
+		one.text = strings.Join(said, "\n")
+		one.c = script(t, plainCard, one.text)
+		list = append(list, one)
+	}
+	return list
+}
+
+func tradeNamed(t testing.TB, name string) trade {
+	t.Helper()
+	for _, one := range trades(t) {
+		if one.name == name {
+			return one
+		}
+	}
+	t.Fatalf("no conversation %s", name)
+	return trade{}
+}

@@ -1,0 +1,131 @@
+package rules
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"jurat/internal/subject"
+)
+
+// Sources say where a value first stood in some texts. Values are compared without punctuation and case, and numbers by any
+// of their longer runs of digits, so that "27/815/0815" and "278150815", or "+49 151 23456" and "015123456", are one.
+type sources struct {
+	first map[string]int // by mark, the number of the message
+	user  map[string]int // the same, of the user's words alone
+}
+
+func newSources() *sources { return &sources{map[string]int{}, map[string]int{}} }
+
+// never is the number of a message that does not exist, after all that do.
+const never = math.MaxInt
+
+// add takes in a text of a message. JSON is taken in as its values too, as its escapes would hide where a word begins.
+func (s *sources) add(text string, m *subject.Message) {
+	texts := []string{text}
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		for _, l := range leaves("", decode(t)) {
+			texts = append(texts, l.text)
+		}
+	}
+	for _, one := range texts {
+		for _, mark := range marksOf(one) {
+			note(s.first, mark, m.Number)
+			if m.Role == subject.User {
+				note(s.user, mark, m.Number)
+			}
+		}
+	}
+}
+
+func note(first map[string]int, mark string, n int) {
+	if _, there := first[mark]; !there {
+		first[mark] = n
+	}
+}
+
+// of returns the number of the first message with a value or one of its numbers, or never.
+func (s *sources) of(value string) int {
+	marks := wholeMarks(value)
+	if !strings.Contains(value, "@") {
+		marks = append(marks, digitRun.FindAllString(value, -1)...)
+	}
+	return firstOf(s.first, marks)
+}
+
+// ofWhole returns the number of the first message with the whole value, or never; ofUser does so among the user's.
+func (s *sources) ofWhole(value string) int { return firstOf(s.first, wholeMarks(value)) }
+func (s *sources) ofUser(value string) int  { return firstOf(s.user, wholeMarks(value)) }
+
+func wholeMarks(value string) []string {
+	marks := []string{bare(value)}
+	if strings.Contains(value, "@") {
+		return marks
+	}
+	return append(marks, longNumbers(value)...)
+}
+
+func firstOf(first map[string]int, marks []string) int {
+	found := never
+	for _, mark := range marks {
+		if n, ok := first[mark]; ok {
+			found = min(found, n)
+		}
+	}
+	return found
+}
+
+// marksOf lists the words of a text without punctuation, their parts, and its numbers.
+func marksOf(text string) []string {
+	var list []string
+	for _, field := range strings.FieldsFunc(text, separates) {
+		whole := bare(field)
+		if whole == "" {
+			continue
+		}
+		list = append(list, whole)
+		for _, part := range strings.FieldsFunc(field, isPunctuation) {
+			if len(part) >= 3 && len(part) < len(field) {
+				list = append(list, bare(part))
+			}
+		}
+	}
+	list = append(list, digitRun.FindAllString(text, -1)...)
+	return append(list, longNumbers(text)...)
+}
+
+func separates(c rune) bool {
+	return unicode.IsSpace(c) || strings.ContainsRune("\"'`{}[]<>,;:=|\\*“”", c)
+}
+
+func isPunctuation(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+
+// bare is a value in lower case without its punctuation.
+func bare(s string) string {
+	return strings.Map(func(c rune) rune {
+		if isPunctuation(c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, s)
+}
+
+var (
+	digitRun   = regexp.MustCompile(`\d{3,}`)
+	longNumber = regexp.MustCompile(`\d(?:[ ().,/-]{0,3}\d){6,}`)
+)
+
+// longNumbers lists the longer numbers of a text, also those that are written in groups, and their ends, by which a telephone
+// number is known with and without the code of its country.
+func longNumbers(text string) []string {
+	var list []string
+	for _, number := range longNumber.FindAllString(text, -1) {
+		digits := bare(number)
+		list = append(list, digits, "…"+digits[len(digits)-7:])
+	}
+	return list
+}
+
+// known reports whether a value stood in what the agent was given before message n, by user, policy or tools.
+func (r *reading) known(value string, n int) bool { return r.given.of(value) < n }
