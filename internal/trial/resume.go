@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -92,6 +93,7 @@ func (r *Reopened) Spent() (int64, error) {
 // listens hears the recorded acts first. The submitter and the clerk must be those of the trial's beginning.
 func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	config = config.complete()
+	config.Settings = withRulesOf(config.Settings, r.State.Settings)
 	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
@@ -113,6 +115,31 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
 	return c.hold(ctx, r.Records[0].Digest, r.acts)
+}
+
+// withRulesOf gives seats in which rules sit the digest of the rules with which the trial was opened. A later program has
+// other rules, and it is the only one that can go on: the digest in the opening stays, and each answer names its rules by its
+// model version.
+func withRulesOf(now jury.Settings, opened *jury.Settings) jury.Settings {
+	if opened == nil {
+		return now
+	}
+	now.Seats = slices.Clone(now.Seats)
+	for i := range now.Seats[:min(len(now.Seats), len(opened.Seats))] {
+		takeRules(&now.Seats[i], opened.Seats[i])
+	}
+	if now.Judge != nil && opened.Judge != nil {
+		judge := *now.Judge
+		takeRules(&judge, *opened.Judge)
+		now.Judge = &judge
+	}
+	return now
+}
+
+func takeRules(now *jury.Seat, opened jury.Seat) {
+	if now.Provider == jury.Offline && opened.Provider == jury.Offline {
+		now.Template = opened.Template
+	}
 }
 
 // sameSettings refuses settings that are not those of the opening; a trial that was never opened takes any.

@@ -73,6 +73,45 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeByLaterRules: a trial by rules that an earlier program left goes on by the rules of this one. Its settings stay those
+// of the opening, each answer names its rules, and a stranger finds nothing to object to.
+func TestResumeByLaterRules(t *testing.T) {
+	h := jurattest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := offline(h)
+	earlier := evidence.DigestOf([]byte("the rules of an earlier program"))
+	for i := range config.Settings.Seats {
+		config.Settings.Seats[i].Template = earlier
+	}
+	config.Settings.Judge.Template = earlier
+	heard := 0
+	config.OnEvent = func(trial.Event) {
+		if heard++; heard == 4 {
+			cancel()
+		}
+	}
+	partial, err := trial.Run(ctx, config, jurattest.Case(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := trial.Resume(t.Context(), offline(h), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
+	if err != nil || !again.State.Finished || again.State.Settings.Seats[2].Template != earlier || again.State.Settings.Judge.Template != earlier {
+		t.Errorf("%v, %+v", err, again)
+	}
+	if report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); report.Outcome != verify.Proved {
+		t.Errorf("%s: %+v", report.Outcome, report.Details)
+	}
+}
+
 // TestResumeOfWhatIsOver: nobody is asked, nothing is sealed, and the verdict is there.
 func TestResumeOfWhatIsOver(t *testing.T) {
 	h := jurattest.New(t)
@@ -100,6 +139,7 @@ func TestResumeIsRefused(t *testing.T) {
 	for field, change := range map[string]func(*jury.Settings){
 		"maxRounds was 2, and is 1 now":                     func(s *jury.Settings) { s.MaxRounds = 1 },
 		`seats[1].model was "scripted", and is "other" now`: func(s *jury.Settings) { s.Seats[1].Model = "other" },
+		"seats[0].template was":                             func(s *jury.Settings) { s.Seats[0].Template = evidence.DigestOf([]byte("another prompt")) },
 		"costCeiling was missing, and is 5 now":             func(s *jury.Settings) { s.CostCeiling = 5 },
 		`judge.parameters.seed was missing, and is 7 now`:   func(s *jury.Settings) { s.Judge.Parameters = []byte(`{"seed":7}`) },
 	} {
