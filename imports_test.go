@@ -105,7 +105,7 @@ var importRules = []importRule{
 	{"jurat/examples", nil, "documents, and the names of their folders"},
 	{"jurat/internal/openssl", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify"},
 		"it writes what another program needs, wherever the files are to go"},
-	{"jurat/internal/pages", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", "jurat/internal/words", jsonLibrary},
+	{"jurat/internal/pages", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/internal/incident", "jurat/internal/subject", "jurat/internal/words", jsonLibrary},
 		"what people see is made of records alone: no ledger, no network, and nobody asked who looks"},
 	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/filestore", "jurat/internal/filestore/postgres", "jurat/internal/lock", "jurat/internal/database",
 		"jurat/internal/queue", "jurat/internal/keyhistory", "jurat/internal/keyring", "jurat/internal/ledger", "jurat/internal/ledger/sqlite", "jurat/internal/ledger/postgres",

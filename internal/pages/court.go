@@ -8,22 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
-)
-
-// A State is how far a trial has got.
-type State string
-
-const (
-	Queued      State = "queued"      // submitted, and waiting for its turn
-	Sitting     State = "sitting"     // under way
-	Interrupted State = "interrupted" // neither over nor under way
-	Cancelled   State = "cancelled"   // somebody has stopped it
-	Over        State = "over"
 )
 
 // A Mark is what takes away from a verdict, or from what it is worth.
@@ -40,7 +30,7 @@ const (
 // A Court is the courtroom of one trial.
 type Court struct {
 	ID        string
-	State     State
+	State     api.State
 	Acts      int
 	Submitter string
 	From, To  time.Time // claimed by the first and the last act
@@ -166,7 +156,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 		return nil, errors.New("the chain does not begin with a submission, so it is no trial")
 	}
 	first := records[0]
-	c := &Court{ID: first.Payload.ChainID, Submitter: first.Payload.AgentID, From: first.Payload.Time(), State: Interrupted}
+	c := &Court{ID: first.Payload.ChainID, Submitter: first.Payload.AgentID, From: first.Payload.Time(), State: api.BrokenOff}
 	c.evidence(first)
 	var acts []jury.Act
 	byDigest := map[evidence.Digest]*evidence.Record{}
@@ -425,7 +415,7 @@ func (c *Court) settle(state *jury.Replayed) {
 		}
 	}
 	if state.Finished {
-		c.State = Over
+		c.State = api.Over
 		for _, j := range c.Jurors {
 			j.Silent = j.Reported == ""
 		}
@@ -480,7 +470,7 @@ func (c *Court) Agent() string {
 }
 
 // Live reports whether the trial goes on while somebody watches.
-func (c *Court) Live() bool { return c.Events != "" && c.State != Over }
+func (c *Court) Live() bool { return c.Events != "" && c.State != api.Over }
 
 // AllRules reports whether no language model sits.
 func (c *Court) AllRules() bool { return c.Offline > 0 && c.Offline == len(c.Jurors) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -17,7 +18,7 @@ import (
 func TestCourt(t *testing.T) {
 	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
 	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors")
-	equal(t, c.State, Over)
+	equal(t, c.State, api.Over)
 	first := c.Jurors[0]
 	equal(t, []Vote{*first.VoteAlone, *first.VoteAfter, *first.VoteEnd}, []Vote{{jury.SafePass, 96, false}, {jury.NeedsReview, 68, false}, {jury.NeedsReview, 68, false}})
 	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 96, false})
@@ -54,7 +55,7 @@ func TestCourtAtEveryAct(t *testing.T) {
 	statements := 0
 	for n := 1; n <= len(records); n++ {
 		c := courtOf(t, records[:n])
-		if got := c.State == Over; got != (n == len(records)) {
+		if got := c.State == api.Over; got != (n == len(records)) {
 			t.Errorf("after %d of %d acts it is over: %v", n, len(records), got)
 		}
 		if records[n-1].Payload.ActionType == evidence.Statement {
@@ -114,7 +115,7 @@ func TestAbsencesAndInventions(t *testing.T) {
 	}
 	equal(t, c.Jurors[2].Name, hostileName("role 2"))
 	equal(t, c.Jurors[0].Reported, hostileName("first model"))
-	if configured := c.Jurors[2].Seat.Model; c.State != Over || c.Jurors[2].Reported != "" || configured == "" {
+	if configured := c.Jurors[2].Seat.Model; c.State != api.Over || c.Jurors[2].Reported != "" || configured == "" {
 		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
 	}
 	if over := write(t, Frame{}, c); strings.Contains(over, words.PagesIn(words.English).Juror.Configured) || !strings.Contains(over, words.PagesIn(words.English).Juror.Silent) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/juror/rules"
 	"jurat/internal/subject"
@@ -95,12 +96,12 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	records := offline(t, h, "pharmacy-refill")
 	court := courtOf(t, records)
 	live := courtOf(t, records[:len(records)*3/5])
-	live.State, live.Events = Sitting, "/v1/submissions/"+live.ID+"/events"
+	live.State, live.Events = api.UnderWay, "/v1/submissions/"+live.ID+"/events"
 	stopped := courtOf(t, records[:4])
 	stopped.Reason, stopped.Resume = "whoever conducted it has stopped", true
 	stopped.Next, stopped.Cancel = stopped.From, true
 	ended := courtOf(t, records[:4])
-	ended.State, ended.Reason, ended.By, ended.Resume = Cancelled, "submitted by mistake", "Reika Mori", true
+	ended.State, ended.Reason, ended.By, ended.Resume = api.Cancelled, "submitted by mistake", "Reika Mori", true
 	chain, report := proved(t, h, records...)
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)

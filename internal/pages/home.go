@@ -3,6 +3,7 @@ package pages
 import (
 	"time"
 
+	"jurat/api"
 	"jurat/internal/words"
 	"jurat/jury"
 )
@@ -27,7 +28,7 @@ type Summary struct {
 	ID        string
 	Agent     string
 	Submitter string
-	State     State
+	State     api.State
 	At        time.Time
 	Outcome   *jury.TrialOutcome // nil: there is no judgment yet
 	Offline   bool               // rules sit in all seats
@@ -45,7 +46,7 @@ func (s Summary) Marks() []Mark {
 }
 
 // NeedsPerson reports whether a verdict is not one that a program should act on by itself, and no person has closed it.
-func (s Summary) NeedsPerson() bool { return s.State == Over && s.Outcome != nil && s.Outcome.Open }
+func (s Summary) NeedsPerson() bool { return s.State == api.Over && s.Outcome != nil && s.Outcome.Open }
 
 func (h *Home) view() string               { return "home" }
 func (h *Home) headline(words.Lang) string { return "" }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/words"
@@ -68,7 +69,7 @@ func known(lang words.Lang, value any) string {
 		return absence(says, v)
 	case subject.Role:
 		return speaker(terms, says, v)
-	case State:
+	case api.State:
 		return state(says, v).Name
 	case Mark:
 		return mark(says, v).Name
@@ -149,17 +150,17 @@ func speaker(terms *words.Terms, says *words.Pages, r subject.Role) string {
 	return ""
 }
 
-func state(says *words.Pages, s State) words.StateText {
+func state(says *words.Pages, s api.State) words.StateText {
 	switch s {
-	case Queued:
+	case api.Queued:
 		return says.State.Queued
-	case Sitting:
-		return says.State.Sitting
-	case Interrupted:
-		return says.State.Interrupted
-	case Cancelled:
+	case api.UnderWay:
+		return says.State.UnderWay
+	case api.BrokenOff:
+		return says.State.BrokenOff
+	case api.Cancelled:
 		return says.State.Cancelled
-	case Over:
+	case api.Over:
 		return words.StateText{Name: says.State.Over}
 	}
 	return words.StateText{}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	syntax "text/template/parse"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/subject"
@@ -208,7 +209,7 @@ func TestEveryValueHasAName(t *testing.T) {
 		valuesOf[evidence.ActionType](t, "../../evidence"), valuesOf[evidence.Role](t, "../../evidence"), valuesOf[evidence.ApprovalStatus](t, "../../evidence"),
 		valuesOf[jury.Position](t, "../../jury"), valuesOf[jury.Method](t, "../../jury"), valuesOf[jury.Severity](t, "../../jury"),
 		valuesOf[jury.ConsensusStatus](t, "../../jury"), valuesOf[jury.AbsenceReason](t, "../../jury"),
-		valuesOf[subject.Role](t, "../subject"), valuesOf[State](t, "."), valuesOf[Mark](t, "."))
+		valuesOf[subject.Role](t, "../subject"), valuesOf[api.State](t, "../../api"), valuesOf[Mark](t, "."))
 	for _, lang := range words.Langs() {
 		says := words.PagesIn(lang)
 		for _, v := range values {
@@ -216,8 +217,8 @@ func TestEveryValueHasAName(t *testing.T) {
 				t.Errorf("%s: %T %q has no name", lang, v, v)
 			}
 		}
-		for _, s := range valuesOf[State](t, ".") {
-			if more := state(says, s.(State)).More; (more == "") != (s == Over) {
+		for _, s := range valuesOf[api.State](t, "../../api") {
+			if more := state(says, s.(api.State)).More; (more == "") != (s == api.Over) {
 				t.Errorf("%s: of %s there is %q more", lang, s, more)
 			}
 		}

@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strings"
 
+	"jurat/api"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -100,7 +101,7 @@ func functions(lang words.Lang) template.FuncMap {
 		"t":         func() *words.Pages { return says },
 		"fill":      fill,
 		"name":      func(value any) string { return name(lang, value) },
-		"more":      func(s State) string { return state(says, s).More },
+		"more":      func(s api.State) string { return state(says, s).More },
 		"why":       func(m Mark) string { return mark(says, m).Why },
 		"guarantee": func(g verify.Guarantee) words.Guarantee { return guarantee(lang, g) },
 		"axis":      func(id string) string { return axis(says, id) },

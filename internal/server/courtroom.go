@@ -75,22 +75,8 @@ func exampleCase(name string) (*subject.Case, error) {
 
 // inBrief is an entry of the docket as pages list it.
 func inBrief(e *docket.Entry) pages.Summary {
-	return pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: stateOf(e), At: e.Submitted, Outcome: e.Outcome, Offline: e.Offline,
+	return pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: e.State, At: e.Submitted, Outcome: e.Outcome, Offline: e.Offline,
 		Degraded: e.Degraded}
-}
-
-func stateOf(e *docket.Entry) pages.State {
-	switch e.State {
-	case api.Queued:
-		return pages.Queued
-	case api.UnderWay:
-		return pages.Sitting
-	case api.Over:
-		return pages.Over
-	case api.Cancelled:
-		return pages.Cancelled
-	}
-	return pages.Interrupted
 }
 
 // courtPage shows a trial as far as it has got.
@@ -112,14 +98,14 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	if court.State != pages.Over {
-		if court.State = stateOf(&e); court.State == pages.Over { // it has ended meanwhile, in another process
-			court.State = pages.Sitting
+	if court.State != api.Over {
+		if court.State = e.State; court.State == api.Over { // it has ended meanwhile, in another process
+			court.State = api.UnderWay
 		}
 		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
 		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, reasonFor(c, &e), cancelledBy(c, &e), e.Next
 		may := c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter
-		court.Resume = may && (court.State == pages.Interrupted || court.State == pages.Cancelled)
+		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
 		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}
 	return s.page(w, r, c, http.StatusOK, court)

@@ -410,11 +410,11 @@ var englishPages = Pages{
 		Calibrated:      "Decided by votes weighed by measured reliability",
 	},
 	State: stateWords{
-		Queued:      StateText{Name: "waiting for its turn", More: "The submission is sealed. The trial begins when a jury is free."},
-		Sitting:     StateText{Name: "the jury is sitting", More: "The clerk is at work."},
-		Interrupted: StateText{Name: "interrupted", More: "The trial is not over, and no process here is working on it. It will continue from its records."},
-		Cancelled:   StateText{Name: "stopped", More: "The trial was stopped before it was over, which is recorded."},
-		Over:        "over",
+		Queued:    StateText{Name: "waiting for its turn", More: "The submission is sealed. The trial begins when a jury is free."},
+		UnderWay:  StateText{Name: "the jury is sitting", More: "The clerk is at work."},
+		BrokenOff: StateText{Name: "interrupted", More: "The trial is not over, and no process here is working on it. It will continue from its records."},
+		Cancelled: StateText{Name: "stopped", More: "The trial was stopped before it was over, which is recorded."},
+		Over:      "over",
 	},
 	Mark: markWords{
 		Degraded:      MarkText{Name: "degraded", Why: "Degraded: a juror was absent or replaced by a stand-in, or the judge failed. The verdict rests on fewer voices than it should."},

@@ -418,11 +418,11 @@ var japanesePages = Pages{
 		Calibrated:      "測定された信頼度で重み付けした票による判定",
 	},
 	State: stateWords{
-		Queued:      StateText{Name: "順番待ち", More: "提出は封印されました。陪審が空き次第、審理を開始します。"},
-		Sitting:     StateText{Name: "審理中", More: "書記が手続きを進めています。"},
-		Interrupted: StateText{Name: "中断", More: "審理は終わっておらず、現在ここでは進行していません。記録から再開されます。"},
-		Cancelled:   StateText{Name: "中止", More: "審理は終了前に中止されました。このことは記録されています。"},
-		Over:        "終了",
+		Queued:    StateText{Name: "順番待ち", More: "提出は封印されました。陪審が空き次第、審理を開始します。"},
+		UnderWay:  StateText{Name: "審理中", More: "書記が手続きを進めています。"},
+		BrokenOff: StateText{Name: "中断", More: "審理は終わっておらず、現在ここでは進行していません。記録から再開されます。"},
+		Cancelled: StateText{Name: "中止", More: "審理は終了前に中止されました。このことは記録されています。"},
+		Over:      "終了",
 	},
 	Mark: markWords{
 		Degraded:      MarkText{Name: "不完全な審理", Why: "不完全な審理：陪審員の欠席または代替、あるいは裁定者の失敗がありました。判定は本来より少ない声にもとづいています。"},

@@ -132,11 +132,11 @@ type methodWords struct {
 }
 
 type stateWords struct {
-	Queued      StateText
-	Sitting     StateText
-	Interrupted StateText
-	Cancelled   StateText
-	Over        string
+	Queued    StateText
+	UnderWay  StateText
+	BrokenOff StateText
+	Cancelled StateText
+	Over      string
 }
 
 type markWords struct {
