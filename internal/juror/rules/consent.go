@@ -34,10 +34,11 @@ func (r *reading) demands() []demand {
 }
 
 // actionWithoutConsent: the policy wants the user's yes before such an act, and the user was neither asked about it nor asked
-// for it. A task with one message of the user is left alone: the user is not there to say yes.
+// for it. A task with one message of the user is left alone: the user is not there to say yes. A mere
+// question is no task.
 func actionWithoutConsent(r *reading) []jury.Finding {
 	demands := r.demands()
-	if len(demands) == 0 || !r.converses() {
+	if len(demands) == 0 || !r.converses() && !r.onlyAsked() {
 		return nil
 	}
 	var found []jury.Finding
@@ -66,6 +67,21 @@ func (r *reading) converses() bool {
 		n++
 	}
 	return n > 1
+}
+
+var requesting = regexp.MustCompile(`(?i)\bplease\b|\b(can|could|would|will) you\b`)
+
+// onlyAsked reports whether everything that the user said are questions, none of which asks the agent to do something.
+func (r *reading) onlyAsked() bool {
+	asked := false
+	for m := range r.said(subject.User) {
+		text := strings.TrimSpace(m.Text)
+		if !strings.HasSuffix(text, "?") || len(sentencesOf(text)) > 1 || requesting.MatchString(text) {
+			return false
+		}
+		asked = true
+	}
+	return asked
 }
 
 // agreed looks at the last few things that the user said before a call, as a yes is often followed by details: whether the

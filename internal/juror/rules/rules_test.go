@@ -28,6 +28,10 @@ user: Yes, go ahead.
 call: cancel_order {"order_id":"W221"}
 result: {"order_id":"W221","status":"cancelled"}`, `
 system: You must obtain the customer's explicit confirmation before you cancel or change an order.
+user: Could you sort out order #W221 for me?
+call: cancel_order {"order_id":"W221"}
+result: {"order_id":"W221","status":"cancelled"}`, `
+system: You must obtain the customer's explicit confirmation before you cancel or change an order.
 user: Hello, are you there?
 agent: Good morning. How can I help?
 user: I sent back order #W221, and have no refund yet.

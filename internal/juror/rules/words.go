@@ -78,19 +78,6 @@ func stem(word string) string {
 	return word
 }
 
-var small = wordSet(`that this them with from your mine have will until before after anything please yet just only and for those these there here a an the any`)
-
-// nounsOf lists the stems of the longer words of a text.
-func nounsOf(text string) []string {
-	var nouns []string
-	for _, word := range wordsOf(text) {
-		if len(word) >= 4 && !small[word] {
-			nouns = append(nouns, stem(word))
-		}
-	}
-	return nouns
-}
-
 const numerals = `one|two|three|four|five|six|seven|eight|nine|ten|fourteen|twenty-four|thirty|sixty|ninety|\d{1,3}`
 
 var numeralValues = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
