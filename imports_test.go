@@ -219,23 +219,28 @@ func listPackages(t *testing.T) []goPackage {
 
 func listed(t *testing.T, environment []string, what string) []goPackage {
 	t.Helper()
-	list := exec.Command("go", "list", "-json=ImportPath,Imports", what)
+	return goList[goPackage](t, environment, "-json=ImportPath,Imports", what)
+}
+
+// goList returns what 'go list' says of packages, in the members that P has.
+func goList[P any](t *testing.T, environment []string, args ...string) []P {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list"}, args...)...)
 	list.Env = environment
 	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	var packages []goPackage
+	var packages []P
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p goPackage
+		var p P
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return packages
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		packages = append(packages, p)
 	}
-	return packages
 }
 
 // TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.

@@ -1,8 +1,6 @@
 package jurat
 
 import (
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -10,7 +8,6 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,20 +73,7 @@ type exportedPackage struct {
 // exported lists the module's packages and all that they depend on, with the files in which the compiler has put their types.
 func exported(t *testing.T) []exportedPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Deps", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	var list []exportedPackage
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p exportedPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return list
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, p)
-	}
+	return goList[exportedPackage](t, os.Environ(), "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Deps", "./...")
 }
 
 // methodsUsed names every method and function that a package's files, but not its tests, speak of.

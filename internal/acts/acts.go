@@ -93,11 +93,10 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	if err != nil {
 		return nil, err
 	}
-	record, err := a.sign(ctx, bound.SealingApart(o.Apart...))
-	if err == nil {
-		return &Done{Record: record, Bound: is}, nil
+	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...), id != "")
+	if err == nil && !done.Before {
+		done.Bound = is
 	}
-	done, err := a.already(ctx, bound, id != "", err)
 	if given != nil && errors.Is(err, api.ErrKeyReused) { // or somebody was faster with the same
 		if before, failed := a.config.Ledger.Record(ctx, id); failed == nil {
 			return a.again(before, nil, *given)
@@ -106,13 +105,18 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	return done, err
 }
 
-// sign seals with the keys of the actor that the draft names.
-func (a *Acts) sign(ctx context.Context, draft *evidence.Draft) (*evidence.Record, error) {
+// signOnce seals with the keys of the actor that the draft names, unless the same was sealed before under its record id. keyed says
+// that the id comes from an idempotency key.
+func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) (*Done, error) {
 	signers, err := a.config.Keys.Signers(draft.Role(), draft.Actor())
 	if err != nil {
 		return nil, err
 	}
-	return a.config.Ledger.Seal(ctx, draft, signers)
+	record, err := a.config.Ledger.Seal(ctx, draft, signers)
+	if err != nil {
+		return a.already(ctx, draft, keyed, err)
+	}
+	return &Done{Record: record, Bound: true}, nil
 }
 
 // Accept takes in what its owner has signed where the key is.

@@ -76,11 +76,7 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 	if draft, err = withID(draft, id); err != nil {
 		return nil, err
 	}
-	record, err := a.sign(ctx, draft)
-	if err != nil {
-		return a.already(ctx, draft, id != "", err)
-	}
-	return &Done{Record: record, Bound: true}, nil
+	return a.signOnce(ctx, draft, id != "")
 }
 
 // approved is the response that a review lets through.
