@@ -35,6 +35,12 @@ func checkError(t *testing.T, err, want error) {
 	}
 }
 
+// revocationList is one of the tests' root.
+func revocationList(t *testing.T) []byte {
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: testNotBefore, NextUpdate: testNotAfter}
+	return must[[]byte](t)(x509.CreateRevocationList(nil, list, testRoot(t), testKey("root")))
+}
+
 func genTime(text string) []byte { return tlv(asn1.GeneralizedTime, []byte(text)) }
 
 func extension(critical bool) []byte {
@@ -52,21 +58,23 @@ func embedded(version int64, certificates ...[]byte) func(f *draft) {
 	}
 }
 
-// TestTokenRules breaks one rule at a time about what a token is and says. Rules
-// without an error are what must be accepted beside it.
-func TestTokenRules(t *testing.T) {
+// A tokenRule breaks one rule about what a token is and says. Without an error it is what must be accepted beside them.
+type tokenRule struct {
+	name   string
+	change func(f *draft)
+	want   error
+}
+
+func tokenRules(t *testing.T) []tokenRule {
 	c := testCertificate(t)
 	signingTime := attribute("\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05", tlv(asn1.UTCTime, []byte("260601123015Z")))
 	sha1Hash := sha1.Sum(c.Raw)
 	sha384Hash := sha512.Sum384(c.Raw)
 	sha256Hash := sum(crypto.SHA256, c.Raw)
+	ocsp := tlv(context1Constructed, oid("\x2b\x06\x01\x05\x05\x07\x10\x02"), seq(null())) // id-ri-ocsp-response (RFC 5940)
 	wrongHash := append([]byte{sha256Hash[0] ^ 1}, sha256Hash[1:]...)
 
-	for _, rule := range []struct {
-		name   string
-		change func(f *draft)
-		want   error
-	}{
+	return []tokenRule{
 		{"correct", func(f *draft) {}, nil},
 
 		{"content is not SignedData", func(f *draft) { f.contentType = oid(oidTSTInfo) }, ErrMalformed},
@@ -90,23 +98,23 @@ func TestTokenRules(t *testing.T) {
 		{"attribute certificate of version 2 embedded", embedded(4, c.Raw, tlv(context2Constructed, []byte("opaque"))), nil},
 		{"attribute certificate of version 2 embedded, version 1", embedded(1, c.Raw, tlv(context2Constructed, []byte("opaque"))), nil},
 		{"attribute certificate of version 2 embedded, version 3", embedded(3, c.Raw, tlv(context2Constructed, []byte("opaque"))), ErrMalformed},
-		{"certificate of another kind embedded", embedded(5, c.Raw, tlv(context3Constructed, []byte("opaque"))), nil},
-		{"certificate of another kind embedded, version 4", embedded(4, c.Raw, tlv(context3Constructed, []byte("opaque"))), ErrMalformed},
+		{"certificate of another kind embedded", embedded(5, c.Raw, tlv(context3Constructed, oid("\x2a\x03"), null())), nil},
+		{"certificate of another kind embedded, version 4", embedded(4, c.Raw, tlv(context3Constructed, oid("\x2a\x03"), null())), ErrMalformed},
 		{"extended certificate embedded", embedded(3, tlv(context0Constructed, []byte("opaque")), c.Raw), nil},
 		{"certificate of no kind embedded", embedded(3, c.Raw, tlv(context4Constructed)), ErrMalformed},
 		{"certificate primitive", embedded(3, c.Raw, tlv(context1)), ErrMalformed},
 		{"the signer's certificate as an attribute certificate alone", embedded(4, tlv(context2Constructed, c.Raw)), ErrNoCertificate},
 		{"embedded certificate unreadable, and not the signer's", func(f *draft) { f.certificates = tlv(context0Constructed, c.Raw, seq()) }, nil},
-		{"revocation list embedded", func(f *draft) { f.revocations = tlv(context1Constructed, seq()) }, nil},
+		{"revocation list embedded", func(f *draft) { f.revocations = tlv(context1Constructed, revocationList(t)) }, nil},
 		{"OCSP response embedded", func(f *draft) {
-			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, seq(), tlv(context1Constructed, []byte("opaque")))
+			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, revocationList(t), ocsp)
 		}, nil},
 		{"OCSP response embedded, version 1", func(f *draft) {
-			f.sdVersion, f.revocations = integer(1), tlv(context1Constructed, tlv(context1Constructed))
+			f.sdVersion, f.revocations = integer(1), tlv(context1Constructed, ocsp)
 		}, nil},
-		{"OCSP response embedded, version 3", func(f *draft) { f.revocations = tlv(context1Constructed, tlv(context1Constructed)) }, ErrMalformed},
+		{"OCSP response embedded, version 3", func(f *draft) { f.revocations = tlv(context1Constructed, ocsp) }, ErrMalformed},
 		{"OCSP response and attribute certificate embedded", func(f *draft) {
-			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, tlv(context1Constructed))
+			f.sdVersion, f.revocations = integer(5), tlv(context1Constructed, ocsp)
 			f.certificates = tlv(context0Constructed, c.Raw, tlv(context2Constructed))
 		}, nil},
 		{"revocation information of no kind", func(f *draft) { f.revocations = tlv(context1Constructed, tlv(context2Constructed)) }, ErrMalformed},
@@ -204,7 +212,7 @@ func TestTokenRules(t *testing.T) {
 			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq(seq(octets(wrongHash)), seq(octets(sha256Hash)))))
 		}, ErrCertificateID},
 		{"certificate identifiers, path after the signer's, and policies", func(f *draft) {
-			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq(seq(octets(sha256Hash)), seq(octets(wrongHash))), seq(seq())))
+			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq(seq(octets(sha256Hash)), seq(octets(wrongHash))), seq(seq(oid("\x2a\x03")))))
 		}, nil},
 
 		{"TSTInfo version 2", func(f *draft) { f.tstVersion = integer(2) }, ErrMalformed},
@@ -257,7 +265,11 @@ func TestTokenRules(t *testing.T) {
 		}, ErrMalformed},
 		{"extensions empty", func(f *draft) { f.extensions = tlv(context1Constructed) }, ErrMalformed},
 		{"trailing data in TSTInfo", func(f *draft) { f.tstTail = null() }, ErrMalformed},
-	} {
+	}
+}
+
+func TestTokenRules(t *testing.T) {
+	for _, rule := range tokenRules(t) {
 		t.Run(rule.name, func(t *testing.T) {
 			f := newDraft(t)
 			rule.change(f)

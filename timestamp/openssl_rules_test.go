@@ -1,0 +1,28 @@
+package timestamp
+
+import (
+	"encoding/hex"
+	"strconv"
+	"testing"
+)
+
+// TestOpenSSLOnTokenRules asks OpenSSL about each token that the rules accept: it takes it as a time stamp or, where its time stamps know
+// PKCS #7 alone, as CMS. A certificate that cannot be read it refuses, and so do the rules if it is needed.
+func TestOpenSSLOnTokenRules(t *testing.T) {
+	s := newSSL(t)
+	s.certificates("root.pem", testRoot(t))
+	with := []string{"-in", "token.tst", "-CAfile", "root.pem", "-attime", strconv.FormatInt(testTime.Unix(), 10)}
+	asTimeStamp := append([]string{"ts", "-verify", "-sha256", "-digest", hex.EncodeToString(testImprint[:]), "-token_in"}, with...)
+	asCMS := append([]string{"cms", "-verify", "-inform", "DER", "-purpose", "timestampsign", "-out", "content"}, with...)
+	for _, rule := range tokenRules(t) {
+		if rule.want != nil || rule.name == "embedded certificate unreadable, and not the signer's" {
+			continue
+		}
+		f := newDraft(t)
+		rule.change(f)
+		s.write("token.tst", f.build(t))
+		if _, err := s.run(asTimeStamp...); err != nil {
+			t.Run(rule.name, func(t *testing.T) { sslDir{t, s.dir}.must(asCMS...) })
+		}
+	}
+}
