@@ -7,7 +7,7 @@
 //
 //	what an actor said            a payload: who, which model, which settings, what went in, what came out
 //	  → canonical JSON → SHA-256  package evidence: one document, one form
-//	  → signed                    internal/keyring: the actor's own key
+//	  → signed                    internal/keys: the actor's own key
 //	  → stamped                   package timestamp: RFC 3161, over the signature
 //	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or ledger/postgres
 //	  → read                      internal/trial: events, result, case file, all projected from the records
@@ -60,8 +60,8 @@
 //	              filestore/filestoretest what both must do
 //	database      reaches the PostgreSQL server that machines share, notices when it does not answer any more, and says what its errors mean
 //	lock          who is at work on a trial, among the processes of one machine or among machines
-//	keyhistory    what the log says of keys: whose, since when, held by whom, and what became of them
-//	keyring       one key pair per actor and role, and where wanted an ML-DSA-65 key beside it
+//	keys          whose key is whose: what the log says of keys, and one key pair per actor and role, with an ML-DSA-65 key
+//	              beside it where that is wanted
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	brief         what a list shows of a record and what it is linked by, in a few bytes that the ledger keeps beside it
 //	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite, ledger/postgres and

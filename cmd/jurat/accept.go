@@ -10,8 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/acts"
 	"jurat/internal/installation"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
 
@@ -77,13 +76,13 @@ func actHint(err error) error {
 func keyHint(err error) error {
 	const prepared = "sign it with 'jurat sign --key FILE' where the key is, and seal what that prints"
 	switch {
-	case errors.Is(err, keyring.ErrOwner):
+	case errors.Is(err, keys.ErrOwner):
 		return hint(err, prepared)
-	case errors.Is(err, keyring.ErrNoKey):
+	case errors.Is(err, keys.ErrNoKey):
 		return hint(err, "'jurat keys rotate ROLE NAME' makes another; 'jurat keys list' shows what became of the old one")
-	case errors.Is(err, keyhistory.ErrEnded), errors.Is(err, keyhistory.ErrIncomplete), errors.Is(err, keyhistory.ErrForeign):
+	case errors.Is(err, keys.ErrEnded), errors.Is(err, keys.ErrIncomplete), errors.Is(err, keys.ErrForeign):
 		return hint(err, "'jurat keys list' shows whose keys sign, and which together; nothing was recorded")
-	case errors.Is(err, keyring.ErrLost):
+	case errors.Is(err, keys.ErrLost):
 		return hint(err, "restore it from a backup of the data folder, or make another with 'jurat keys rotate ROLE NAME'")
 	}
 	return err

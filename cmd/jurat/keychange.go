@@ -12,8 +12,7 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 )
 
 // whyFlags are what everybody has to say who does something to a key.
@@ -245,11 +244,11 @@ func changeHint(err error) error {
 		return hint(err, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place")
 	case errors.Is(err, installation.ErrPair):
 		return hint(err, "give both keys in one 'jurat keys rotate', with --public FILE twice")
-	case errors.Is(err, keyring.ErrOwner):
+	case errors.Is(err, keys.ErrOwner):
 		return hint(err, "--public FILE names the owner's next key")
 	case errors.Is(err, installation.ErrNoSuchKey):
 		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' and 'jurat keys register' give an actor its first")
-	case errors.Is(err, keyhistory.ErrEvent):
+	case errors.Is(err, keys.ErrEvent):
 		return hint(err, "'jurat keys history' shows what was done to it; nothing was changed")
 	}
 	return err

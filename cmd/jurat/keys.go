@@ -10,8 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 )
 
 type keysCmd struct {
@@ -44,7 +43,7 @@ type keyLine struct {
 const keyTime = "2006-01-02T15:04:05Z"
 
 // keyLines lists the keys that the log speaks of, and those in files of which it says nothing.
-func keyLines(history *keyhistory.History, files []*keyring.Key, now time.Time) []keyLine {
+func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLine {
 	lines := []keyLine{}
 	for _, k := range history.Keys() {
 		lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
@@ -98,7 +97,7 @@ type keysNewCmd struct {
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
-		if errors.Is(err, keyring.ErrExists) {
+		if errors.Is(err, keys.ErrExists) {
 			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
 		}
 		if err != nil {

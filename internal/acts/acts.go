@@ -31,7 +31,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/trial"
 )
@@ -161,7 +161,7 @@ func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done
 
 // acceptProblem tells what is wrong with a record that its owner signed: there the keys are part of what was sent.
 func acceptProblem(err error) error {
-	if errors.Is(err, ledger.ErrRefused) || errors.Is(err, keyhistory.ErrForeign) || errors.Is(err, keyhistory.ErrEnded) || errors.Is(err, keyhistory.ErrIncomplete) {
+	if errors.Is(err, ledger.ErrRefused) || errors.Is(err, keys.ErrForeign) || errors.Is(err, keys.ErrEnded) || errors.Is(err, keys.ErrIncomplete) {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/names"
 )
@@ -38,7 +38,7 @@ func Sealable(p *evidence.Payload) error {
 
 // Acceptable refuses acts whose keys nobody but the operator holds.
 func Acceptable(p *evidence.Payload) error {
-	if role := p.Role(); !keyhistory.MayOwn(role) {
+	if role := p.Role(); !keys.MayOwn(role) {
 		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, whose key is the operator's", p.ActionType, role)}
 	}
 	return nil

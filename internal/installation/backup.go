@@ -23,7 +23,7 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/disclosures"
 	"jurat/internal/filestore"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 )
@@ -54,7 +54,7 @@ type BackupOrder struct {
 // standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
 // copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
 // Settings are among them, as they decide on what is sealed.
-var standing = []string{logKeyFile, keyring.Folder, clockFolder, outsideFolder, witnessesFile, apartSettingsFolder}
+var standing = []string{logKeyFile, keys.Folder, clockFolder, outsideFolder, witnessesFile, apartSettingsFolder}
 
 // growing are copied after the log: what is in them is there before the record that needs it.
 var growing = []string{casesFolder, disclosures.ValuesFolder, erasingFolder, archiveFolder}

@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 )
 
 // RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
 // nobody here signs for it.
-func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name string, keys []OwnerKey, why Why) error {
-	events, err := owned(role, name, keys)
+func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
+	events, err := owned(role, name, given)
 	if err != nil {
 		return fmt.Errorf("rotating key: %w", err)
 	}
-	_, err = i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+	_, err = i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
 		before, old, err := i.present(h, role, name)
 		if err != nil {
 			return nil, err
@@ -38,7 +37,7 @@ func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name
 // Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
 // old private halves. algorithm is that of the first key; "": as before.
 func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
-	_, err := i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+	_, err := i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
 		before, old, err := i.present(h, role, name)
 		if err != nil {
 			return nil, err
@@ -46,7 +45,7 @@ func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name stri
 		var events []evidence.KeyEventBody
 		for _, k := range old {
 			if k.Custody == evidence.CustodyOwner {
-				return nil, keyring.ErrOwner
+				return nil, keys.ErrOwner
 			}
 			next := k.Algorithm
 			if algorithm != "" && !next.PostQuantum() {
@@ -69,7 +68,7 @@ func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name stri
 
 // present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
 // second before the first. before is what the log must be told first: of those among them of which it knows nothing.
-func (i *Installation) present(h *keyhistory.History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
+func (i *Installation) present(h *keys.History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
 	keys := h.Active(role, name, i.now())
 	if len(keys) == 0 {
 		keys = h.Latest(role, name)
@@ -125,7 +124,7 @@ func (i *Installation) Revoke(ctx context.Context, id evidence.KeyID, from time.
 }
 
 func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evidence.KeyChange, from time.Time, why Why) error {
-	_, err := i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+	_, err := i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
 		role, name, err := i.whose(h, id)
 		if err != nil {
 			return nil, err
@@ -159,7 +158,7 @@ func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evid
 }
 
 // whose says which actor a key belongs to.
-func (i *Installation) whose(h *keyhistory.History, id evidence.KeyID) (evidence.Role, string, error) {
+func (i *Installation) whose(h *keys.History, id evidence.KeyID) (evidence.Role, string, error) {
 	if k := h.Key(id); k != nil {
 		return k.Role, k.Name, nil
 	}
@@ -176,7 +175,7 @@ func (i *Installation) whose(h *keyhistory.History, id evidence.KeyID) (evidence
 }
 
 // bodyOf is what an event says of a key that the log knows.
-func bodyOf(k *keyhistory.Key) evidence.KeyEventBody {
+func bodyOf(k *keys.Key) evidence.KeyEventBody {
 	return evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
 }
 

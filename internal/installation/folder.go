@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"jurat/internal/filestore"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/lock"
@@ -29,7 +29,7 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 	if err := checkOwner(path(logKeyFile)); err != nil {
 		return nil, err
 	}
-	for _, part := range []string{c.Dir, path(keyring.Folder), path(databaseFile), path(logKeyFile)} {
+	for _, part := range []string{c.Dir, path(keys.Folder), path(databaseFile), path(logKeyFile)} {
 		if err := checkPrivate(part); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func checkParts(ctx context.Context, dir string) error {
 }
 
 // folderParts are those that every installation in a folder has.
-var folderParts = []string{logKeyFile, databaseFile, keyring.Folder, clockFolder}
+var folderParts = []string{logKeyFile, databaseFile, keys.Folder, clockFolder}
 
 func lookForParts(dir string) (there int, missing, err error) {
 	for _, part := range folderParts {
@@ -97,7 +97,7 @@ func createInFolder(ctx context.Context, c Config) error {
 
 // furnish makes everything that an installation has from its first day.
 func furnish(ctx context.Context, c Config, dir string) error {
-	if err := os.Mkdir(filepath.Join(dir, keyring.Folder), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil {
 		return err
 	}
 	files := filestore.NewFolder(dir)

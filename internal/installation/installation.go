@@ -96,7 +96,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/disclosures"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -121,7 +121,7 @@ type Config struct {
 // An Installation is open.
 type Installation struct {
 	Dir    string
-	Keys   *keyring.Ring
+	Keys   *keys.Ring
 	Ledger *ledger.Ledger
 
 	asked asked // witnesses
@@ -218,7 +218,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 }
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
-	if i.Keys, err = keyring.New(keyring.Config{Files: i.files, Algorithm: c.Algorithm,
+	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
 		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
 		return config, err
 	}

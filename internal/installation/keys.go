@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/verify"
 )
@@ -35,9 +35,9 @@ type Why struct{ Reason, By string }
 // change has the log told what plan makes of what it says of keys, and the files follow. It returns what the log says
 // then. A crash before the log is told leaves nothing but perhaps a key that is to replace another, and is used when that
 // is tried again; a crash after it leaves files that Open, or whatever touches them next, brings up to date.
-func (i *Installation) change(ctx context.Context, why Why, plan func(*keyhistory.History) ([]evidence.KeyEventBody, error)) (*keyhistory.History, error) {
+func (i *Installation) change(ctx context.Context, why Why, plan func(*keys.History) ([]evidence.KeyEventBody, error)) (*keys.History, error) {
 	_, err := i.operator().SealNext(ctx, evidence.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
-		history, err := keyhistory.Read(chain)
+		history, err := keys.ReadHistory(chain)
 		if err != nil {
 			return nil, err
 		}
@@ -72,15 +72,15 @@ func payloads(events []evidence.KeyEventBody, why Why) ([]evidence.Payload, erro
 
 // RegisterKeys takes in the keys that an actor holds itself: one, or two that sign only together. From then on nobody here
 // signs for it. Unless notAfter is zero they sign nothing from that time on.
-func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, name string, keys []OwnerKey, notAfter time.Time, why Why) error {
-	events, err := owned(role, name, keys)
+func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
+	events, err := owned(role, name, given)
 	if err != nil {
 		return fmt.Errorf("registering key: %w", err)
 	}
 	if err := i.Keys.CheckName(role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
-	_, err = i.change(ctx, why, func(h *keyhistory.History) ([]evidence.KeyEventBody, error) {
+	_, err = i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
 		if err := i.mayRegister(h, events); err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, nam
 }
 
 // mayRegister refuses what would leave an actor with keys of two holders, or with a pair whose second half has signed alone.
-func (i *Installation) mayRegister(h *keyhistory.History, events []evidence.KeyEventBody) error {
+func (i *Installation) mayRegister(h *keys.History, events []evidence.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
 	unrecorded, err := i.Keys.Unrecorded(role, name)
 	if err != nil {
@@ -126,15 +126,15 @@ func (i *Installation) mayRegister(h *keyhistory.History, events []evidence.KeyE
 }
 
 // owned makes the events of an owner's keys, the second key first, so that the first never signed without it.
-func owned(role evidence.Role, name string, keys []OwnerKey) ([]evidence.KeyEventBody, error) {
-	if !keyhistory.MayOwn(role) {
+func owned(role evidence.Role, name string, given []OwnerKey) ([]evidence.KeyEventBody, error) {
+	if !keys.MayOwn(role) {
 		return nil, fmt.Errorf("the %s acts here, so its key is the operator's; agents and reviewers can hold theirs", role)
 	}
-	if len(keys) == 0 || len(keys) > 2 {
-		return nil, fmt.Errorf("%d keys: want one, or two that sign together", len(keys))
+	if len(given) == 0 || len(given) > 2 {
+		return nil, fmt.Errorf("%d keys: want one, or two that sign together", len(given))
 	}
 	var events []evidence.KeyEventBody
-	for n, k := range keys {
+	for n, k := range given {
 		algorithm, err := k.check()
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", n+1, err)
@@ -188,20 +188,20 @@ func (k *OwnerKey) check() (evidence.Algorithm, error) {
 }
 
 // AddCertificates gives each key the certificates that begin with its own, in the order in which they are given.
-func AddCertificates(keys []OwnerKey, certificates [][]byte) error {
+func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 	at := -1
 	for n, der := range certificates {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
 			return fmt.Errorf("certificate %d: %w", n+1, err)
 		}
-		if own := slices.IndexFunc(keys, func(k OwnerKey) bool { return slices.Equal(k.Public, c.RawSubjectPublicKeyInfo) }); own >= 0 {
+		if own := slices.IndexFunc(given, func(k OwnerKey) bool { return slices.Equal(k.Public, c.RawSubjectPublicKeyInfo) }); own >= 0 {
 			at = own
 		}
 		if at < 0 {
 			return fmt.Errorf("certificate %d is of another key than those that are given, and stands before any of theirs", n+1)
 		}
-		keys[at].Certificates = append(keys[at].Certificates, der)
+		given[at].Certificates = append(given[at].Certificates, der)
 	}
 	return nil
 }

@@ -19,8 +19,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/disclosures"
 	"jurat/internal/installation"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/verify"
 )
 
@@ -104,26 +103,26 @@ func TestOwnersKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "the owner's record", r, allProved)
-	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrOwner) {
+	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keyring.ErrOwner) {
+	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("a second key of the operator's: %v", err)
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keyring.ErrOwner) {
+	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("rotated by the operator: %v", err)
 	}
 	_, next := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("another one registered: %v", err)
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleReviewer, "p", []installation.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.RegisterKeys(t.Context(), evidence.RoleReviewer, "p", []installation.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("one key of two actors: %v", err)
 	}
 	if err := i.RegisterKeys(t.Context(), evidence.RoleJuror, "j", []installation.OwnerKey{next}, time.Time{}, because); err == nil {
 		t.Error("a juror's key is registered")
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "b", []installation.OwnerKey{next}, time.Time{}, installation.Why{By: "w"}); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "b", []installation.OwnerKey{next}, time.Time{}, installation.Why{By: "w"}); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("without a reason: %v", err)
 	}
 }
@@ -140,11 +139,11 @@ func TestFromOperatorToOwner(t *testing.T) {
 			before := must(sealRequest(t, i, "r"))
 			before = must(i.Ledger.ProveOne(t.Context(), before))
 			signer, key := ownKey(t, false)
-			keys := []installation.OwnerKey{key}
-			if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", keys, time.Time{}, because); !errors.Is(err, installation.ErrHeld) {
+			given := []installation.OwnerKey{key}
+			if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, installation.ErrHeld) {
 				t.Errorf("registered beside the operator's: %v", err)
 			}
-			if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", keys, because); err != nil {
+			if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because); err != nil {
 				t.Fatal(err)
 			}
 			r, err := accept(t, i, signer)
@@ -153,7 +152,7 @@ func TestFromOperatorToOwner(t *testing.T) {
 			}
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
-			if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrOwner) {
+			if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 				t.Errorf("signers: %v", err)
 			}
 			for _, k := range must(i.Keys.Keys()) {
@@ -189,7 +188,7 @@ func TestRotation(t *testing.T) {
 			for what, r := range map[string]*evidence.Record{"before": first, "after": second} {
 				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 			}
-			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keyhistory.ErrEnded) {
+			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keys.ErrEnded) {
 				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
 			}
 			trust := must(i.Trust())
@@ -226,7 +225,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		t.Helper()
 		trust := must(i.Trust())
 		first := trust.Key(alone.Payload.Signers[0].KeyID)
-		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keyhistory.Settling)) {
+		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keys.Settling)) {
 			t.Errorf("%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
 		}
 		if k := trust.Key(second.KeyID); len(k.With) != 1 || k.With[0] != first.KeyID || !k.WithFrom.IsZero() {
@@ -272,7 +271,7 @@ func TestPairOfAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "both", r, allProved)
-	if _, err := accept(t, i, first); !errors.Is(err, keyhistory.ErrIncomplete) {
+	if _, err := accept(t, i, first); !errors.Is(err, keys.ErrIncomplete) {
 		t.Errorf("the first alone: %v", err)
 	}
 	nextFirst, nextFirstKey := ownKey(t, false)
@@ -283,7 +282,7 @@ func TestPairOfAnOwner(t *testing.T) {
 	if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextFirstKey, nextSecondKey}, because); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := accept(t, i, first, second); !errors.Is(err, keyhistory.ErrEnded) {
+	if _, err := accept(t, i, first, second); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("the old ones: %v", err)
 	}
 	again, err := accept(t, i, nextFirst, nextSecond)
@@ -303,13 +302,13 @@ func TestEndOfAKey(t *testing.T) {
 	if err := i.Retire(t.Context(), id, because); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keyring.ErrNoKey) {
+	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keyring.ErrNoKey) {
+	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("a first key again: %v", err)
 	}
-	if err := i.Retire(t.Context(), id, because); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("retired twice: %v", err)
 	}
 	if err := i.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, installation.ErrNoSuchKey) {
@@ -360,7 +359,7 @@ func TestKnownEnd(t *testing.T) {
 	}
 	wantStatus(t, i, "before", r, allProved)
 	now = end
-	if _, err := accept(t, i, signer); !errors.Is(err, keyhistory.ErrEnded) {
+	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("after its end: %v", err)
 	}
 	next, nextKey := ownKey(t, false)
@@ -382,14 +381,14 @@ func TestCertificates(t *testing.T) {
 	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
 	other := must(generate())
 	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
-	keys := []installation.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
-	if err := installation.AddCertificates(keys, [][]byte{root, own}); err == nil {
+	given := []installation.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
+	if err := installation.AddCertificates(given, [][]byte{root, own}); err == nil {
 		t.Error("a root before the key's own certificate")
 	}
-	if err := installation.AddCertificates(keys, [][]byte{own, root}); err != nil {
+	if err := installation.AddCertificates(given, [][]byte{own, root}); err != nil {
 		t.Fatal(err)
 	}
-	wrong := []installation.OwnerKey{{Public: keys[0].Public, Certificates: [][]byte{root}}}
+	wrong := []installation.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
 	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
 		t.Error("another key's certificate is registered")
 	}
@@ -397,11 +396,11 @@ func TestCertificates(t *testing.T) {
 		role evidence.Role
 		name string
 	}{{evidence.RoleAgent, "b"}, {evidence.RoleReviewer, "a"}} {
-		if err := i.RegisterKeys(t.Context(), other.role, other.name, keys, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
+		if err := i.RegisterKeys(t.Context(), other.role, other.name, given, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
 			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
 		}
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", keys, time.Time{}, because); err != nil {
+	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	r, err := accept(t, i, signer)
@@ -487,14 +486,14 @@ func TestRevoked(t *testing.T) {
 	own := *trust
 	own.Authorities = trust.Authorities[:1]
 	doubted("by the operator's clock", &own)
-	if _, err := accept(t, i, signer); !errors.Is(err, keyhistory.ErrEnded) {
+	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("signed by the thief: %v", err)
 	}
 	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
-	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("revoked from a later time: %v", err)
 	}
-	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("revoked from before it was the owner's: %v", err)
 	}
 }

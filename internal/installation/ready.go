@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"jurat/internal/disclosures"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 )
 
 // ErrOwner says that a data folder belongs to another user than the one who opens it.
@@ -39,7 +39,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil || i.pool != nil {
 		return err
 	}
-	for _, part := range []string{logKeyFile, keyring.Folder, clockFolder, outsideFolder, disclosures.KeysFolder, "apart", ticketsFolder, secretsFolder, witnessesFile} {
+	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, outsideFolder, disclosures.KeysFolder, "apart", ticketsFolder, secretsFolder, witnessesFile} {
 		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err

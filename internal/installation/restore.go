@@ -17,7 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
 
@@ -119,7 +119,7 @@ func readManifest(ctx context.Context, dir string) (*Manifest, error) {
 
 // unpack copies what the manifest names, and nothing else. It must be what it was.
 func unpack(ctx context.Context, m *Manifest, from, to string) error {
-	if err := os.Mkdir(filepath.Join(to, keyring.Folder), 0o700); err != nil { // it is a part of the whole when it is empty, too
+	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // it is a part of the whole when it is empty, too
 		return err
 	}
 	p := &copying{ctx: ctx, from: folderOrigin{from}, to: to, files: map[string]string{}}

@@ -6,8 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/verify"
 )
 
@@ -15,8 +14,8 @@ import (
 // key came first never has; one that has no second key signs alone.
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	config := keyring.Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
-	ring, err := keyring.New(config)
+	config := keys.Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
+	ring, err := keys.NewRing(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +27,11 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keys, err := ring.Keys()
+	held, err := ring.Keys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := trustedKeys(keys, keyhistory.New())
+	trusted := trustedKeys(held, keys.NewHistory())
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))
 	}
@@ -47,7 +46,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 		key, with string
 		from      time.Time
 	}{
-		{"later Ed25519", "later ML-DSA-65", at.Add(keyhistory.Settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
+		{"later Ed25519", "later ML-DSA-65", at.Add(keys.Settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
 		{"first ES256", "first ML-DSA-65", time.Time{}}, {"first ML-DSA-65", "first ES256", time.Time{}},
 	} {
 		k := of[tt.key]

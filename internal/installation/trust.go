@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/verify"
 )
@@ -23,24 +22,24 @@ func (i *Installation) Trust() (*verify.Trust, error) {
 }
 
 // history is what the log says of keys. Everything that is asked here is in the local database.
-func (i *Installation) history() (*keyhistory.History, error) {
+func (i *Installation) history() (*keys.History, error) {
 	if i.Ledger == nil { // while the log is examined and not open
-		return keyhistory.New(), nil
+		return keys.NewHistory(), nil
 	}
 	return i.Ledger.Keys(context.Background())
 }
 
 // readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
 // files are what is left.
-func readHistory(ctx context.Context, store ledger.Store) (*keyhistory.History, []ledger.Damage) {
+func readHistory(ctx context.Context, store ledger.Store) (*keys.History, []ledger.Damage) {
 	history, err := ledger.ReadKeys(ctx, store)
 	if err != nil {
-		return keyhistory.New(), []ledger.Damage{{Kind: ledger.DamageKeyEvents, Index: -1, Detail: err.Error()}}
+		return keys.NewHistory(), []ledger.Damage{{Kind: ledger.DamageKeyEvents, Index: -1, Detail: err.Error()}}
 	}
 	return history, nil
 }
 
-func (i *Installation) trust(history *keyhistory.History) (*verify.Trust, error) {
+func (i *Installation) trust(history *keys.History) (*verify.Trust, error) {
 	witnesses, err := i.Witnesses()
 	if err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func (i *Installation) trust(history *keyhistory.History) (*verify.Trust, error)
 	return i.trustWith(history, witnesses)
 }
 
-func (i *Installation) trustWith(history *keyhistory.History, witnesses *Witnesses) (*verify.Trust, error) {
+func (i *Installation) trustWith(history *keys.History, witnesses *Witnesses) (*verify.Trust, error) {
 	keys, err := i.Keys.Keys()
 	if err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func forever(t *verify.Trust) *verify.Trust {
 
 // trustedKeys says whose keys they are, from when to when, and which sign only together: those that the log speaks of, as
 // it says, and the others as their files say.
-func trustedKeys(files []*keyring.Key, history *keyhistory.History) []verify.Key {
+func trustedKeys(files []*keys.Held, history *keys.History) []verify.Key {
 	var trusted []verify.Key
 	for _, k := range history.Keys() {
 		trusted = append(trusted, recordedKey(k))
@@ -92,18 +91,18 @@ func trustedKeys(files []*keyring.Key, history *keyhistory.History) []verify.Key
 		}
 	}
 	for n := range trusted {
-		trusted[n].NotBefore = trusted[n].NotBefore.Add(-keyhistory.Skew)
+		trusted[n].NotBefore = trusted[n].NotBefore.Add(-keys.Skew)
 	}
 	slices.SortStableFunc(trusted, compareKeys)
 	return trusted
 }
 
-func recordedKey(k *keyhistory.Key) verify.Key {
+func recordedKey(k *keys.Key) verify.Key {
 	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
 		Custody: verify.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
 		Revoked: k.Revoked, WithFrom: k.WithFrom}
 	if k.Sudden {
-		t.NotAfter = k.Until.Add(keyhistory.Settling) // what was under way counts
+		t.NotAfter = k.Until.Add(keys.Settling) // what was under way counts
 	}
 	if !k.With.IsZero() {
 		t.With = []evidence.KeyID{k.With}
@@ -113,12 +112,12 @@ func recordedKey(k *keyhistory.Key) verify.Key {
 
 // unrecordedKey is a key that was made when its actor first signed, and of which the log says nothing. Where it says that
 // the actor has another, as two programs met the actor at the same moment, this one has no time beyond that.
-func unrecordedKey(k *keyring.Key, history *keyhistory.History) verify.Key {
+func unrecordedKey(k *keys.Held, history *keys.History) verify.Key {
 	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
 		Custody: verify.ByOperator, NotBefore: k.Created}
 	for _, other := range history.Keys() {
 		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
-			t.NotAfter = later(k.Created, other.From.Add(keyhistory.Settling))
+			t.NotAfter = later(k.Created, other.From.Add(keys.Settling))
 			break
 		}
 	}
@@ -134,7 +133,7 @@ func later(a, b time.Time) time.Time {
 
 // pair finds the other key that an actor's unrecorded one signs together with: the second never signs alone, and the first
 // may have, until the second was made, unless it was made to sign with it.
-func pair(trusted []verify.Key, k *keyring.Key, history *keyhistory.History) {
+func pair(trusted []verify.Key, k *keys.Held, history *keys.History) {
 	find := func(second bool) *verify.Key {
 		i := slices.IndexFunc(trusted, func(t verify.Key) bool {
 			known := history.Key(t.KeyID)
@@ -152,7 +151,7 @@ func pair(trusted []verify.Key, k *keyring.Key, history *keyhistory.History) {
 	}
 	first.With, second.With = []evidence.KeyID{second.KeyID}, []evidence.KeyID{first.KeyID}
 	if !k.Algorithm.PostQuantum() && k.With != second.KeyID || k.Algorithm.PostQuantum() && history.Key(first.KeyID) != nil {
-		first.WithFrom = second.NotBefore.Add(keyhistory.Settling)
+		first.WithFrom = second.NotBefore.Add(keys.Settling)
 	}
 }
 

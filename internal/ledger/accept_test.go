@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
 
@@ -114,7 +114,7 @@ func TestAccept(t *testing.T) {
 			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
 				t.Errorf("another with its id: %v", err)
 			}
-			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor); !errors.Is(err, keyhistory.ErrForeign) {
+			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor); !errors.Is(err, keys.ErrForeign) {
 				t.Errorf("sealed by the operator: %v", err)
 			}
 		})
@@ -150,14 +150,14 @@ func TestAcceptRefuses(t *testing.T) {
 		want   error  // nil: any
 		says   string // in the error
 	}{
-		"a key registered for another name": {as("a", b).says(t, ""), keyhistory.ErrForeign, `is the key of agent "b", and not of agent "a"`},
-		"a key registered for another role": {reviewer.says(t, ""), keyhistory.ErrForeign, `is the key of reviewer "a", and not of agent "a"`},
-		"a key that is not registered":      {nobody.says(t, ""), keyhistory.ErrForeign, "is registered for nobody"},
-		"a name that has another":           {as("a", nobody).says(t, ""), keyhistory.ErrForeign, "is registered for nobody"},
-		"a retired key":                     {gone.says(t, ""), keyhistory.ErrEnded, "is retired at"},
-		"a revoked key":                     {revoked.says(t, ""), keyhistory.ErrEnded, "is revoked from"},
-		"without the second signature":      {only(pair, 0).says(t, ""), keyhistory.ErrIncomplete, "has not signed"},
-		"without the first signature":       {only(pair, 1).says(t, ""), keyhistory.ErrIncomplete, "has not signed"},
+		"a key registered for another name": {as("a", b).says(t, ""), keys.ErrForeign, `is the key of agent "b", and not of agent "a"`},
+		"a key registered for another role": {reviewer.says(t, ""), keys.ErrForeign, `is the key of reviewer "a", and not of agent "a"`},
+		"a key that is not registered":      {nobody.says(t, ""), keys.ErrForeign, "is registered for nobody"},
+		"a name that has another":           {as("a", nobody).says(t, ""), keys.ErrForeign, "is registered for nobody"},
+		"a retired key":                     {gone.says(t, ""), keys.ErrEnded, "is retired at"},
+		"a revoked key":                     {revoked.says(t, ""), keys.ErrEnded, "is revoked from"},
+		"without the second signature":      {only(pair, 0).says(t, ""), keys.ErrIncomplete, "has not signed"},
+		"without the first signature":       {only(pair, 1).says(t, ""), keys.ErrIncomplete, "has not signed"},
 		"a second signature taken away":     {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures = r.Signatures[:1] }), ledger.ErrRefused, "2 signers, and there are 1"},
 		"a signature of something else":     {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = a.says(t, "").Signatures }), evidence.ErrSignature, "signature 0"},
 		"no signature in DER":               {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = [][]byte{{1, 2, 3}} }), ledger.ErrRefused, "not in DER"},
@@ -168,8 +168,8 @@ func TestAcceptRefuses(t *testing.T) {
 		"a place in a log":                   {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
 		"certificates":                       {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
 		"a time far in the future":           {a.says(t, `,"metadata":{}`), nil, ""},
-		"a juror's act":                      {as("a", a).sign(t, must(evidence.ParseDraft([]byte(jurorsAct)))), keyhistory.ErrForeign, `not of juror "a"`},
-		"an operator's act in the key chain": {a.sign(t, must(evidence.ParseDraft([]byte(operatorsAct)))), keyhistory.ErrForeign, `not of operator "a"`},
+		"a juror's act":                      {as("a", a).sign(t, must(evidence.ParseDraft([]byte(jurorsAct)))), keys.ErrForeign, `not of juror "a"`},
+		"an operator's act in the key chain": {a.sign(t, must(evidence.ParseDraft([]byte(operatorsAct)))), keys.ErrForeign, `not of operator "a"`},
 	} {
 		if name == "a time far in the future" {
 			late := evidence.FormatTime(time.Now().Add(6 * time.Minute))
@@ -261,7 +261,7 @@ func TestKeyEndsBetween(t *testing.T) {
 	if err := tell(elsewhere, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keyhistory.ErrEnded) {
+	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("sealed with a key that another process has revoked: %v", err)
 	}
 }
@@ -305,11 +305,11 @@ func TestSealNext(t *testing.T) {
 func TestLogRefusesEvents(t *testing.T) {
 	l, _ := inMemory(t)
 	a := newOwner(t, "a", false)
-	if err := tell(l, t, a.event(evidence.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := tell(l, t, a.event(evidence.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("the end of an unknown key: %v", err)
 	}
 	a.register(t, l)
-	if err := tell(l, t, a.event(evidence.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keyhistory.ErrEvent) {
+	if err := tell(l, t, a.event(evidence.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("a second time: %v", err)
 	}
 	for name, doc := range map[string]string{
@@ -317,7 +317,7 @@ func TestLogRefusesEvents(t *testing.T) {
 		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
 		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","response":{}}`,
 	} {
-		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor); !errors.Is(err, keyhistory.ErrEvent) {
+		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor); !errors.Is(err, keys.ErrEvent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/brief"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 )
 
 // patience is how long a caller waits to be appended, before anything is stored. Others take milliseconds; who holds the log for longer may stand
@@ -107,7 +107,7 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 }
 
 // commit makes one transaction of what is in the queue when it begins.
-func (l *Ledger) commit(ctx context.Context, keys *keyhistory.History) error {
+func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	g := &group{keys: keys, now: l.cfg.Now, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*judging]bool{}}
 	if err := l.prepareLinks(ctx, g, l.queue.choose()); err != nil {
 		return err
@@ -222,7 +222,7 @@ type group struct {
 
 	// What they are judged by: all that is committed.
 	tree  *tree
-	keys  *keyhistory.History
+	keys  *keys.History
 	now   func() time.Time
 	found Found // of what they name. Its counts go up with those that are in the batch
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 )
 
 // A CaseFile is records of the log, as it was when they were asked for, to be read one by one: however many they are, no more than a few
@@ -19,7 +19,7 @@ type CaseFile struct {
 	l    *Ledger
 	at   []int64
 	head Head
-	keys *keyhistory.History
+	keys *keys.History
 }
 
 // CaseFile opens records for reading, which stand at these indexes, in log order.

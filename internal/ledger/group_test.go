@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 )
@@ -213,8 +213,8 @@ func TestBadAmongGood(t *testing.T) {
 		}
 		wantError(t, *again, ledger.ErrDuplicate)
 		wantError(t, *twin, ledger.ErrDuplicate)
-		wantError(t, *ended, keyhistory.ErrEnded)
-		wantError(t, *misfit, keyhistory.ErrEvent)
+		wantError(t, *ended, keys.ErrEnded)
+		wantError(t, *misfit, keys.ErrEvent)
 		var d *ledger.DuplicateError
 		if !errors.As(*twin, &d) || d.RecordID != numbered(3) {
 			t.Errorf("the twin: %v", *twin)
@@ -246,7 +246,7 @@ func TestInTurn(t *testing.T) {
 		after := q.add(says(a))
 		neighbour := q.seal(t.Context(), 1)
 		q.letGo()
-		wantError(t, *after, keyhistory.ErrEnded)
+		wantError(t, *after, keys.ErrEnded)
 		for i, err := range append(events, before, neighbour) {
 			if *err != nil {
 				t.Errorf("%d: %v", i, *err)
@@ -279,7 +279,7 @@ func TestEventsInTurn(t *testing.T) {
 		if *one != nil {
 			t.Error(*one)
 		}
-		wantError(t, *two, keyhistory.ErrEvent)
+		wantError(t, *two, keys.ErrEvent)
 		if n := must(q.Keys(t.Context())).Count(); n != 1 {
 			t.Errorf("%d events", n)
 		}

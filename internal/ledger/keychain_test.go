@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
 
@@ -66,9 +66,9 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 		if err := tell(here, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, says(elsewhere, a), keyhistory.ErrEnded)
+		wantError(t, says(elsewhere, a), keys.ErrEnded)
 		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers)
-		wantError(t, err, keyhistory.ErrEnded)
+		wantError(t, err, keys.ErrEnded)
 
 		done := make(chan error)
 		for _, l := range []*ledger.Ledger{here, elsewhere} {

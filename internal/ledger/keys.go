@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 )
 
 var (
@@ -23,7 +23,7 @@ type chainEnd struct {
 }
 
 // Keys returns what the log says of keys now. It must not be changed.
-func (l *Ledger) Keys(ctx context.Context) (*keyhistory.History, error) {
+func (l *Ledger) Keys(ctx context.Context) (*keys.History, error) {
 	last, err := l.cfg.Store.LastOfChain(ctx, evidence.KeysChain)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("reading key events: %w", err)
@@ -35,14 +35,14 @@ func (l *Ledger) Keys(ctx context.Context) (*keyhistory.History, error) {
 }
 
 // knownKeys returns what the log said of keys when it was last read.
-func (l *Ledger) knownKeys(ctx context.Context) (*keyhistory.History, error) {
+func (l *Ledger) knownKeys(ctx context.Context) (*keys.History, error) {
 	if known := l.keys.Load(); known != nil {
 		return known, nil
 	}
 	return l.readKeys(ctx)
 }
 
-func (l *Ledger) readKeys(ctx context.Context) (*keyhistory.History, error) {
+func (l *Ledger) readKeys(ctx context.Context) (*keys.History, error) {
 	keys, err := ReadKeys(ctx, l.cfg.Store)
 	if err == nil {
 		l.keys.Store(keys)
@@ -51,15 +51,15 @@ func (l *Ledger) readKeys(ctx context.Context) (*keyhistory.History, error) {
 }
 
 // ReadKeys reads what the log in a store says of keys.
-func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
+func ReadKeys(ctx context.Context, store Store) (*keys.History, error) {
 	records, err := readChain(ctx, store, evidence.KeysChain)
 	if errors.Is(err, ErrNotFound) {
-		return keyhistory.New(), nil
+		return keys.NewHistory(), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading key events: %w", err)
 	}
-	keys, err := keyhistory.Read(records)
+	keys, err := keys.ReadHistory(records)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -68,7 +68,7 @@ func ReadKeys(ctx context.Context, store Store) (*keyhistory.History, error) {
 
 // admit says whether the signers of these records may sign, by what the log says of keys, and whether the events among
 // them fit what it says.
-func admit(keys *keyhistory.History, records []*evidence.Record, now func() time.Time) error {
+func admit(keys *keys.History, records []*evidence.Record, now func() time.Time) error {
 	if keys.Count() > 0 { // or nothing is said of any key
 		now := now()
 		for _, r := range records {

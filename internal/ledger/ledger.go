@@ -79,7 +79,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
+	"jurat/internal/keys"
 )
 
 var (
@@ -190,7 +190,7 @@ type Ledger struct {
 
 	known atomic.Pointer[Head] // the latest head that the log is known to have had: it must contain this for ever
 
-	keys atomic.Pointer[keyhistory.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
+	keys atomic.Pointer[keys.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
 	queue  *queue // what is to be appended
 	links  *links // by what it is judged

@@ -11,7 +11,7 @@
 //			{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Who: Readers, Handle: s.getRecord, …},
 //
 // A handler is a Handler: it has the Caller beside the request, and returns an error where it cannot do it. An error of
-// package api says what the answer is (fmt.Errorf("%w: …", api.ErrInvalid)), errors of ledger, keyring and evidence are
+// package api says what the answer is (fmt.Errorf("%w: …", api.ErrInvalid)), errors of ledger, keys and evidence are
 // known, too (problem.go), and every other one is ErrInternal: logged, and told to nobody.
 //
 // What a handler can rely on: the caller has one of the route's roles; a request that changes something does not come from

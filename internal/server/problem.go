@@ -17,8 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/database"
-	"jurat/internal/keyhistory"
-	"jurat/internal/keyring"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/provider"
 	"jurat/internal/queue"
@@ -42,11 +41,11 @@ var known = []struct{ is, means error }{
 	{syscall.EROFS, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
 	{ledger.ErrArchive, api.ErrUnavailable},
-	{keyring.ErrOwner, api.ErrOwnerKey},
-	{keyring.ErrNoKey, api.ErrConflict},
-	{keyhistory.ErrEnded, api.ErrConflict},
-	{keyhistory.ErrForeign, api.ErrConflict},
-	{keyhistory.ErrIncomplete, api.ErrConflict},
+	{keys.ErrOwner, api.ErrOwnerKey},
+	{keys.ErrNoKey, api.ErrConflict},
+	{keys.ErrEnded, api.ErrConflict},
+	{keys.ErrForeign, api.ErrConflict},
+	{keys.ErrIncomplete, api.ErrConflict},
 	{access.ErrOrder, api.ErrInvalid},
 	{provider.ErrAway, api.ErrUnavailable},
 	{database.ErrUnreachable, api.ErrUnavailable},

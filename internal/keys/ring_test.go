@@ -1,4 +1,4 @@
-package keyring
+package keys
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 func newRing(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := New(Config{Files: filestore.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
+	r, err := NewRing(Config{Files: filestore.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package keyhistory
+package keys
 
 import (
 	"crypto/ed25519"
@@ -109,7 +109,7 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 
 func read(t testing.TB, events ...told) *History {
 	t.Helper()
-	h, err := Read(chain(t, events, nil))
+	h, err := ReadHistory(chain(t, events, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestContradictions(t *testing.T) {
 		"reason or by is empty":    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.By = "" })},
 		"the key has ended, or it": {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *evidence.KeyEventBody) { b.Certificates = [][]byte{{1}} })},
 	} {
-		h, err := Read(chain(t, events, nil))
+		h, err := ReadHistory(chain(t, events, nil))
 		if want == "the key has ended, or it" {
 			want = "the key has ended"
 		}
@@ -246,7 +246,7 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 			p.Response = []byte(strings.Replace(string(p.Response), `{`, `{"x":1,`, 1))
 		},
 	} {
-		if _, err := Read(chain(t, events, change)); !errors.Is(err, ErrEvent) {
+		if _, err := ReadHistory(chain(t, events, change)); !errors.Is(err, ErrEvent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 
 func TestCloneIsACopy(t *testing.T) {
 	records := chain(t, []told{registered(0, key(-1)), registered(0, key(1)), revoked(5, key(1), at(5))}, nil)
-	h, err := Read(records[:2])
+	h, err := ReadHistory(records[:2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func FuzzApply(f *testing.F) {
 	}
 	first := chain(f, []told{registered(0, key(1))}, nil)[0]
 	f.Fuzz(func(t *testing.T, response []byte) {
-		h := New()
+		h := NewHistory()
 		if err := h.Apply(first); err != nil {
 			t.Fatal(err)
 		}

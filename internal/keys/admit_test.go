@@ -1,4 +1,4 @@
-package keyhistory
+package keys
 
 import (
 	"errors"

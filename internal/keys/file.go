@@ -1,4 +1,4 @@
-package keyring
+package keys
 
 import (
 	"bytes"
@@ -81,7 +81,7 @@ func (r *Ring) writeKey(file string, head header, private crypto.Signer) error {
 }
 
 // load reads a key file.
-func (r *Ring) load(file string) (*Key, error) {
+func (r *Ring) load(file string) (*Held, error) {
 	text, err := r.config.Files.Read(file)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (r *Ring) load(file string) (*Key, error) {
 	return key, nil
 }
 
-func (r *Ring) parse(text []byte) (*Key, error) {
+func (r *Ring) parse(text []byte) (*Held, error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	var head header
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
@@ -111,7 +111,7 @@ func (r *Ring) parse(text []byte) (*Key, error) {
 	return r.key(head, private)
 }
 
-func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
+func (r *Ring) key(head header, private crypto.Signer) (*Held, error) {
 	signer, err := evidence.NewSigner(private, r.config.Random)
 	if err != nil {
 		return nil, err
@@ -121,6 +121,6 @@ func (r *Ring) key(head header, private crypto.Signer) (*Key, error) {
 		return nil, err
 	}
 	info := signer.Info()
-	return &Key{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
+	return &Held{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
 		Created: head.Created, With: head.With, signer: signer}, nil
 }

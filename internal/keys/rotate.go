@@ -1,4 +1,4 @@
-package keyring
+package keys
 
 import (
 	"errors"
@@ -6,19 +6,18 @@ import (
 	"io/fs"
 
 	"jurat/evidence"
-	"jurat/internal/keyhistory"
 )
 
 // Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
 // that the actor got when it first signed.
-func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Key, error) {
+func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	history, err := r.config.History()
 	if err != nil {
 		return nil, err
 	}
-	var keys []*Key
+	var keys []*Held
 	for _, algorithm := range []evidence.Algorithm{r.config.Algorithm, evidence.MLDSA65} {
 		if history.Current(role, name, algorithm) != nil {
 			continue
@@ -41,7 +40,7 @@ func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Key, error) {
 // Next makes the key that is to take the place of an actor's present one, as soon as the log says so. One that was made
 // for this before, and of which the log has never been told, is returned again: a rotation that was broken off is gone
 // on with, and leaves no private key behind.
-func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
@@ -102,7 +101,7 @@ func (r *Ring) Tidy() error {
 	return nil
 }
 
-func (r *Ring) follow(k *keyhistory.Key) error {
+func (r *Ring) follow(k *Key) error {
 	at := placeOf(k.Role, k.Name, k.Algorithm)
 	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
 	if r.holds(next, k.KeyID) {

@@ -1,25 +1,4 @@
-// Package keyhistory reads the chain of key events in a log: whose key a public key is, since when, who holds it, and
-// what became of it. The log is the truth about keys. What stands in files beside it is made to agree with it.
-//
-// An actor has at most two keys that sign at a time: its first, and its second, of ML-DSA-65. Two keys that sign at the
-// same time sign only together, and what ends one of them ends both: a pair of which one half was replaced could not be
-// demanded of any record without a date, and dates are what the second half is there to make unnecessary.
-//
-// The keys that an installation makes when its actors first sign are in no event until something happens to them.
-//
-// # The log says what became of keys
-//
-// Registering, rotating, retiring and revoking are acts of the operator, and the files follow: a new private key is in a file before
-// the act, an old one is destroyed after it, and whoever opens the folder next finishes what a crash left. There is no second list
-// of keys that could say something else. Whether a key may sign is asked inside the transaction that appends, so a record cannot
-// slip in behind a revocation. Keys that are made on first use stand in no event until something happens to them: most never have a
-// story.
-//
-// # Keys that sign only together end together
-//
-// Were one half of a pair replaced alone, the half that stays would have to sign with one partner before a day and with another
-// after it, and a demand with a date is worth nothing against who forges dates: the adversary for whom second signatures are there.
-package keyhistory
+package keys
 
 import (
 	"errors"
@@ -115,14 +94,14 @@ type History struct {
 	last   *evidence.Record
 }
 
-// New returns the history of a log that says nothing of keys.
-func New() *History {
+// NewHistory returns the history of a log that says nothing of keys.
+func NewHistory() *History {
 	return &History{byID: map[evidence.KeyID]*Key{}, actors: map[actor]hands{}}
 }
 
-// Read reads the chain, from its beginning and in the order of the log.
-func Read(chain []*evidence.Record) (*History, error) {
-	h := New()
+// ReadHistory reads the chain, from its beginning and in the order of the log.
+func ReadHistory(chain []*evidence.Record) (*History, error) {
+	h := NewHistory()
 	for _, r := range chain {
 		if err := h.Apply(r); err != nil {
 			return nil, err

@@ -1,18 +1,4 @@
-// Package keyring keeps the private keys of an installation: one key pair per actor and role, made when the actor
-// first signs, and beside it, where that is wanted, a second one that withstands quantum computers (ML-DSA-65). Each is
-// in a file of its own in the installation's file store, as a secret.
-//
-// What became of keys since stands in the log (see keyhistory), which the ring asks before it hands out a signer. The
-// files follow: a key that is to replace another is in a file before the log says so, and one that has ended is
-// destroyed after the log says so. So a crash between the two leaves nothing that Tidy does not bring up to date.
-//
-// A key file is a line of JSON that says whose key it is, followed by the key as PKCS #8 in PEM, so that
-// `openssl pkey -in FILE` reads it too (ML-DSA-65 since OpenSSL 3.5).
-//
-// # An old private key is destroyed, not kept
-//
-// To verify a signature takes the public half, which is in the log. A private half that may sign nothing could serve a thief alone.
-package keyring
+package keys
 
 import (
 	"crypto"
@@ -33,7 +19,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
-	"jurat/internal/keyhistory"
 	"jurat/internal/names"
 )
 
@@ -45,7 +30,7 @@ type Config struct {
 	Now         func() time.Time   // nil: time.Now
 
 	// History is what the log says of keys now. nil: nothing.
-	History func() (*keyhistory.History, error)
+	History func() (*History, error)
 
 	// NewKey makes a private key. nil: a random one. Tests give keys that they know.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
@@ -60,8 +45,8 @@ const Folder = "keys"
 type Ring struct {
 	config Config
 	mu     sync.Mutex // held while a key is looked up or made
-	loaded map[place]*Key
-	listed map[string]*Key // what Keys has read, by file
+	loaded map[place]*Held
+	listed map[string]*Held // what Keys has read, by file
 }
 
 // A place is where a key belongs. An actor has at most two: its first key, and its second, of ML-DSA-65.
@@ -83,8 +68,8 @@ func (p place) algorithm() evidence.Algorithm {
 	return evidence.ES256
 }
 
-// A Key is one actor's key pair.
-type Key struct {
+// A Held key is a key pair of an actor that is kept here.
+type Held struct {
 	Name      string
 	Role      evidence.Role
 	Algorithm evidence.Algorithm
@@ -112,8 +97,8 @@ var ErrLost = errors.New("the private key is missing")
 // ErrSecondKey says that an actor's second key is not the one that its first key was made to sign with.
 var ErrSecondKey = errors.New("the second key, without which the first does not sign, is missing or another")
 
-// New makes a Ring. It reads no key yet.
-func New(config Config) (*Ring, error) {
+// NewRing makes a Ring. It reads no key yet.
+func NewRing(config Config) (*Ring, error) {
 	if config.Files == nil {
 		return nil, errors.New("opening keyring: no file store")
 	}
@@ -130,9 +115,9 @@ func New(config Config) (*Ring, error) {
 		config.NewKey = randomKey
 	}
 	if config.History == nil {
-		config.History = func() (*keyhistory.History, error) { return keyhistory.New(), nil }
+		config.History = func() (*History, error) { return NewHistory(), nil }
 	}
-	return &Ring{config: config, loaded: map[place]*Key{}, listed: map[string]*Key{}}, nil
+	return &Ring{config: config, loaded: map[place]*Held{}, listed: map[string]*Held{}}, nil
 }
 
 // firstAlgorithms are those of first keys.
@@ -191,7 +176,7 @@ func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, erro
 }
 
 // first returns an actor's first key, which is made if there is none.
-func (r *Ring) first(history *keyhistory.History, role evidence.Role, name string) (*Key, error) {
+func (r *Ring) first(history *History, role evidence.Role, name string) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.maySign(history, role, name); err != nil {
@@ -207,7 +192,7 @@ func (r *Ring) first(history *keyhistory.History, role evidence.Role, name strin
 
 // second returns the key that is to sign beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none,
 // which has to be looked up each time, and so without the lock.
-func (r *Ring) second(history *keyhistory.History, at place) (*Key, error) {
+func (r *Ring) second(history *History, at place) (*Held, error) {
 	if history.Current(at.role, at.name, at.algorithm()) == nil && !r.isLoaded(at) {
 		if _, err := r.config.Files.Read(r.file(at)); errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -225,13 +210,13 @@ func (r *Ring) isLoaded(at place) bool {
 }
 
 // maySign says why nobody signs for an actor here.
-func (r *Ring) maySign(history *keyhistory.History, role evidence.Role, name string) error {
+func (r *Ring) maySign(history *History, role evidence.Role, name string) error {
 	latest := history.Latest(role, name)
 	if len(latest) == 0 {
 		return nil
 	}
 	// Where all have ended, the one of those that was the owner's says that the next one is.
-	if slices.ContainsFunc(latest, func(k *keyhistory.Key) bool { return k.Custody == evidence.CustodyOwner }) {
+	if slices.ContainsFunc(latest, func(k *Key) bool { return k.Custody == evidence.CustodyOwner }) {
 		return ErrOwner
 	}
 	if len(history.Active(role, name, r.config.Now())) == 0 {
@@ -241,7 +226,7 @@ func (r *Ring) maySign(history *keyhistory.History, role evidence.Role, name str
 }
 
 // findOrCreate returns the key in the place of an algorithm. The lock is held.
-func (r *Ring) findOrCreate(history *keyhistory.History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) findOrCreate(history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	key, err := r.find(history, placeOf(role, name, algorithm))
 	if errors.Is(err, fs.ErrNotExist) {
 		key, err = r.create(history, role, name, algorithm)
@@ -253,7 +238,7 @@ func (r *Ring) findOrCreate(history *keyhistory.History, role evidence.Role, nam
 }
 
 // Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one.
-func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	key, err := r.createFirst(role, name, algorithm)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
@@ -261,7 +246,7 @@ func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algori
 	return key, nil
 }
 
-func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	history, err := r.config.History()
 	if err != nil {
 		return nil, err
@@ -275,11 +260,11 @@ func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.A
 }
 
 // Keys lists every key, by role and name, an actor's first key before its second.
-func (r *Ring) Keys() ([]*Key, error) {
+func (r *Ring) Keys() ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed
 	r.mu.Unlock()
-	listed, keys := map[string]*Key{}, []*Key(nil)
+	listed, keys := map[string]*Held{}, []*Held(nil)
 	err := r.config.Files.List(Folder, func(file string) error {
 		if path.Ext(file) != extension || isNext(file) {
 			return nil // it is nobody's key yet
@@ -302,18 +287,18 @@ func (r *Ring) Keys() ([]*Key, error) {
 	r.mu.Lock()
 	r.listed = listed
 	r.mu.Unlock()
-	slices.SortFunc(keys, func(a, b *Key) int {
+	slices.SortFunc(keys, func(a, b *Held) int {
 		return strings.Compare(a.sortKey(), b.sortKey())
 	})
 	return keys, nil
 }
 
-func (k *Key) sortKey() string {
+func (k *Held) sortKey() string {
 	return fmt.Sprintf("%s\x00%s\x00%t", k.Role, k.Name, k.Algorithm.PostQuantum())
 }
 
 // find returns the key in a place, or an error with fs.ErrNotExist in its chain if none has been made for it. The lock is held.
-func (r *Ring) find(history *keyhistory.History, at place) (*Key, error) {
+func (r *Ring) find(history *History, at place) (*Held, error) {
 	if current := history.Current(at.role, at.name, at.algorithm()); current != nil {
 		return r.private(at, current)
 	}
@@ -324,9 +309,9 @@ func (r *Ring) find(history *keyhistory.History, at place) (*Key, error) {
 }
 
 // private returns the key that the log names as the one in a place.
-func (r *Ring) private(at place, current *keyhistory.Key) (*Key, error) {
+func (r *Ring) private(at place, current *Key) (*Held, error) {
 	if current.Ended(r.config.Now()) {
-		return nil, fmt.Errorf("%w: %s is %s", keyhistory.ErrEnded, current.KeyID, current.State(r.config.Now()))
+		return nil, fmt.Errorf("%w: %s is %s", ErrEnded, current.KeyID, current.State(r.config.Now()))
 	}
 	if key := r.loaded[at]; key != nil && key.KeyID == current.KeyID {
 		return key, nil
@@ -344,7 +329,7 @@ func (r *Ring) private(at place, current *keyhistory.Key) (*Key, error) {
 }
 
 // take loads a key that must belong in a place.
-func (r *Ring) take(at place, file string) (*Key, error) {
+func (r *Ring) take(at place, file string) (*Held, error) {
 	key, err := r.load(file)
 	if err != nil {
 		return nil, err
@@ -369,7 +354,7 @@ func (r *Ring) CheckName(role evidence.Role, name string) error {
 }
 
 // checkName is CheckName. The lock is held.
-func (r *Ring) checkName(history *keyhistory.History, role evidence.Role, name string) error {
+func (r *Ring) checkName(history *History, role evidence.Role, name string) error {
 	refused := names.Check(name)
 	if refused == nil || len(history.Latest(role, name)) > 0 {
 		return nil
@@ -387,7 +372,7 @@ func (r *Ring) checkName(history *keyhistory.History, role evidence.Role, name s
 }
 
 // create makes the first key in a place, and its file. The lock is held.
-func (r *Ring) create(history *keyhistory.History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Key, error) {
+func (r *Ring) create(history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	if err := r.checkName(history, role, name); err != nil {
 		return nil, err
 	}
@@ -429,7 +414,7 @@ func (r *Ring) make(file string, role evidence.Role, name string, algorithm evid
 }
 
 // secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.
-func (r *Ring) secondOf(history *keyhistory.History, role evidence.Role, name string) (evidence.KeyID, error) {
+func (r *Ring) secondOf(history *History, role evidence.Role, name string) (evidence.KeyID, error) {
 	second, err := r.find(history, place{role, name, true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return evidence.KeyID{}, nil

@@ -1,4 +1,4 @@
-package keyring
+package keys
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // twice is a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := New(Config{Files: filestore.NewFolder(dir), PostQuantum: true})
+	r, err := NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 }
 
 func TestSecondAlgorithmIsNoFirst(t *testing.T) {
-	if _, err := New(Config{Files: filestore.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65}); err == nil {
+	if _, err := NewRing(Config{Files: filestore.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65}); err == nil {
 		t.Error("first keys of ML-DSA-65")
 	}
 }
