@@ -64,8 +64,8 @@
 //	              beside it where that is wanted
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	brief         what a list shows of a record and what it is linked by, in a few bytes that the ledger keeps beside it
-//	ledger        the only writer: seals and appends; declares the Store that ledger/sqlite, ledger/postgres and
-//	              ledger/memory are, and that ledger/storetest tests
+//	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, ledger/postgres and
+//	              ledger/memory, and ledger/storetest tests it
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted
 //	tsa           time-stamping authorities, asked over HTTP

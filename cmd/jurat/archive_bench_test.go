@@ -20,7 +20,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/bench"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -29,10 +29,10 @@ import (
 func archiveSize(b *testing.B) int {
 	text := os.Getenv("JURAT_ARCHIVE_RECORDS")
 	if text == "" {
-		return 20 * ledger.TileWidth
+		return 20 * storage.TileWidth
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < ledger.TileWidth {
+	if err != nil || n < storage.TileWidth {
 		b.Fatalf("JURAT_ARCHIVE_RECORDS: %q", text)
 	}
 	return n
@@ -224,7 +224,7 @@ func (v *bareVerifier) during(d time.Duration) int64 {
 }
 
 // readAnywhere is how long it takes to open a file and to read one record of it, on average.
-func readAnywhere(b *testing.B, i *installation.Installation, files []ledger.Archived) time.Duration {
+func readAnywhere(b *testing.B, i *installation.Installation, files []storage.Archived) time.Duration {
 	random := rand.New(rand.NewPCG(1, 1))
 	const n = 500
 	begin := time.Now()

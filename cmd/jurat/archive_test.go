@@ -16,7 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
 
@@ -123,7 +123,7 @@ func TestArchiveVerifyExpired(t *testing.T) {
 	v.report, v.byAct = &archiveReport{}, map[string]int64{}
 	v.book = &archive.Book{Expiries: []archive.Expiry{{ID: "act", ExpiredRecords: evidence.ExpiredRecords{From: 0, To: 256, Count: 1}}}}
 	for n, act := range []string{"act", "act", "another"} {
-		v.record(&ledger.Row{Index: int64(n), Entry: []byte("{}"), ExpiredBy: act}, nil)
+		v.record(&storage.Row{Index: int64(n), Entry: []byte("{}"), ExpiredBy: act}, nil)
 	}
 	if r := v.end(); r.Outcome != verify.NotProved || r.NotProved != 2 {
 		t.Errorf("%+v", r)

@@ -12,6 +12,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -236,7 +237,7 @@ func (v *archiveVerification) witnessed(checkpoint string) {
 func (v *archiveVerification) check(ctx context.Context, f *archive.File, told func(done, total int64)) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // of each record nothing is kept: what is thrown away may lie for a while
 	_, err := f.Check(ctx, archive.Examination{Progress: told, Found: func(d *archive.Damage) { v.damage("%v", d) },
-		Each: func(row *ledger.Row, record *evidence.Record) error {
+		Each: func(row *storage.Row, record *evidence.Record) error {
 			v.record(row, record)
 			return nil
 		}})
@@ -244,7 +245,7 @@ func (v *archiveVerification) check(ctx context.Context, f *archive.File, told f
 }
 
 // record verifies one record alone. Its place is proved for the whole file.
-func (v *archiveVerification) record(row *ledger.Row, record *evidence.Record) {
+func (v *archiveVerification) record(row *storage.Row, record *evidence.Record) {
 	worst := verify.Finding{Status: verify.Proved}
 	if record != nil {
 		worst = verify.Sealed(record, v.options)
@@ -269,7 +270,7 @@ func (v *archiveVerification) record(row *ledger.Row, record *evidence.Record) {
 }
 
 // expired holds a record that is not there against the acts.
-func (v *archiveVerification) expired(row *ledger.Row) {
+func (v *archiveVerification) expired(row *storage.Row) {
 	v.report.Expired++
 	if v.book == nil || v.book.Explains(row.Index, row.ExpiredBy) != nil {
 		v.unexplained++

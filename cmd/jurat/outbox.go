@@ -7,7 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
 )
 
@@ -35,7 +35,7 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	}
 }
 
-func owed(o ledger.Owed) string {
+func owed(o storage.Owed) string {
 	records := plural.Of(o.Records, "record")
 	if o.Records == 1 {
 		records = "1 record"

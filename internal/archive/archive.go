@@ -59,7 +59,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 const (
@@ -70,7 +70,7 @@ const (
 
 	// MaxTiles is how many tiles a file can have: 65,536 records.
 	MaxTiles = 256
-	tile     = ledger.TileWidth
+	tile     = storage.TileWidth
 
 	blockSize     = 16 << 10 // bytes: with the record that reaches it, a block ends
 	maxBlock      = blockSize + maxEntry

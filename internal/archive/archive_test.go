@@ -20,11 +20,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // logOf is a log in memory, of records that are signed by nobody in particular.
 type logOf struct {
-	rows       []ledger.Row
+	rows       []storage.Row
 	hashes     []tlog.Hash
 	checkpoint string
 	size       int64
@@ -42,7 +43,7 @@ func (l *logOf) source(from, to int64) Source {
 	return Source{Origin: "example.com/log", From: from, To: to, Checkpoint: l.checkpoint, Size: l.size, Hashes: l, Rows: l.read}
 }
 
-func (l *logOf) read(_ context.Context, from, n int64) ([]ledger.Row, error) {
+func (l *logOf) read(_ context.Context, from, n int64) ([]storage.Row, error) {
 	return l.rows[from:min(from+n, int64(len(l.rows)))], nil
 }
 
@@ -94,7 +95,7 @@ func newLog(t testing.TB, n, words int) *logOf {
 }
 
 // rowOf makes a row whose signature and token are no real ones: an archive keeps what it is given.
-func rowOf(t testing.TB, random *rand.Rand, n, words int) ledger.Row {
+func rowOf(t testing.TB, random *rand.Rand, n, words int) storage.Row {
 	t.Helper()
 	payload, err := evidence.Canonical(fmt.Appendf(nil, `{"schema":%q,"record_id":"0199aabb-0000-7000-8000-%012x","action_type":"model_output","agent_id":"agent",
 		"request_id":"r-%d","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":%q,"response":%q,"parameters":{},
@@ -111,7 +112,7 @@ func rowOf(t testing.TB, random *rand.Rand, n, words int) ledger.Row {
 		return b
 	}
 	token := append(bytes.Repeat([]byte("certificate "), 40), noise(150)...)
-	row := ledger.Row{Index: int64(n), RecordID: fmt.Sprintf("0199aabb-0000-7000-8000-%012x", n), Digest: evidence.DigestOf(payload), ChainID: "c",
+	row := storage.Row{Index: int64(n), RecordID: fmt.Sprintf("0199aabb-0000-7000-8000-%012x", n), Digest: evidence.DigestOf(payload), ChainID: "c",
 		Counts: evidence.LogCounts{ChainSeq: int64(n + 1)}, Payload: payload, Signatures: [][]byte{derSignature(noise(64))},
 		Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}}
 	if _, err := row.LogEntry(); err != nil {
@@ -184,7 +185,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		seen := make([]bool, r[1])
 		var mu sync.Mutex
-		damages, err := f.Check(t.Context(), Examination{Workers: 3, Each: func(row *ledger.Row, record *evidence.Record) error {
+		damages, err := f.Check(t.Context(), Examination{Workers: 3, Each: func(row *storage.Row, record *evidence.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[row.Index] = record.Payload.RecordID == l.rows[row.Index].RecordID
@@ -212,7 +213,7 @@ func TestExpired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.rows[n] = ledger.Row{Index: n, RecordID: l.rows[n].RecordID, Entry: entry, ExpiredBy: "act-1"}
+		l.rows[n] = storage.Row{Index: n, RecordID: l.rows[n].RecordID, Entry: entry, ExpiredBy: "act-1"}
 	}
 	doc := write(t, l.source(0, tile))
 	f := openBytes(t, doc)
@@ -222,7 +223,7 @@ func TestExpired(t *testing.T) {
 	}
 	gone := 0
 	var mu sync.Mutex
-	damages, err := f.Check(t.Context(), Examination{Each: func(_ *ledger.Row, record *evidence.Record) error {
+	damages, err := f.Check(t.Context(), Examination{Each: func(_ *storage.Row, record *evidence.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if record == nil {
@@ -267,7 +268,7 @@ func refused(t *testing.T, doc []byte, want evidence.Digest) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.is(ledger.Archived{From: 0, To: tile, Digest: want}); err != nil {
+	if err := f.is(storage.Archived{From: 0, To: tile, Digest: want}); err != nil {
 		return err
 	}
 	var first error
@@ -284,12 +285,12 @@ func TestForgeries(t *testing.T) {
 	for name, forge := range map[string]func(*Source){
 		"another log's records": func(s *Source) { s.Rows = other.read },
 		"two records swapped": func(s *Source) {
-			rows := append([]ledger.Row{}, l.rows...)
+			rows := append([]storage.Row{}, l.rows...)
 			rows[3], rows[4] = rows[4], rows[3]
 			s.Rows = (&logOf{rows: rows}).read
 		},
 		"another count": func(s *Source) {
-			rows := append([]ledger.Row{}, l.rows...)
+			rows := append([]storage.Row{}, l.rows...)
 			rows[3].Counts.ChainSeq = 9
 			s.Rows = (&logOf{rows: rows}).read
 		},
@@ -320,7 +321,7 @@ func TestForgeries(t *testing.T) {
 		t.Error("a checkpoint proves records that it does not cover")
 	}
 	whole := write(t, l.source(0, 2*tile))
-	if err := openBytes(t, whole).is(ledger.Archived{From: tile, To: 2 * tile, Digest: openBytes(t, whole).Digest()}); err == nil {
+	if err := openBytes(t, whole).is(storage.Archived{From: tile, To: 2 * tile, Digest: openBytes(t, whole).Digest()}); err == nil {
 		t.Error("it passes for another range")
 	}
 }
@@ -387,7 +388,7 @@ func TestFolder(t *testing.T) {
 	l := newLog(t, 20*tile, 2)
 	d := NewFolder(filepath.Join(t.TempDir(), "archive"))
 	defer d.Close()
-	var files []ledger.Archived
+	var files []storage.Archived
 	for from := int64(0); from < 20*tile; from += tile {
 		in, err := d.Create(t.Context(), l.source(from, from+tile))
 		if err != nil {
@@ -407,7 +408,7 @@ func TestFolder(t *testing.T) {
 				at := random.Int64N(20 * tile)
 				row := l.rows[at]
 				row.Payload, row.Signatures, row.Timestamps = nil, nil, nil
-				if err := d.Fill(context.Background(), files[at/tile], []*ledger.Row{&row}); err != nil || !sameRow(&row, &l.rows[at]) {
+				if err := d.Fill(context.Background(), files[at/tile], []*storage.Row{&row}); err != nil || !sameRow(&row, &l.rows[at]) {
 					t.Errorf("record %d: %v", at, err)
 				}
 			}
@@ -425,14 +426,14 @@ func TestFolder(t *testing.T) {
 	if err := os.Remove(d.Path(files[3].File)); err != nil {
 		t.Fatal(err)
 	}
-	err = d.Fill(t.Context(), files[3], []*ledger.Row{{Index: 3 * tile}})
+	err = d.Fill(t.Context(), files[3], []*storage.Row{{Index: 3 * tile}})
 	if !errors.Is(err, ledger.ErrArchive) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), files[3].File) || errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.Rename(d.Path(files[4].File), d.Path(files[3].File)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Fill(t.Context(), files[3], []*ledger.Row{{Index: 3 * tile}}); !errors.Is(err, ledger.ErrArchive) {
+	if err := d.Fill(t.Context(), files[3], []*storage.Row{{Index: 3 * tile}}); !errors.Is(err, ledger.ErrArchive) {
 		t.Errorf("another file in its place: %v", err)
 	}
 }
@@ -443,7 +444,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := l.source(0, 2*tile)
 	s.Progress = func(int64) { cancel() }
-	s.Rows = func(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	s.Rows = func(ctx context.Context, from, n int64) ([]storage.Row, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -500,7 +501,7 @@ func TestBlockCounts(t *testing.T) {
 		}
 	}
 	p := parser{rest: entry(maxSignatures, []byte{9}, 0, nil)[1:]} // the first signature ends after the block does
-	var r ledger.Row
+	var r storage.Row
 	if p.whole(&r); p.err == nil || len(r.Signatures) > 2 {
 		t.Errorf("%d signatures are read after %v", len(r.Signatures), p.err)
 	}
@@ -511,7 +512,7 @@ func FuzzBlock(f *testing.F) {
 	l := newLog(f, 2, 1)
 	b := appendRow(appendRow(nil, &l.rows[0]), &l.rows[1])
 	f.Add(b, 2)
-	f.Add(appendRow(nil, &ledger.Row{Entry: []byte("{}"), ExpiredBy: "a"}), 1)
+	f.Add(appendRow(nil, &storage.Row{Entry: []byte("{}"), ExpiredBy: "a"}), 1)
 	f.Add([]byte{1, 0x80, 0}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
 		if n < 0 || n > tile {

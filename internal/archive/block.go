@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // What an entry in a block is. docs/format.md has the layout.
@@ -27,7 +27,7 @@ const (
 )
 
 // appendRow writes what makes a row a record.
-func appendRow(b []byte, r *ledger.Row) []byte {
+func appendRow(b []byte, r *storage.Row) []byte {
 	if r.Entry != nil {
 		b = append(b, expired)
 		b = appendBytes(b, r.Entry)
@@ -56,9 +56,9 @@ func appendBytes(b, text []byte) []byte {
 
 // parseBlock reads the entries of a block, which must be this many, in the one form that appendRow gives them. What it returns
 // shares the block's memory.
-func parseBlock(block []byte, n int) ([]ledger.Row, error) {
+func parseBlock(block []byte, n int) ([]storage.Row, error) {
 	p := parser{rest: block}
-	rows := make([]ledger.Row, n)
+	rows := make([]storage.Row, n)
 	for i := range rows {
 		rows[i] = p.row()
 		if p.err != nil {
@@ -79,7 +79,7 @@ type parser struct {
 
 var errCutOff = errors.New("it is cut off")
 
-func (p *parser) row() (r ledger.Row) {
+func (p *parser) row() (r storage.Row) {
 	if p.err == nil && len(p.rest) == 0 {
 		p.err = errCutOff
 	}
@@ -102,7 +102,7 @@ func (p *parser) row() (r ledger.Row) {
 	return r
 }
 
-func (p *parser) whole(r *ledger.Row) {
+func (p *parser) whole(r *storage.Row) {
 	r.Counts = evidence.LogCounts{ChainSeq: p.count(evidence.MaxEntries), CaseSeq: p.count(evidence.MaxEntries)}
 	if r.Payload = p.bytes(); p.err == nil && len(r.Payload) == 0 {
 		p.err = errors.New("it has no payload")

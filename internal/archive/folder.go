@@ -18,12 +18,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // maxOpen is how many files a Folder has open at a time: with each goes its dictionary.
 const maxOpen = 16
 
-// A Folder is where a log's archives lie. It is a ledger.Archive, and safe for concurrent use.
+// A Folder is where a log's archives lie. It is a storage.Archive, and safe for concurrent use.
 type Folder struct {
 	dir string
 
@@ -31,7 +32,7 @@ type Folder struct {
 	open []*shared  // those that were used last come last
 }
 
-var _ ledger.Archive = (*Folder)(nil)
+var _ storage.Archive = (*Folder)(nil)
 
 // NewFolder returns the archives in a folder, which need not exist.
 func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
@@ -93,7 +94,7 @@ func (s *shared) close() {
 }
 
 // use calls f with a file that is what the log's database says it is.
-func (d *Folder) use(in ledger.Archived, f func(*File) error) error {
+func (d *Folder) use(in storage.Archived, f func(*File) error) error {
 	s, err := d.acquire(in)
 	if err != nil {
 		return fmt.Errorf("archive %s: %w", d.Path(in.File), err)
@@ -105,7 +106,7 @@ func (d *Folder) use(in ledger.Archived, f func(*File) error) error {
 	return nil
 }
 
-func (d *Folder) acquire(in ledger.Archived) (*shared, error) {
+func (d *Folder) acquire(in storage.Archived) (*shared, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.IndexFunc(d.open, func(s *shared) bool { return s.name == in.File && s.digest == in.Digest })
@@ -186,7 +187,7 @@ func openFile(path string) (*os.File, *File, error) {
 }
 
 // is says whether a file is the one that the log's database names.
-func (f *File) is(in ledger.Archived) error {
+func (f *File) is(in storage.Archived) error {
 	if f.digest != in.Digest {
 		return damage(fmt.Errorf("its digest is %v, the log's database says %v: it is another file", f.digest, in.Digest), "file")
 	}
@@ -196,8 +197,8 @@ func (f *File) is(in ledger.Archived) error {
 	return nil
 }
 
-// Fill implements ledger.Archive.
-func (d *Folder) Fill(ctx context.Context, in ledger.Archived, rows []*ledger.Row) error {
+// Fill implements storage.Archive.
+func (d *Folder) Fill(ctx context.Context, in storage.Archived, rows []*storage.Row) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func (d *Folder) Fill(ctx context.Context, in ledger.Archived, rows []*ledger.Ro
 	})
 }
 
-func (f *File) fill(row *ledger.Row) error {
+func (f *File) fill(row *storage.Row) error {
 	had, _, err := f.Row(row.Index)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func (f *File) fill(row *ledger.Row) error {
 	for _, s := range had.Signatures {
 		row.Signatures = append(row.Signatures, slices.Clone(s))
 	}
-	row.Timestamps = ledger.MergeTimestamps(had.Timestamps, row.Timestamps)
+	row.Timestamps = storage.MergeTimestamps(had.Timestamps, row.Timestamps)
 	for i := range row.Timestamps {
 		row.Timestamps[i].Token = slices.Clone(row.Timestamps[i].Token)
 	}
@@ -232,7 +233,7 @@ func (f *File) fill(row *ledger.Row) error {
 }
 
 // With opens the file that the log's database names, and calls f with it.
-func (d *Folder) With(in ledger.Archived, f func(*File) error) error { return d.use(in, f) }
+func (d *Folder) With(in storage.Archived, f func(*File) error) error { return d.use(in, f) }
 
 // OpenPath opens a file, wherever it lies, and calls f with it.
 func OpenPath(path string, f func(*File) error) (err error) {
@@ -270,8 +271,8 @@ func Is(path string) (bool, error) {
 
 // Create writes a file into the folder, durably, and reads all of it again: what it returns is there, whole, and holds what the log
 // holds. A file of the same content that a crash left is written over with itself.
-func (d *Folder) Create(ctx context.Context, s Source) (ledger.Archived, error) {
-	none := ledger.Archived{}
+func (d *Folder) Create(ctx context.Context, s Source) (storage.Archived, error) {
+	none := storage.Archived{}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return none, err
 	}
@@ -286,7 +287,7 @@ func (d *Folder) Create(ctx context.Context, s Source) (ledger.Archived, error) 
 	if err = errors.Join(err, w.Flush(), file.Sync(), file.Close()); err != nil {
 		return none, err
 	}
-	in := ledger.Archived{From: s.From, To: s.To, File: Name(s.From, s.To, digest), Digest: digest}
+	in := storage.Archived{From: s.From, To: s.To, File: Name(s.From, s.To, digest), Digest: digest}
 	if err := s.compare(ctx, file.Name(), in); err != nil {
 		return none, fmt.Errorf("reading back what was written: %w", err)
 	}
@@ -298,7 +299,7 @@ func (d *Folder) Create(ctx context.Context, s Source) (ledger.Archived, error) 
 }
 
 // compare reads a file as anybody would, and holds every record against the log's row.
-func (s *Source) compare(ctx context.Context, path string, in ledger.Archived) error {
+func (s *Source) compare(ctx context.Context, path string, in storage.Archived) error {
 	return OpenPath(path, func(f *File) error {
 		if err := f.is(in); err != nil {
 			return err
@@ -313,7 +314,7 @@ func (s *Source) compare(ctx context.Context, path string, in ledger.Archived) e
 		}
 		var first error
 		_, err = f.Check(ctx, Examination{
-			Each: func(row *ledger.Row, _ *evidence.Record) error {
+			Each: func(row *storage.Row, _ *evidence.Record) error {
 				logged, err := s.Rows(ctx, row.Index, 1)
 				if err == nil && len(logged) != 1 {
 					err = ledger.ErrNotFound
@@ -334,7 +335,7 @@ func (s *Source) compare(ctx context.Context, path string, in ledger.Archived) e
 }
 
 // sameRow reports whether a row of a file is the log's, which may have got more time stamps since.
-func sameRow(file, log *ledger.Row) bool {
+func sameRow(file, log *storage.Row) bool {
 	then := *log
 	then.Timestamps = then.Timestamps[:min(len(file.Timestamps), len(then.Timestamps))]
 	return bytes.Equal(appendRow(nil, file), appendRow(nil, &then))
@@ -355,19 +356,19 @@ func syncFolders(dir string) error {
 }
 
 // Adopt finds a file that holds exactly this range and is what Create would vouch for: a run that was broken off has left it.
-func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, error) {
+func (d *Folder) Adopt(ctx context.Context, s Source) (storage.Archived, bool, error) {
 	names, err := d.List()
 	if err != nil {
-		return ledger.Archived{}, false, err
+		return storage.Archived{}, false, err
 	}
 	prefix := fmt.Sprintf("%012d-%012d-", s.From, s.To)
 	for _, name := range names {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		var in ledger.Archived
+		var in storage.Archived
 		err := OpenPath(d.Path(name), func(f *File) error {
-			in = ledger.Archived{From: f.table.From, To: f.table.To, File: name, Digest: f.digest}
+			in = storage.Archived{From: f.table.From, To: f.table.To, File: name, Digest: f.digest}
 			return nil
 		})
 		if err == nil && in.From == s.From && in.To == s.To {
@@ -379,11 +380,11 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (ledger.Archived, bool, er
 			return in, false, ctx.Err()
 		}
 	}
-	return ledger.Archived{}, false, nil
+	return storage.Archived{}, false, nil
 }
 
 // Remove removes a file, durably. One that is not there any more is no error.
-func (d *Folder) Remove(in ledger.Archived) error {
+func (d *Folder) Remove(in storage.Archived) error {
 	return d.takeAway(in.File, os.Remove)
 }
 

@@ -18,6 +18,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // A Damage says what is wrong with a file, and where. It has ledger.ErrArchive in its chain.
@@ -49,7 +50,7 @@ type File struct {
 
 type unpacked struct {
 	offset int64 // in the file
-	rows   []ledger.Row
+	rows   []storage.Row
 }
 
 type found struct {
@@ -233,7 +234,7 @@ func (f *File) indexOf(n int) (*index, error) {
 }
 
 // block reads and unpacks one block.
-func (f *File) block(tileNumber, n int, k block, offset int64) ([]ledger.Row, error) {
+func (f *File) block(tileNumber, n int, k block, offset int64) ([]storage.Row, error) {
 	if last := f.recent.Load(); last != nil && last.offset == offset {
 		return last.rows, nil
 	}
@@ -245,7 +246,7 @@ func (f *File) block(tileNumber, n int, k block, offset int64) ([]ledger.Row, er
 	return rows, nil
 }
 
-func (f *File) unpackBlock(k block, offset int64) ([]ledger.Row, error) {
+func (f *File) unpackBlock(k block, offset int64) ([]storage.Row, error) {
 	packed, err := f.read(offset, k.packed)
 	if err != nil {
 		return nil, err
@@ -269,19 +270,19 @@ func (f *File) unpackBlock(k block, offset int64) ([]ledger.Row, error) {
 
 // Row returns what the file holds of the record with this index of the log: payload, signatures, time stamps and counts, or what is left
 // of it when it has expired; and the hash that the log has of it. It shares memory with other rows: nothing of it may be changed.
-func (f *File) Row(logIndex int64) (ledger.Row, tlog.Hash, error) {
+func (f *File) Row(logIndex int64) (storage.Row, tlog.Hash, error) {
 	if logIndex < f.table.From || logIndex >= f.table.To {
-		return ledger.Row{}, tlog.Hash{}, fmt.Errorf("%w: the file holds the records %d to %d", ledger.ErrNotFound, f.table.From, f.table.To-1)
+		return storage.Row{}, tlog.Hash{}, fmt.Errorf("%w: the file holds the records %d to %d", ledger.ErrNotFound, f.table.From, f.table.To-1)
 	}
 	n, place := int((logIndex-f.table.From)/tile), int((logIndex-f.table.From)%tile)
 	x, err := f.indexOf(n)
 	if err != nil {
-		return ledger.Row{}, tlog.Hash{}, err
+		return storage.Row{}, tlog.Hash{}, err
 	}
 	b, offset, at := x.blockOf(place)
 	rows, err := f.block(n, b, x.blocks[b], f.tileAt(n)+offset)
 	if err != nil {
-		return ledger.Row{}, tlog.Hash{}, err
+		return storage.Row{}, tlog.Hash{}, err
 	}
 	row := rows[at]
 	row.Index = logIndex
@@ -358,7 +359,7 @@ type Examination struct {
 	Workers int // how many goroutines unpack and examine; 0: as many as there are processors
 	// Each is called with every row, and the record that it is (nil: it has expired), by Workers goroutines and in no order. What it
 	// returns is a damage. nil: nothing is called.
-	Each     func(row *ledger.Row, record *evidence.Record) error
+	Each     func(row *storage.Row, record *evidence.Record) error
 	Found    func(d *Damage)         // told of every damage, by one goroutine at a time; nil: nobody is told
 	Progress func(done, total int64) // told after every tile, likewise; nil: nobody is told
 }
@@ -448,7 +449,7 @@ func (c *checking) tile(n int) {
 	}
 }
 
-func (c *checking) record(row *ledger.Row, n, place int, leaf tlog.Hash) error {
+func (c *checking) record(row *storage.Row, n, place int, leaf tlog.Hash) error {
 	row.Index = c.table.From + int64(n)*tile + int64(place)
 	record, err := hold(row, leaf)
 	if err == nil && c.Each != nil {
@@ -461,7 +462,7 @@ func (c *checking) record(row *ledger.Row, n, place int, leaf tlog.Hash) error {
 }
 
 // hold holds what a file has of a record against the hash that the log has of it, and returns the record; nil: it has expired.
-func hold(row *ledger.Row, leaf tlog.Hash) (*evidence.Record, error) {
+func hold(row *storage.Row, leaf tlog.Hash) (*evidence.Record, error) {
 	if row.Entry != nil {
 		if _, err := evidence.ParseEntry(row.Entry); err != nil {
 			return nil, err

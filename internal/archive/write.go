@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // A Source is the log that a file is made of.
@@ -21,8 +21,8 @@ type Source struct {
 	Checkpoint string // signed, over at least To records
 	Size       int64  // that it covers
 	Hashes     tlog.HashReader
-	Rows       func(ctx context.Context, from, n int64) ([]ledger.Row, error) // whole rows, exactly these
-	Progress   func(done int64)                                               // told after every tile; nil: nobody is told
+	Rows       func(ctx context.Context, from, n int64) ([]storage.Row, error) // whole rows, exactly these
+	Progress   func(done int64)                                                // told after every tile; nil: nobody is told
 }
 
 const (

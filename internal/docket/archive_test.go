@@ -12,8 +12,8 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 )
 
@@ -33,21 +33,21 @@ func (m *messages) Handle(_ context.Context, r slog.Record) error {
 // archive has the first records of a log be in a file that is not there, but for the operator's acts.
 func archive(t *testing.T, h *jurattest.House) {
 	t.Helper()
-	for range ledger.TileWidth {
+	for range storage.TileWidth {
 		h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
 	}
-	file := ledger.Archived{To: ledger.TileWidth, File: "lost", Digest: evidence.DigestOf(nil)}
+	file := storage.Archived{To: storage.TileWidth, File: "lost", Digest: evidence.DigestOf(nil)}
 	if err := h.Ledger.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
 		t.Fatal(err)
 	}
-	var all []ledger.Shedding
+	var all []storage.Shedding
 	for r, err := range h.Ledger.Records(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Index < ledger.TileWidth && !r.Payload.ActionType.ByOperator() {
-			all = append(all, ledger.Shedding{Index: r.Index, Timestamps: 1})
+		if r.Index < storage.TileWidth && !r.Payload.ActionType.ByOperator() {
+			all = append(all, storage.Shedding{Index: r.Index, Timestamps: 1})
 		}
 	}
 	if err := h.Ledger.Shed(t.Context(), all); err != nil {
@@ -67,7 +67,7 @@ func TestArchiveIsMissing(t *testing.T) {
 	awaitState(t, first, old, api.Over)
 	stop()
 	archive(t, h)
-	if err := store.PutBriefs(t.Context(), ledger.Range{To: ledger.TileWidth}, nil, 0); err != nil { // as in a log that an earlier program made
+	if err := store.PutBriefs(t.Context(), storage.Range{To: storage.TileWidth}, nil, 0); err != nil { // as in a log that an earlier program made
 		t.Fatal(err)
 	}
 	said := &messages{}

@@ -12,8 +12,8 @@ import (
 	"jurat/evidence"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 // BenchmarkOpen opens a docket on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the docket
@@ -69,12 +69,12 @@ func fill(b *testing.B, path string, n int) {
 	for n > 0 {
 		part := min(n, 10_000)
 		n -= part
-		err := store.Append(context.Background(), func(head ledger.Head, _ ledger.Committed) (ledger.Batch, error) {
+		err := store.Append(context.Background(), func(head storage.Head, _ storage.Committed) (storage.Batch, error) {
 			next := head.Size + int64(part)
-			batch := ledger.Batch{Next: ledger.Head{Size: next}, Hashes: make([]tlog.Hash, tlog.StoredHashCount(next)-tlog.StoredHashCount(head.Size))}
+			batch := storage.Batch{Next: storage.Head{Size: next}, Hashes: make([]tlog.Hash, tlog.StoredHashCount(next)-tlog.StoredHashCount(head.Size))}
 			for k := range int64(part) {
 				id := fmt.Sprintf("record-%d", head.Size+k)
-				batch.Rows = append(batch.Rows, ledger.Row{Index: head.Size + k, RecordID: id, Digest: evidence.DigestOf([]byte(id)), ChainID: fmt.Sprint("chain-", k/8),
+				batch.Rows = append(batch.Rows, storage.Row{Index: head.Size + k, RecordID: id, Digest: evidence.DigestOf([]byte(id)), ChainID: fmt.Sprint("chain-", k/8),
 					Counts: evidence.LogCounts{ChainSeq: k%8 + 1}, Payload: payload, Signatures: [][]byte{{1}}})
 			}
 			return batch, nil

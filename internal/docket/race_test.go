@@ -12,17 +12,18 @@ import (
 	"jurat/api"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 	"jurat/timestamp"
 )
 
 // meanwhile is a store in which something happens right after somebody has read that nothing more was said in trials.
 type meanwhile struct {
-	ledger.Store
+	storage.Store
 	happens atomic.Pointer[func()]
 }
 
-func (m *meanwhile) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+func (m *meanwhile) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	rows, err := m.Store.Briefs(ctx, q)
 	if f := m.happens.Load(); q.Trials && f != nil && len(rows) == 0 && m.happens.CompareAndSwap(f, nil) {
 		(*f)()
@@ -53,7 +54,7 @@ func TestStoppedWhileRead(t *testing.T) {
 }
 
 // keep has the log of a house be in a store.
-func keep(t *testing.T, h *jurattest.House, store ledger.Store) {
+func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	t.Helper()
 	private, public, err := note.GenerateKey(rand.Reader, jurattest.Origin)
 	if err != nil {
@@ -76,11 +77,11 @@ func keep(t *testing.T, h *jurattest.House, store ledger.Store) {
 
 // deaf is a store that at times does not say what was said in trials, as long as one waits.
 type deaf struct {
-	ledger.Store
+	storage.Store
 	asked chan struct{} // nil: it answers
 }
 
-func (d *deaf) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+func (d *deaf) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	if d.asked == nil || !q.Trials {
 		return d.Store.Briefs(ctx, q)
 	}

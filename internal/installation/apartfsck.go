@@ -11,13 +11,14 @@ import (
 	"jurat/evidence"
 	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // An apartFsck holds the disclosures against the log: every text that is sealed apart is there and the right one, or an act
 // says that it was erased, and then nothing of it is there.
 type apartFsck struct {
 	installation *Installation
-	store        ledger.Store
+	store        storage.Store
 	from         int64 // size of the log when the examination began
 
 	mu      sync.Mutex         // held while one of the next two is read or written: records come from many goroutines
@@ -34,7 +35,7 @@ type member struct {
 	kept    error // why it cannot be disclosed; nil: it can
 }
 
-func newApartFsck(ctx context.Context, i *Installation, store ledger.Store) (*apartFsck, error) {
+func newApartFsck(ctx context.Context, i *Installation, store storage.Store) (*apartFsck, error) {
 	head, err := store.Head(ctx)
 	return &apartFsck{installation: i, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -33,7 +34,7 @@ func (c Config) archives() string {
 }
 
 // maxArchive is how many records one file holds at most. Tests have fewer.
-var maxArchive int64 = archive.MaxTiles * ledger.TileWidth
+var maxArchive int64 = archive.MaxTiles * storage.TileWidth
 
 // An ArchiveOrder says what is archived.
 type ArchiveOrder struct {
@@ -44,11 +45,11 @@ type ArchiveOrder struct {
 
 // Archiving says what came of an order.
 type Archiving struct {
-	From  int64             `json:"from"`  // index of the first record that was not in an archive before
-	To    int64             `json:"to"`    // index after the last that is in one now, or would be
-	Files []ledger.Archived `json:"files"` // that were made
-	Shed  int64             `json:"shed"`  // rows that gave up what archives hold of them
-	Stops string            `json:"stops"` // why it went no further
+	From  int64              `json:"from"`  // index of the first record that was not in an archive before
+	To    int64              `json:"to"`    // index after the last that is in one now, or would be
+	Files []storage.Archived `json:"files"` // that were made
+	Shed  int64              `json:"shed"`  // rows that gave up what archives hold of them
+	Stops string             `json:"stops"` // why it went no further
 }
 
 // Archive moves records into archive files: of those that are in none yet, as many whole tiles as begin the rest of the log, were
@@ -60,7 +61,7 @@ type Archiving struct {
 // the file and in the database, and the next run goes on with them. Several runs at a time make the same files: one of them notes
 // each. Nothing of this keeps anybody from sealing or reading.
 func (i *Installation) Archive(ctx context.Context, o ArchiveOrder) (*Archiving, error) {
-	a := &archiving{Installation: i, order: o, done: &Archiving{Files: []ledger.Archived{}}}
+	a := &archiving{Installation: i, order: o, done: &Archiving{Files: []storage.Archived{}}}
 	if err := i.asRun(ctx, a.all); err != nil {
 		return a.done, fmt.Errorf("archiving: %w", err)
 	}
@@ -144,7 +145,7 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 	}
 	at := from
 	for more := true; more && at < settled; {
-		n := min(ledger.TileWidth, settled-at)
+		n := min(storage.TileWidth, settled-at)
 		young, err := a.firstYoung(ctx, ages, at, n)
 		if err != nil {
 			return 0, err
@@ -154,13 +155,13 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 		}
 		a.tell("records looked at", at-from, settled-from)
 	}
-	whole := at / ledger.TileWidth * ledger.TileWidth
+	whole := at / storage.TileWidth * storage.TileWidth
 	if whole < at && at == settled {
 		left := "; 1 record does"
 		if n := at - whole; n > 1 {
 			left = fmt.Sprintf("; %d records do", n)
 		}
-		a.done.Stops += fmt.Sprintf("%s not fill a tile of %d yet", left, ledger.TileWidth)
+		a.done.Stops += fmt.Sprintf("%s not fill a tile of %d yet", left, storage.TileWidth)
 	}
 	return max(from, whole), nil
 }
@@ -191,8 +192,8 @@ func (a *archiving) firstYoung(ctx context.Context, ages *ages, from, n int64) (
 	return n, nil
 }
 
-func (a *archiving) tooYoung(ages *ages, row *ledger.Row) error {
-	record, err := ledger.OpenRow(row)
+func (a *archiving) tooYoung(ages *ages, row *storage.Row) error {
+	record, err := row.Record()
 	if err != nil {
 		return err
 	}
@@ -237,16 +238,16 @@ func (a *archiving) source(ctx context.Context, from, to int64) (archive.Source,
 }
 
 // shed has the rows of a file shed what it holds, unless they have.
-func (a *archiving) shed(ctx context.Context, in ledger.Archived) error {
+func (a *archiving) shed(ctx context.Context, in storage.Archived) error {
 	if in.Shed {
 		return nil
 	}
 	err := a.archives.With(in, func(f *archive.File) error {
-		for from := in.From; from < in.To; from += ledger.TileWidth {
+		for from := in.From; from < in.To; from += storage.TileWidth {
 			if err := a.shedTile(ctx, f, from); err != nil {
 				return err
 			}
-			a.tell("records taken out of the database", from+ledger.TileWidth-in.From, in.To-in.From)
+			a.tell("records taken out of the database", from+storage.TileWidth-in.From, in.To-in.From)
 			a.after("tile shed")
 		}
 		return nil
@@ -264,16 +265,16 @@ func (a *archiving) shed(ctx context.Context, in ledger.Archived) error {
 }
 
 func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) error {
-	rows, err := a.Ledger.KeptRows(ctx, from, ledger.TileWidth)
+	rows, err := a.Ledger.KeptRows(ctx, from, storage.TileWidth)
 	if err != nil {
 		return err
 	}
-	var list []ledger.Shedding
+	var list []storage.Shedding
 	for n := range rows {
 		if rows[n].HasShed() {
 			continue
 		}
-		record, err := ledger.OpenRow(&rows[n])
+		record, err := rows[n].Record()
 		if err != nil {
 			return err
 		}
@@ -287,7 +288,7 @@ func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) e
 		if string(had.Payload) != string(rows[n].Payload) {
 			return fmt.Errorf("%w: record %s is another in the archive than in the database", ledger.ErrDamaged, rows[n].RecordID)
 		}
-		list = append(list, ledger.Shedding{Index: rows[n].Index, Timestamps: len(had.Timestamps)})
+		list = append(list, storage.Shedding{Index: rows[n].Index, Timestamps: len(had.Timestamps)})
 	}
 	if len(list) == 0 {
 		return nil
@@ -323,7 +324,7 @@ func (a *ages) sealed(r *evidence.Record) (time.Time, error) {
 
 // An ArchiveFile is what there is to say of an archive file.
 type ArchiveFile struct {
-	ledger.Archived
+	storage.Archived
 	Bytes   int64  `json:"bytes"`
 	Stray   bool   `json:"stray"`             // it lies in the folder, and the log's database does not name it
 	Problem string `json:"problem,omitempty"` // why it cannot be read
@@ -352,7 +353,7 @@ func (i *Installation) Archives(ctx context.Context) ([]ArchiveFile, error) {
 	}
 	for _, name := range names {
 		if !known[name] {
-			list = append(list, ArchiveFile{Archived: ledger.Archived{File: name}, Bytes: sizeOf(i.archives.Path(name)), Stray: true})
+			list = append(list, ArchiveFile{Archived: storage.Archived{File: name}, Bytes: sizeOf(i.archives.Path(name)), Stray: true})
 		}
 	}
 	return list, nil

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 )
 
@@ -99,10 +100,10 @@ func wantWholeButStrays(t *testing.T, c installation.Config) {
 
 // TestArchive archives what is whole, and finds everything as before.
 func TestArchive(t *testing.T) {
-	installation.SmallArchives(t, 2*ledger.TileWidth)
+	installation.SmallArchives(t, 2*storage.TileWidth)
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, 3*ledger.TileWidth+20)
+	sealMany(t, i, 3*storage.TileWidth+20)
 	before, hashed := contents(t, i), entries(t, i)
 
 	done, err := i.Archive(t.Context(), installation.ArchiveOrder{Before: time.Now().AddDate(0, 0, -1)})
@@ -112,11 +113,11 @@ func TestArchive(t *testing.T) {
 	dry := tomorrow()
 	dry.DryRun = true
 	done, err = i.Archive(t.Context(), dry)
-	if err != nil || len(done.Files) > 0 || done.To != 3*ledger.TileWidth {
+	if err != nil || len(done.Files) > 0 || done.To != 3*storage.TileWidth {
 		t.Errorf("dry run: %+v, %v", done, err)
 	}
 	done, err = i.Archive(t.Context(), tomorrow())
-	if err != nil || len(done.Files) != 2 || done.To != 3*ledger.TileWidth || done.Shed != 3*ledger.TileWidth || done.Files[1].From != 2*ledger.TileWidth {
+	if err != nil || len(done.Files) != 2 || done.To != 3*storage.TileWidth || done.Shed != 3*storage.TileWidth || done.Files[1].From != 2*storage.TileWidth {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if again, err := i.Archive(t.Context(), tomorrow()); err != nil || len(again.Files) > 0 || again.Shed > 0 || again.From != done.To {
@@ -150,7 +151,7 @@ func TestArchive(t *testing.T) {
 func TestArchiveKeepsLaterStamps(t *testing.T) {
 	c, _ := withOutside(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestArchiveStopsAtWaiting(t *testing.T) {
 	c, tsa := withOutside(t)
 	tsa.Be(jurattest.Refuses)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth+1)
+	sealMany(t, i, storage.TileWidth+1)
 	done, err := i.Archive(t.Context(), tomorrow())
 	if err != nil || len(done.Files) > 0 || !strings.Contains(done.Stops, "waits for a time stamp") {
 		t.Errorf("%+v, %v", done, err)
@@ -189,7 +190,7 @@ func TestArchiveStopsAtWaiting(t *testing.T) {
 func TestArchiveMissing(t *testing.T) {
 	c, first := made(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth-1)
+	sealMany(t, i, storage.TileWidth-1)
 	done, err := i.Archive(t.Context(), tomorrow())
 	if err != nil || len(done.Files) != 1 {
 		t.Fatalf("%+v, %v", done, err)
@@ -251,10 +252,10 @@ func TestArchiveMissing(t *testing.T) {
 
 // TestArchiveCrash crashes after each step, and goes on: everything can be read at every point, and the end is the same.
 func TestArchiveCrash(t *testing.T) {
-	installation.SmallArchives(t, ledger.TileWidth)
+	installation.SmallArchives(t, storage.TileWidth)
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, 2*ledger.TileWidth)
+	sealMany(t, i, 2*storage.TileWidth)
 	before := contents(t, i)
 	for n := 1; ; n++ {
 		var err error
@@ -320,9 +321,9 @@ func archiveAndDie(dir, step string) error {
 func TestArchiveKilled(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, 2*ledger.TileWidth)
+	sealMany(t, i, 2*storage.TileWidth)
 	for _, step := range []string{"archive written", "archive noted", "tile shed", "archive done"} {
-		sealMany(t, i, ledger.TileWidth) // whatever the last two left, there is something to do at every step
+		sealMany(t, i, storage.TileWidth) // whatever the last two left, there is something to do at every step
 		var children []*exec.Cmd
 		for range 2 {
 			child := exec.CommandContext(t.Context(), must(os.Executable()))
@@ -332,7 +333,7 @@ func TestArchiveKilled(t *testing.T) {
 			}
 			children = append(children, child)
 		}
-		sealMany(t, i, ledger.TileWidth/2)
+		sealMany(t, i, storage.TileWidth/2)
 		killed := 0
 		for _, child := range children {
 			if err := child.Wait(); err == nil {
@@ -357,7 +358,7 @@ func TestArchiveKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := i.Ledger.Archives(t.Context())
-	if err != nil || len(files) == 0 || files[len(files)-1].To != 8*ledger.TileWidth {
+	if err != nil || len(files) == 0 || files[len(files)-1].To != 8*storage.TileWidth {
 		t.Errorf("%+v, %v", files, err)
 	}
 	wantWholeButStrays(t, c)
@@ -365,10 +366,10 @@ func TestArchiveKilled(t *testing.T) {
 
 // TestArchiveTwice has several archive at once, in one process and with two openings of the folder, while records are sealed.
 func TestArchiveTwice(t *testing.T) {
-	installation.SmallArchives(t, ledger.TileWidth)
+	installation.SmallArchives(t, storage.TileWidth)
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
-	sealMany(t, i, 3*ledger.TileWidth)
+	sealMany(t, i, 3*storage.TileWidth)
 	var wg sync.WaitGroup
 	for _, one := range []*installation.Installation{i, other, i} {
 		wg.Go(func() {
@@ -390,7 +391,7 @@ func TestArchiveTwice(t *testing.T) {
 func TestArchiveBackup(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,11 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // readRetention reads what the log in a store says on keeping records. Where that cannot be read, nothing explains what is gone.
-func readRetention(ctx context.Context, store ledger.Store) (*archive.Book, []ledger.Damage) {
+func readRetention(ctx context.Context, store storage.Store) (*archive.Book, []ledger.Damage) {
 	damaged := func(err error) (*archive.Book, []ledger.Damage) {
 		return &archive.Book{}, []ledger.Damage{{Kind: ledger.DamageCheck, Index: -1, Detail: err.Error()}}
 	}
@@ -24,7 +25,7 @@ func readRetention(ctx context.Context, store ledger.Store) (*archive.Book, []le
 	}
 	acts := make([]*evidence.Record, len(rows))
 	for n := range rows {
-		if acts[n], err = ledger.OpenRow(&rows[n]); err != nil {
+		if acts[n], err = rows[n].Record(); err != nil {
 			return damaged(err)
 		}
 	}
@@ -75,7 +76,7 @@ func (f *expiredFsck) run() (found []ledger.Damage) {
 
 // fsckArchives names what is wrong with archive files: those that the database names are read from end to end, and held against the
 // log's hashes; others are strays, or should have been deleted.
-func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, book *archive.Book) (found []ledger.Damage, err error) {
+func (i *Installation) fsckArchives(ctx context.Context, store storage.Store, book *archive.Book) (found []ledger.Damage, err error) {
 	report := func(kind ledger.DamageKind, format string, args ...any) {
 		found = append(found, ledger.Damage{Kind: kind, Index: -1, Detail: fmt.Sprintf(format, args...)})
 	}
@@ -121,29 +122,29 @@ func (i *Installation) fsckArchives(ctx context.Context, store ledger.Store, boo
 		case n >= 0:
 			report(ledger.DamageNotExpired, "%s: by act %s", i.archives.Path(name), book.Expiries[n].ID)
 		case slices.ContainsFunc(now.Expiries, deletes): // whoever has decided that since the log was read is deleting it
-		case !slices.ContainsFunc(files, func(a ledger.Archived) bool { return a.File == name }):
+		case !slices.ContainsFunc(files, func(a storage.Archived) bool { return a.File == name }):
 			report(ledger.DamageStray, "%s", i.archives.Path(name))
 		}
 	}
 	return found, nil
 }
 
-func (i *Installation) examineArchive(ctx context.Context, store ledger.Store, in ledger.Archived) (damages []*archive.Damage, err error) {
+func (i *Installation) examineArchive(ctx context.Context, store storage.Store, in storage.Archived) (damages []*archive.Damage, err error) {
 	err = i.checkArchive(ctx, store, in, func(d *archive.Damage) { damages = append(damages, d) })
 	return damages, err
 }
 
 // atPlaceOf returns the file that has the records now that one had, which may be that one.
-func atPlaceOf(ctx context.Context, store ledger.Store, in ledger.Archived) (ledger.Archived, error) {
+func atPlaceOf(ctx context.Context, store storage.Store, in storage.Archived) (storage.Archived, error) {
 	files, err := store.Archives(ctx)
-	if n := slices.IndexFunc(files, func(a ledger.Archived) bool { return a.From == in.From && a.To == in.To }); n >= 0 {
+	if n := slices.IndexFunc(files, func(a storage.Archived) bool { return a.From == in.From && a.To == in.To }); n >= 0 {
 		return files[n], err
 	}
 	return in, err
 }
 
 // checkArchive reads one file from end to end, and tells of each damage in it. What it returns stands against reading it at all.
-func (i *Installation) checkArchive(ctx context.Context, store ledger.Store, in ledger.Archived, found func(*archive.Damage)) error {
+func (i *Installation) checkArchive(ctx context.Context, store storage.Store, in storage.Archived, found func(*archive.Damage)) error {
 	return i.archives.With(in, func(f *archive.File) error {
 		if err := f.CheckProof(i.log.verifier); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // strays are the files that lie in the archive folder, and that the database does not name.
@@ -46,7 +47,7 @@ func leaveStray(t *testing.T, i *installation.Installation) string {
 func TestTidyArchives(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	left := leaveStray(t, i)
 	if done, err := i.TidyArchives(t.Context(), true); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 1 {
 		t.Errorf("dry run: %+v, %v", done, err)
@@ -71,7 +72,7 @@ func TestTidyArchives(t *testing.T) {
 func TestTidyDrafts(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestTidyWhileArchiving(t *testing.T) {
 	for name, c := range map[string][2]installation.Config{"a folder": {folder, folder}, "a database": {shared, second}} {
 		t.Run(name, func(t *testing.T) {
 			one, other := open(t, c[0]), open(t, c[1])
-			sealMany(t, one, ledger.TileWidth)
+			sealMany(t, one, storage.TileWidth)
 			written, goOn, archived := make(chan struct{}), make(chan struct{}), make(chan error)
 			one.After(func(step string) {
 				if step == "archive written" {
@@ -149,7 +150,7 @@ func TestTidyWhileArchiving(t *testing.T) {
 func TestTidyKeeps(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	left := leaveStray(t, i)
 	doc := must(os.ReadFile(i.ArchivePath(left)))
 

@@ -24,8 +24,8 @@ import (
 	"jurat/internal/disclosures"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 // BackupFormat is the version of the manifest that backups have.
@@ -160,7 +160,7 @@ func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
 
 // archivesCopied says whether a copy has all archive files that its database names: one may have been replaced meanwhile.
 func archivesCopied(ctx context.Context, dir string, files map[string]string) error {
-	return inStore(ctx, dir, func(store ledger.Store) error {
+	return inStore(ctx, dir, func(store storage.Store) error {
 		list, err := store.Archives(ctx)
 		for _, a := range list {
 			if _, ok := files[archiveFolder+"/"+a.File]; !ok {
@@ -172,8 +172,8 @@ func archivesCopied(ctx context.Context, dir string, files map[string]string) er
 }
 
 // stateIn is the head of the log in a folder, and its last signed checkpoint.
-func stateIn(ctx context.Context, dir string) (head ledger.Head, signed string, err error) {
-	err = inStore(ctx, dir, func(store ledger.Store) (err error) {
+func stateIn(ctx context.Context, dir string) (head storage.Head, signed string, err error) {
+	err = inStore(ctx, dir, func(store storage.Store) (err error) {
 		if signed, err = store.Checkpoint(ctx); err == nil {
 			head, err = store.Head(ctx)
 		}
@@ -184,14 +184,14 @@ func stateIn(ctx context.Context, dir string) (head ledger.Head, signed string, 
 
 // rootIn is the root of the log in a folder over its first records.
 func rootIn(ctx context.Context, dir string, size int64) (root tlog.Hash, err error) {
-	err = inStore(ctx, dir, func(store ledger.Store) (err error) {
+	err = inStore(ctx, dir, func(store storage.Store) (err error) {
 		root, err = tlog.TreeHash(size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return store.Hashes(ctx, indexes) }))
 		return err
 	})
 	return root, err
 }
 
-func inStore(ctx context.Context, dir string, do func(ledger.Store) error) error {
+func inStore(ctx context.Context, dir string, do func(storage.Store) error) error {
 	store, err := sqlite.Open(ctx, filepath.Join(dir, databaseFile))
 	if err != nil {
 		return err

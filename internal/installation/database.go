@@ -15,6 +15,7 @@ import (
 	shared "jurat/internal/filestore/postgres"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
 )
 
@@ -50,7 +51,7 @@ func connect(ctx context.Context, c Config) (*place, *shared.Store, error) {
 	p := &place{files: files, claims: lock.NewDatabase(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, checkpointFile))
 	p.published = published
-	p.store = func(ctx context.Context) (ledger.Store, error) {
+	p.store = func(ctx context.Context) (storage.Store, error) {
 		store, err := postgres.Open(ctx, pool)
 		if err != nil {
 			return nil, err
@@ -77,7 +78,7 @@ func readWrappingKey(file string) (*filestore.Keys, error) {
 
 // join has a machine that has seen no checkpoint of this log yet begin with the one that the database has. It is the one
 // time that a machine takes the database's word for it: a copy of another machine's checkpoint, put there before, spares it.
-func join(ctx context.Context, published ledger.CheckpointFile, store ledger.Store) (joined bool, err error) {
+func join(ctx context.Context, published ledger.CheckpointFile, store storage.Store) (joined bool, err error) {
 	seen, err := published.Load(ctx)
 	if err != nil || seen != "" {
 		return false, err

@@ -14,6 +14,7 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
 )
 
@@ -35,7 +36,7 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 		}
 	}
 	return &place{files: filestore.NewFolder(c.Dir), claims: lock.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(checkpointFile)),
-		store: func(ctx context.Context) (ledger.Store, error) { return sqlite.Open(ctx, path(databaseFile)) },
+		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(databaseFile)) },
 		parts: strings.Join([]string{path(databaseFile), path(logKeyFile), path(checkpointFile)}, ", ")}, nil
 }
 

@@ -98,6 +98,7 @@ import (
 	"jurat/internal/disclosures"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -244,7 +245,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	return config, nil
 }
 
-func ledgerConfig(c Config, published ledger.Published, store ledger.Store, log logKey) ledger.Config {
+func ledgerConfig(c Config, published ledger.Published, store storage.Store, log logKey) ledger.Config {
 	return ledger.Config{Store: store, Signer: log.signer, Verifier: log.verifier, Random: c.Random, Now: c.Now, Published: published}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // wantNothingLeft looks into every file of a data folder but archives for a text.
@@ -47,7 +47,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first *evidence.Record
-	for n := range ledger.TileWidth { // of every length, so that some fill pages and others leave room in them
+	for n := range storage.TileWidth { // of every length, so that some fill pages and others leave room in them
 		p := note()
 		p.Timestamp = then.UTC().Format(time.RFC3339)
 		p.Prompt = jsontext.Value(`"` + strings.Repeat(text, 1+n*n%700) + `"`)

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 // An origin is what a backup is made of. A backup is the same, wherever its installation was: a folder with a log in SQLite and
@@ -205,7 +206,7 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	grown := growth(to, tell)
-	return shared.Snapshot(ctx, func(log ledger.Store) error {
+	return shared.Snapshot(ctx, func(log storage.Store) error {
 		if _, err := ledger.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
 			return err
 		}

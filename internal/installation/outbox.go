@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 )
 
@@ -27,9 +28,9 @@ type StampConfig struct {
 
 // An Outcome is what came of asking an authority for what waits.
 type Outcome struct {
-	ledger.Owed // what still waits
-	Stamped     int64
-	Reason      error // why something still waits; nil: nothing does, or it was not asked
+	storage.Owed // what still waits
+	Stamped      int64
+	Reason       error // why something still waits; nil: nothing does, or it was not asked
 }
 
 // A source makes time stamps for records that wait: one for each, in their order. Of an error, what it made before

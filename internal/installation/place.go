@@ -13,6 +13,7 @@ import (
 	"jurat/internal/database"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
 )
 
@@ -24,8 +25,8 @@ type place struct {
 	pool      *pgxpool.Pool    // of the database that is shared; nil: a folder of one machine
 	joined    bool             // this machine had no checkpoint yet, and took the database's
 
-	store func(context.Context) (ledger.Store, error) // opens it
-	parts string                                      // what must fit together, for people
+	store func(context.Context) (storage.Store, error) // opens it
+	parts string                                       // what must fit together, for people
 }
 
 // find looks for an installation. Where there is none, the error has ErrNone in its chain.

@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -328,7 +329,7 @@ func (r *renewer) flush(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("record %s: %w", n.id, err)
 		default:
-			late = append(late, ledger.LateStamp{Pending: ledger.Pending{Wait: ledger.Wait{Index: n.index}, Record: record},
+			late = append(late, ledger.LateStamp{Pending: ledger.Pending{Wait: storage.Wait{Index: n.index}, Record: record},
 				Timestamp: stamp, By: r.result.Authority})
 		}
 		if len(late) < evidence.MaxLateStamps && held < ledger.MaxHeld && k+1 < len(r.due) {

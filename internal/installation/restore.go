@@ -19,6 +19,7 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // ErrLater says that a backup was to be restored without a word on what the log published after it.
@@ -199,7 +200,7 @@ func (r *Restored) expected(d ledger.Damage) bool {
 }
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.
-func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head ledger.Head) error {
+func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head storage.Head) error {
 	log, err := openLogKey(filestore.NewFolder(c.Dir))
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // Retention returns what the log says on keeping records.
@@ -243,7 +244,7 @@ func (e *expiring) provedToday(ctx context.Context) (time.Time, error) {
 		if len(rows) == 0 || rows[0].Entry != nil {
 			continue
 		}
-		record, err := ledger.OpenRow(&rows[0])
+		record, err := rows[0].Record()
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -260,11 +261,11 @@ func (e *expiring) provedToday(ctx context.Context) (time.Time, error) {
 }
 
 // mostUnstamped is how many of the last records are looked at for one that has a time stamp.
-const mostUnstamped = 4 * ledger.TileWidth
+const mostUnstamped = 4 * storage.TileWidth
 
 // file deletes what has expired of a file. Whether it may be is decided again when the act is sealed; what another process decided
 // meanwhile has it begin again.
-func (e *expiring) file(ctx context.Context, in ledger.Archived) (again bool, err error) {
+func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, err error) {
 	book, err := e.Retention(ctx)
 	if err != nil {
 		return false, err
@@ -316,7 +317,7 @@ func (e *expiring) file(ctx context.Context, in ledger.Archived) (again bool, er
 var errDecided = errors.New("something was decided on retention meanwhile")
 
 // begin takes back a file that no act names, and says whether the one that it was to replace is still there.
-func (e *expiring) begin(ctx context.Context, in, next ledger.Archived) (again bool, err error) {
+func (e *expiring) begin(ctx context.Context, in, next storage.Archived) (again bool, err error) {
 	if err := os.Remove(e.archives.Path(next.File)); err != nil {
 		return false, err
 	}
@@ -325,7 +326,7 @@ func (e *expiring) begin(ctx context.Context, in, next ledger.Archived) (again b
 }
 
 // unlessReplaced is nil where a file could not be read because another run has deleted of it meanwhile, and put another in its place.
-func (e *expiring) unlessReplaced(ctx context.Context, in ledger.Archived, err error) error {
+func (e *expiring) unlessReplaced(ctx context.Context, in storage.Archived, err error) error {
 	files, failed := e.Ledger.Archives(ctx)
 	if failed == nil && !slices.Contains(files, in) {
 		return nil
@@ -334,7 +335,7 @@ func (e *expiring) unlessReplaced(ctx context.Context, in ledger.Archived, err e
 }
 
 // choose says which records of a file may be deleted, by their indexes.
-func (e *expiring) choose(ctx context.Context, in ledger.Archived, book *archive.Book) (map[int64]bool, error) {
+func (e *expiring) choose(ctx context.Context, in storage.Archived, book *archive.Book) (map[int64]bool, error) {
 	gone := map[int64]bool{}
 	const page = 32
 	for from := in.From; from < in.To; from += page {
@@ -346,7 +347,7 @@ func (e *expiring) choose(ctx context.Context, in ledger.Archived, book *archive
 			if rows[n].Entry != nil {
 				continue
 			}
-			record, err := ledger.OpenRow(&rows[n])
+			record, err := rows[n].Record()
 			if err != nil {
 				return nil, err
 			}
@@ -369,12 +370,12 @@ func (e *expiring) choose(ctx context.Context, in ledger.Archived, book *archive
 }
 
 // without makes a file in which of some records nothing but the hashes is left.
-func (e *expiring) without(ctx context.Context, in ledger.Archived, gone map[int64]bool, act string) (ledger.Archived, error) {
+func (e *expiring) without(ctx context.Context, in storage.Archived, gone map[int64]bool, act string) (storage.Archived, error) {
 	source, err := (&archiving{Installation: e.Installation}).source(ctx, in.From, in.To)
 	if err != nil {
-		return ledger.Archived{}, err
+		return storage.Archived{}, err
 	}
-	source.Rows = func(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+	source.Rows = func(ctx context.Context, from, n int64) ([]storage.Row, error) {
 		rows, err := e.Ledger.RowsFrom(ctx, from, n)
 		if err != nil {
 			return nil, err
@@ -398,7 +399,7 @@ func (e *expiring) without(ctx context.Context, in ledger.Archived, gone map[int
 }
 
 // replace puts a file in the place of another, which an act says had records that were deleted. It can be called again.
-func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error {
+func (e *expiring) replace(ctx context.Context, old, next storage.Archived) error {
 	if err := e.archives.With(next, func(*archive.File) error { return nil }); err != nil {
 		return err // before the database names it
 	}
@@ -406,7 +407,7 @@ func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error
 		return err
 	}
 	e.after("file replaced")
-	if err := e.Ledger.ForgetExpired(ctx, ledger.Range{From: next.From, To: next.To}); err != nil {
+	if err := e.Ledger.ForgetExpired(ctx, storage.Range{From: next.From, To: next.To}); err != nil {
 		return err
 	}
 	e.after("briefs of expired records emptied")
@@ -422,13 +423,13 @@ func (e *expiring) replace(ctx context.Context, old, next ledger.Archived) error
 }
 
 // names says whether the database names a file.
-func (e *expiring) names(ctx context.Context, a ledger.Archived) bool {
+func (e *expiring) names(ctx context.Context, a storage.Archived) bool {
 	files, err := e.Ledger.Archives(ctx)
 	return err == nil && slices.Contains(files, a)
 }
 
 // eraseApart destroys what opens the texts that are sealed apart of records that one file has and the other does not.
-func (e *expiring) eraseApart(next, old ledger.Archived) error {
+func (e *expiring) eraseApart(next, old storage.Archived) error {
 	return e.archives.With(next, func(left *archive.File) error {
 		return e.archives.With(old, func(all *archive.File) error {
 			for index := old.From; index < old.To; index++ {
@@ -460,11 +461,11 @@ func (e *expiring) eraseApart(next, old ledger.Archived) error {
 // finish goes on with what was broken off after its act was sealed.
 func (e *expiring) finish(ctx context.Context, book *archive.Book) error {
 	for _, x := range book.Expiries {
-		old := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
+		old := storage.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
 		if _, err := os.Stat(e.archives.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {
 			continue // done, or what was deleted came back under no name that it had
 		}
-		next := ledger.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}
+		next := storage.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}
 		if err := e.finishOne(ctx, old, next); err != nil {
 			return fmt.Errorf("finishing act %s: %w", x.ID, err)
 		}
@@ -474,12 +475,12 @@ func (e *expiring) finish(ctx context.Context, book *archive.Book) error {
 }
 
 // finishOne removes a file by an act. What took its place may have been replaced itself since.
-func (e *expiring) finishOne(ctx context.Context, old, next ledger.Archived) error {
+func (e *expiring) finishOne(ctx context.Context, old, next storage.Archived) error {
 	files, err := e.Ledger.Archives(ctx)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(files, func(a ledger.Archived) bool { return a.From == old.From && a.To == old.To })
+	i := slices.IndexFunc(files, func(a storage.Archived) bool { return a.From == old.From && a.To == old.To })
 	if i < 0 {
 		return fmt.Errorf("%w: no archive holds the records %d to %d", ledger.ErrDamaged, old.From, old.To-1)
 	}

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // aYearAgo is an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a text sealed apart. It is
@@ -44,7 +45,7 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
 	alone, apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
 	chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
-	sealMany(t, past, ledger.TileWidth)
+	sealMany(t, past, storage.TileWidth)
 	if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealMany(t, i, ledger.TileWidth)
+	sealMany(t, i, storage.TileWidth)
 	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +116,12 @@ func TestExpire(t *testing.T) {
 	}
 	dry := expireOrder()
 	dry.DryRun = true
-	if done, err := i.Expire(t.Context(), dry); err != nil || done.Records != ledger.TileWidth-1 || done.Held != 1 {
+	if done, err := i.Expire(t.Context(), dry); err != nil || done.Records != storage.TileWidth-1 || done.Held != 1 {
 		t.Fatalf("dry run: %+v, %v", done, err)
 	}
 	wantThere(t, i, alone)
 	done, err := i.Expire(t.Context(), expireOrder())
-	if err != nil || done.Records != ledger.TileWidth-1 || done.Held != 1 || done.Unproved != 0 || len(done.Files) != 1 {
+	if err != nil || done.Records != storage.TileWidth-1 || done.Held != 1 || done.Unproved != 0 || len(done.Files) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, alone)
@@ -144,7 +145,7 @@ func TestExpire(t *testing.T) {
 		seen++
 		wantProved(t, i, r.Record)
 	}
-	if size, err := i.Ledger.Size(t.Context()); err != nil || int64(seen) != size-(ledger.TileWidth-1) {
+	if size, err := i.Ledger.Size(t.Context()); err != nil || int64(seen) != size-(storage.TileWidth-1) {
 		t.Errorf("%d records of %d, %v", seen, size, err)
 	}
 
@@ -217,7 +218,7 @@ func TestExpireRefuses(t *testing.T) {
 		}
 		wantDisclosed(t, i, apart, "/prompt")
 		if o.All {
-			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records > 0 || done.Held != ledger.TileWidth {
+			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records > 0 || done.Held != storage.TileWidth {
 				t.Errorf("all is held: %+v, %v", done, err)
 			}
 		}
@@ -333,9 +334,9 @@ func TestExpireTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, young := range []int{0, ledger.TileWidth / 2} { // in each file
+	for _, young := range []int{0, storage.TileWidth / 2} { // in each file
 		then = time.Now().AddDate(0, 0, -400)
-		sealMany(t, past, ledger.TileWidth-young)
+		sealMany(t, past, storage.TileWidth-young)
 		then = time.Now().AddDate(0, 0, -300)
 		sealMany(t, past, young+10)
 		if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
@@ -382,7 +383,7 @@ func TestExpireTwice(t *testing.T) {
 	for _, x := range book.Expiries {
 		said += x.Count
 	}
-	for from := int64(0); from < 2*ledger.TileWidth; from++ {
+	for from := int64(0); from < 2*storage.TileWidth; from++ {
 		rows, err := i.Ledger.RowsFrom(t.Context(), from, 1)
 		if err != nil {
 			t.Fatal(err)

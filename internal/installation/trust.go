@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
 
@@ -31,7 +32,7 @@ func (i *Installation) history() (*keys.History, error) {
 
 // readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
 // files are what is left.
-func readHistory(ctx context.Context, store ledger.Store) (*keys.History, []ledger.Damage) {
+func readHistory(ctx context.Context, store storage.Store) (*keys.History, []ledger.Damage) {
 	history, err := ledger.ReadKeys(ctx, store)
 	if err != nil {
 		return keys.NewHistory(), []ledger.Damage{{Kind: ledger.DamageKeyEvents, Index: -1, Detail: err.Error()}}

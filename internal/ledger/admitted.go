@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // admissions are the operator's acts that let agents into chains. They are safe for concurrent use.
 type admissions struct {
-	store Store
+	store storage.Store
 
-	turn Lock            // while it is held, nobody else reads or changes the following
+	turn storage.Lock    // while it is held, nobody else reads or changes the following
 	next int64           // index in the log from which nothing was read yet
 	of   map[string]bool // by chain and agent
 }
@@ -40,9 +41,9 @@ func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error)
 	}
 }
 
-func (a *admissions) take(row *Row) error {
+func (a *admissions) take(row *storage.Row) error {
 	if row.Entry == nil {
-		record, err := openRow(row)
+		record, err := row.Record()
 		if err != nil {
 			return err
 		}

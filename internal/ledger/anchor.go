@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // An anchor is a signed checkpoint, and what authorities say of when it existed.
 type anchor struct {
 	signed string
-	head   Head
+	head   storage.Head
 	stamps []evidence.Timestamp // over SHA-256 of signed; none of one that nobody has stamped
 }
 
@@ -77,7 +78,7 @@ func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 // A stamped is what a checkpoint_stamp act says.
 type stamped struct {
 	body *evidence.CheckpointStampBody
-	head Head
+	head storage.Head
 }
 
 // stampedFrom yields the checkpoint_stamp acts that stand at an index and later. An act about a checkpoint stands behind all that it covers.
@@ -103,14 +104,14 @@ func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped,
 }
 
 // stampedBy reads a checkpoint_stamp act, whose checkpoint must be of this log.
-func (l *Ledger) stampedBy(act *evidence.Record) (*evidence.CheckpointStampBody, Head, error) {
+func (l *Ledger) stampedBy(act *evidence.Record) (*evidence.CheckpointStampBody, storage.Head, error) {
 	body, err := evidence.ReadOperatorBody[evidence.CheckpointStampBody](&act.Payload)
 	if err != nil {
-		return nil, Head{}, fmt.Errorf("%w: record %s: %w", ErrDamaged, act.Payload.RecordID, err)
+		return nil, storage.Head{}, fmt.Errorf("%w: record %s: %w", ErrDamaged, act.Payload.RecordID, err)
 	}
 	head, err := l.cfg.open(body.Checkpoint)
 	if err != nil {
-		return nil, Head{}, fmt.Errorf("record %s: %w", act.Payload.RecordID, err)
+		return nil, storage.Head{}, fmt.Errorf("record %s: %w", act.Payload.RecordID, err)
 	}
 	return body, head, nil
 }
@@ -149,7 +150,7 @@ func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []eviden
 	last, err := l.cfg.Store.LastOfChain(ctx, evidence.CheckpointsChain)
 	var before *evidence.Record
 	if err == nil {
-		before, err = openRow(&last)
+		before, err = last.Record()
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err

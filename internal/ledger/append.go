@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/brief"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/storage"
 )
 
 // patience is how long a caller waits to be appended, before anything is stored. Others take milliseconds; who holds the log for longer may stand
@@ -112,19 +113,19 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	if err := l.prepareLinks(ctx, g, l.queue.choose()); err != nil {
 		return err
 	}
-	err := l.cfg.Store.Append(ctx, func(head Head, log Committed) (Batch, error) {
+	err := l.cfg.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		tree, err := l.treeOf(head, log)
 		if err != nil {
-			return Batch{}, err
+			return storage.Batch{}, err
 		}
 		chosen := l.queue.choose()
 		found, err := log.Find(query(chosen))
 		if err != nil {
-			return Batch{}, err
+			return storage.Batch{}, err
 		}
 		// Nobody can change a key between this and what the transaction stores.
 		if found.Chains[evidence.KeysChain] != keys.Count() {
-			return Batch{}, errKeysMoved
+			return storage.Batch{}, errKeysMoved
 		}
 		// Up to here every caller can still go. A crash from here on finds out what Append has done, and no caller has heard of it.
 		g.tree, g.found, g.members = tree, found, l.queue.take(chosen)
@@ -146,7 +147,7 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 }
 
 // query names all that decides on what is to be appended: what the log says of keys has to be what was read of it.
-func query(chosen []*appending) (q Query) {
+func query(chosen []*appending) (q storage.Query) {
 	chains, cases := map[string]bool{evidence.KeysChain: true}, map[evidence.Digest]bool{}
 	for _, a := range chosen {
 		if a.after != nil {
@@ -165,7 +166,7 @@ func query(chosen []*appending) (q Query) {
 
 // treeOf returns the tree of a log that is locked: the one that this process made, or, when another process has
 // appended since, or after an error, the one in the store, if it contains all that this process knows of.
-func (l *Ledger) treeOf(head Head, hashes tlog.HashReader) (*tree, error) {
+func (l *Ledger) treeOf(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 	if l.tree != nil && l.tree.head == head {
 		return l.tree, nil
 	}
@@ -195,7 +196,7 @@ func (l *Ledger) whatBecameOf(ctx context.Context, record *evidence.Record, caus
 	if err != nil {
 		return fmt.Errorf("%w: record %s: %w; looking for it: %w", ErrUnknown, record.Payload.RecordID, cause, err)
 	}
-	stored, err := openRow(&row)
+	stored, err := row.Record()
 	if err != nil {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
@@ -224,7 +225,7 @@ type group struct {
 	tree  *tree
 	keys  *keys.History
 	now   func() time.Time
-	found Found // of what they name. Its counts go up with those that are in the batch
+	found storage.Found // of what they name. Its counts go up with those that are in the batch
 
 	// By what their links are judged. What of the batch is let in is added.
 	chains   map[string]*chainState
@@ -233,25 +234,25 @@ type group struct {
 	reviewed bool // there is a review in the batch
 
 	// What becomes of it.
-	batch  Batch
+	batch  storage.Batch
 	leaves []tlog.Hash
 	next   *tree
 }
 
 // plan decides which members can be appended, and where each comes to stand.
-func (g *group) plan() (Batch, error) {
+func (g *group) plan() (storage.Batch, error) {
 	for _, a := range g.members {
 		if a.refused = g.judge(a); a.refused == nil {
 			g.add(a)
 		}
 	}
 	if len(g.batch.Rows) == 0 {
-		return Batch{}, errAllRefused
+		return storage.Batch{}, errAllRefused
 	}
 	var err error
 	g.next, g.batch.Hashes, err = g.tree.grow(g.leaves)
 	if err != nil {
-		return Batch{}, err
+		return storage.Batch{}, err
 	}
 	g.batch.Next = g.next.head
 	g.batch.Urgent = len(g.members) == 1 && g.members[0].urgent()
@@ -287,7 +288,7 @@ func (g *group) add(a *appending) {
 			g.found.Cases[row.Case]++
 			row.Counts.CaseSeq = g.found.Cases[row.Case]
 		}
-		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, leafOf(a.records[i], row.Counts))
+		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, storage.LeafHash(a.records[i], row.Counts))
 		b := a.briefs[i]
 		b.Index = row.Index
 		g.batch.Briefs = append(g.batch.Briefs, b)

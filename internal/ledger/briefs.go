@@ -7,102 +7,21 @@ import (
 	"iter"
 	"slices"
 
-	"jurat/evidence"
 	"jurat/internal/brief"
+	"jurat/internal/ledger/storage"
 )
 
-// Briefs is what a Store keeps beside its rows, and can make again from them: in a few bytes what a list shows of each record, and under
-// which keys the record is found by what it names. See package brief.
-type Briefs interface {
-	// Briefs returns the briefs that a query selects, in log order. Of a row without a brief it returns what the row says. It reads no payload.
-	Briefs(ctx context.Context, q BriefQuery) ([]StoredBrief, error)
-	// Places returns, in log order and each once, where the records stand that a lookup names: at most its Most.
-	Places(ctx context.Context, q Lookup) ([]int64, error)
-	// BriefKeys returns the keys of the rows whose index is at least from and less than from+n, sorted by index and key. It is for Fsck.
-	BriefKeys(ctx context.Context, from, n int64) ([]BriefKey, error)
-
-	// Briefed returns how many rows at the beginning of the log were noted to have briefs.
-	Briefed(ctx context.Context) (int64, error)
-	// Unbriefed returns, in log order, the first n ranges of rows without briefs, from an index on and before another.
-	Unbriefed(ctx context.Context, from, to int64, n int) ([]Range, error)
-	// PutBriefs replaces all briefs of the rows from an index on and before another. With them it notes, unless more are noted, that so
-	// many rows at the beginning of the log have briefs.
-	PutBriefs(ctx context.Context, in Range, briefs []StoredBrief, done int64) error
-}
-
-// A StoredBrief is a brief as a store keeps it. The first members are the row's, and stores do not write them again.
-type StoredBrief struct {
-	Index    int64
-	RecordID string
-	Digest   evidence.Digest
-	ChainID  string
-	Case     evidence.Digest
-
-	Line  []byte  // nil: there is no brief
-	Names []byte  // only where they were asked for
-	Keys  []int64 // sorted, each once; they are only written
-}
-
-// A BriefQuery selects rows: those that At names, or else, from an index on, the first N of a chain, of all chains of trials, or of the log.
-type BriefQuery struct {
-	At     []int64
-	From   int64
-	N      int64
-	Chain  string
-	Trials bool
-	Names  bool // they are wanted, too
-}
-
-// A Lookup names records by their ids, by their digests, and by keys that they have.
-type Lookup struct {
-	RecordIDs []string
-	Digests   []evidence.Digest
-	Keys      []int64
-	Most      int
-}
-
-// A BriefKey is one key of a row.
-type BriefKey struct{ Index, Key int64 }
-
-// A Range is the rows from an index on and before another.
-type Range struct{ From, To int64 }
-
-// FirstPlaces puts places into log order, each once, and cuts them off after most. It is for stores.
-func FirstPlaces(places []int64, most int) []int64 {
-	slices.Sort(places)
-	places = slices.Compact(places)
-	return places[:min(len(places), max(0, most))]
-}
-
-func checkBriefs(briefs []StoredBrief, from, to int64) error {
-	for _, b := range briefs {
-		if b.Index < from || b.Index >= to || b.Line == nil {
-			return fmt.Errorf("a brief of row %d does not belong to the rows %d to %d", b.Index, from, to-1)
-		}
-		from = b.Index + 1
-	}
-	return nil
-}
-
-// Check says whether a store can replace the briefs of a range by these. Stores call it before they write.
-func (r Range) Check(briefs []StoredBrief, head Head) error {
-	if r.From < 0 || r.To < r.From || r.To > head.Size {
-		return fmt.Errorf("a log of %d records has no rows %d to %d", head.Size, r.From, r.To-1)
-	}
-	return checkBriefs(briefs, r.From, r.To)
-}
-
 // store makes of a brief what a store keeps.
-func storedBrief(b *brief.Brief) (StoredBrief, error) {
+func storedBrief(b *brief.Brief) (storage.StoredBrief, error) {
 	line, names, err := b.Encode()
-	return StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
+	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
 // briefOf makes the brief of a row that is whole. Of one that has expired it says what the row says.
-func briefOf(row *Row) (*brief.Brief, error) {
+func briefOf(row *storage.Row) (*brief.Brief, error) {
 	b := &brief.Brief{RecordID: row.RecordID, Digest: row.Digest, ChainID: row.ChainID, Case: row.Case}
 	if row.Entry == nil {
-		record, err := openRow(row)
+		record, err := row.Record()
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +32,7 @@ func briefOf(row *Row) (*brief.Brief, error) {
 }
 
 // decoded reads a brief; nil: there is none that can be read.
-func (s *StoredBrief) decoded() *brief.Brief {
+func decoded(s *storage.StoredBrief) *brief.Brief {
 	b := &brief.Brief{Index: s.Index, RecordID: s.RecordID, Digest: s.Digest, ChainID: s.ChainID, Case: s.Case}
 	if s.Line == nil || b.Decode(s.Line, s.Names) != nil {
 		return nil // Fsck names it; its record says the same
@@ -123,14 +42,14 @@ func (s *StoredBrief) decoded() *brief.Brief {
 
 // briefs returns the briefs that a query selects, and the index of the last of them, -1 where there are none. Where there is no brief, or it
 // cannot be read, the record is read. If that fails, what comes before it is returned with the error.
-func (l *Ledger) briefs(ctx context.Context, q BriefQuery) (list []*brief.Brief, last int64, err error) {
+func (l *Ledger) briefs(ctx context.Context, q storage.BriefQuery) (list []*brief.Brief, last int64, err error) {
 	stored, err := l.cfg.Store.Briefs(ctx, q)
 	if err != nil {
 		return nil, -1, err
 	}
 	last = -1
 	for i := range stored {
-		b := stored[i].decoded()
+		b := decoded(&stored[i])
 		if b == nil {
 			if b, err = l.briefOfRecord(ctx, stored[i].Index); err != nil {
 				return list, last, err
@@ -167,7 +86,7 @@ type Listing struct {
 func (l *Ledger) List(ctx context.Context, of Listing) iter.Seq2[*brief.Brief, error] {
 	return func(yield func(*brief.Brief, error) bool) {
 		for from := max(0, of.From); ; {
-			page, last, err := l.briefs(ctx, BriefQuery{From: from, N: listPage, Chain: of.Chain})
+			page, last, err := l.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: of.Chain})
 			for _, b := range page {
 				if !b.Expired() && !yield(b, nil) {
 					return
@@ -187,14 +106,14 @@ func (l *Ledger) List(ctx context.Context, of Listing) iter.Seq2[*brief.Brief, e
 
 // BriefByID returns a record in brief, or ErrNotFound, or ErrExpired.
 func (l *Ledger) BriefByID(ctx context.Context, id string) (*brief.Brief, error) {
-	at, err := l.cfg.Store.Places(ctx, Lookup{RecordIDs: []string{id}, Most: 1})
+	at, err := l.cfg.Store.Places(ctx, storage.Lookup{RecordIDs: []string{id}, Most: 1})
 	if err == nil && len(at) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for record %s: %w", id, err)
 	}
-	list, _, err := l.briefs(ctx, BriefQuery{At: at, Names: true})
+	list, _, err := l.briefs(ctx, storage.BriefQuery{At: at, Names: true})
 	switch {
 	case err == nil && len(list) != 1:
 		err = fmt.Errorf("%w: row %d is missing", ErrDamaged, at[0])
@@ -209,7 +128,7 @@ func (l *Ledger) BriefByID(ctx context.Context, id string) (*brief.Brief, error)
 
 // FirstOfChain returns the first record of a chain in brief, or ErrNotFound, or ErrExpired.
 func (l *Ledger) FirstOfChain(ctx context.Context, chain string) (*brief.Brief, error) {
-	list, _, err := l.briefs(ctx, BriefQuery{Chain: chain, N: 1})
+	list, _, err := l.briefs(ctx, storage.BriefQuery{Chain: chain, N: 1})
 	switch {
 	case err == nil && len(list) == 0:
 		err = ErrNotFound
@@ -227,7 +146,7 @@ func (l *Ledger) FirstOfChain(ctx context.Context, chain string) (*brief.Brief, 
 // is returned first, and then the error, for a missing archive an *UnreadableError.
 func (l *Ledger) BriefsInTrials(ctx context.Context, from int64) (list []*brief.Brief, next int64, err error) {
 	for next = from; len(list) == 0; { // until there is something that has not expired
-		page, last, err := l.briefs(ctx, BriefQuery{From: next, N: listPage, Trials: true, Names: true})
+		page, last, err := l.briefs(ctx, storage.BriefQuery{From: next, N: listPage, Trials: true, Names: true})
 		if err != nil && len(page) == 0 {
 			return nil, 0, fmt.Errorf("reading what was said in trials: %w", err)
 		}

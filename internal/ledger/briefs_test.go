@@ -12,38 +12,39 @@ import (
 	"jurat/evidence"
 	"jurat/internal/brief"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // blinded is a store from which no payload can be read while it is blind.
 type blinded struct {
-	ledger.Store
+	storage.Store
 	blind bool
 }
 
 var errPayload = errors.New("a payload is read")
 
-func (b *blinded) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+func (b *blinded) Rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	if b.blind {
 		return nil, errPayload
 	}
 	return b.Store.Rows(ctx, from, n)
 }
 
-func (b *blinded) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+func (b *blinded) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 	if b.blind {
 		return nil, errPayload
 	}
 	return b.Store.RowsAt(ctx, at)
 }
 
-func (b *blinded) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+func (b *blinded) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	if b.blind {
-		return ledger.Row{}, errPayload
+		return storage.Row{}, errPayload
 	}
 	return b.Store.ByRecordID(ctx, id)
 }
 
-func (b *blinded) InChain(ctx context.Context, chain string, from, n int64) ([]ledger.Row, error) {
+func (b *blinded) InChain(ctx context.Context, chain string, from, n int64) ([]storage.Row, error) {
 	if b.blind {
 		return nil, errPayload
 	}
@@ -102,7 +103,7 @@ func (f folder) without(t *testing.T) {
 	store := must(f.store(t))
 	head := must(store.Head(t.Context()))
 	for from := int64(0); from < head.Size; from += 2048 {
-		if err := store.PutBriefs(t.Context(), ledger.Range{From: from, To: min(head.Size, from+2048)}, nil, 0); err != nil {
+		if err := store.PutBriefs(t.Context(), storage.Range{From: from, To: min(head.Size, from+2048)}, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +113,7 @@ func (f folder) without(t *testing.T) {
 }
 
 // fixedStore is a store that cannot be written to.
-type fixedStore struct{ ledger.Store }
+type fixedStore struct{ storage.Store }
 
 func (fixedStore) ReadOnly() error { return ledger.ErrReadOnly }
 
@@ -176,7 +177,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 
 		// A program without briefs that is still running seals on.
 		three := seal(t, l, `,"saw":["`+two.Digest.String()+`"]`)
-		if err := again.Store.PutBriefs(t.Context(), ledger.Range{From: 602, To: 603}, nil, 0); err != nil {
+		if err := again.Store.PutBriefs(t.Context(), storage.Range{From: 602, To: 603}, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		wantGathered(t, l, three.Payload.RecordID, 0, 601, 602)
@@ -250,7 +251,7 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	if _, err := l.Seal(t.Context(), draft, actor); err != nil {
 		t.Fatal(err)
 	}
-	stored := must(c.Store.Briefs(t.Context(), ledger.BriefQuery{N: 1, Names: true}))
+	stored := must(c.Store.Briefs(t.Context(), storage.BriefQuery{N: 1, Names: true}))
 	if line := string(stored[0].Line); strings.Contains(line, "safe_pass") || strings.Contains(line, "secret-word") || !strings.Contains(line, "approved_with") {
 		t.Errorf("the brief is %s", line)
 	}
@@ -259,7 +260,7 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	if _, err := l.Seal(t.Context(), open, actor); err != nil {
 		t.Fatal(err)
 	}
-	if line := string(must(c.Store.Briefs(t.Context(), ledger.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass"`) {
+	if line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass"`) {
 		t.Errorf("the brief is %s", line)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/storage"
 )
 
 // A CaseFile is records of the log, as it was when they were asked for, to be read one by one: however many they are, no more than a few
@@ -18,7 +19,7 @@ type CaseFile struct {
 
 	l    *Ledger
 	at   []int64
-	head Head
+	head storage.Head
 	keys *keys.History
 }
 
@@ -50,7 +51,7 @@ func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, erro
 			}
 			var record *evidence.Record
 			if err == nil {
-				record, err = openRow(row)
+				record, err = row.Record()
 			}
 			if err == nil {
 				record.Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
@@ -75,7 +76,7 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 			placed := Placed{}
 			if err == nil {
 				placed.Index = row.Index
-				placed.Record, err = openRow(row)
+				placed.Record, err = row.Record()
 			}
 			if err != nil {
 				err = fmt.Errorf("reading a case: %w", err)
@@ -89,8 +90,8 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 
 // rowsAt iterates over the rows at these indexes, in log order, and holds their chains against how the log has counted them: a chain is in
 // a case whole or not at all. It ends after an error.
-func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*Row, error] {
-	return func(yield func(*Row, error) bool) {
+func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row, error] {
+	return func(yield func(*storage.Row, error) bool) {
 		counts := map[string]int64{}
 		for page := range slices.Chunk(at, linkPage) {
 			rows, err := l.cfg.Store.RowsAt(ctx, page)
@@ -116,8 +117,8 @@ func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*Row, error] 
 }
 
 // chainRows iterates over the rows of a chain a few at a time. It ends after an error.
-func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*Row, error] {
-	return func(yield func(*Row, error) bool) {
+func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*storage.Row, error] {
+	return func(yield func(*storage.Row, error) bool) {
 		for from := int64(0); ; {
 			rows, err := l.cfg.Store.InChain(ctx, chain, from, linkPage)
 			if err != nil {
@@ -143,7 +144,7 @@ func (l *Ledger) ChainRecords(ctx context.Context, chain string) iter.Seq2[*evid
 		for row, err := range l.chainRows(ctx, chain) {
 			var record *evidence.Record
 			if err == nil {
-				record, err = openRow(row)
+				record, err = row.Record()
 			}
 			if err != nil {
 				err = fmt.Errorf("reading chain %q: %w", chain, err)

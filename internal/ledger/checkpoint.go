@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // Checkpoint returns a signed checkpoint over all that is committed. While nothing was committed since the last one,
@@ -74,7 +75,7 @@ func (l *Ledger) advance(ctx context.Context) (string, error) {
 }
 
 // maySign checks that a checkpoint over this head contradicts nothing that was ever signed or acknowledged.
-func (l *Ledger) maySign(ctx context.Context, head Head, before ...Head) error {
+func (l *Ledger) maySign(ctx context.Context, head storage.Head, before ...storage.Head) error {
 	hashes := l.cfg.hashes(ctx)
 	if _, err := loadTree(head, hashes); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (l *Ledger) replace(ctx context.Context, old, next string) error {
 	return err
 }
 
-func (l *Ledger) sign(head Head) (string, error) {
+func (l *Ledger) sign(head storage.Head) (string, error) {
 	if l.cfg.Signer == nil {
 		return "", fmt.Errorf("%w: the log's private key is missing", ErrReadOnly)
 	}

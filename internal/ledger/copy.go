@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // copyPage is how many records are copied in one transaction.
@@ -18,7 +19,7 @@ var ErrOtherLog = errors.New("there is another log")
 
 // Copy copies a log, which must not change meanwhile, into a store that is empty, or has the beginning of it from a copy that was
 // broken off. It copies what is there, and judges nothing: Fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
-func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
+func Copy(ctx context.Context, from, to storage.Store, progress func(done, total int64)) (storage.Head, error) {
 	head, err := copyLog(ctx, from, to, progress)
 	if err != nil {
 		return head, fmt.Errorf("copying log: %w", err)
@@ -27,7 +28,7 @@ func Copy(ctx context.Context, from, to Store, progress func(done, total int64))
 }
 
 // FinishCopy gives a copy the last checkpoint of the log that it is a copy of.
-func FinishCopy(ctx context.Context, from, to Store) error {
+func FinishCopy(ctx context.Context, from, to storage.Store) error {
 	signed, err := from.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
@@ -42,7 +43,7 @@ func FinishCopy(ctx context.Context, from, to Store) error {
 }
 
 // copyArchives notes the files that a log has, unless a copy that was broken off has noted them.
-func copyArchives(ctx context.Context, from, to Store) error {
+func copyArchives(ctx context.Context, from, to storage.Store) error {
 	files, err := from.Archives(ctx)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func copyArchives(ctx context.Context, from, to Store) error {
 	return nil
 }
 
-func copyLog(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
+func copyLog(ctx context.Context, from, to storage.Store, progress func(done, total int64)) (storage.Head, error) {
 	head, err := from.Head(ctx)
 	if err != nil {
 		return head, err
@@ -81,9 +82,9 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 		if err != nil {
 			return head, err
 		}
-		if err := to.Append(ctx, func(now Head, _ Committed) (Batch, error) {
+		if err := to.Append(ctx, func(now storage.Head, _ storage.Committed) (storage.Batch, error) {
 			if now != done {
-				return Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
+				return storage.Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
 			}
 			return batch, nil
 		}); err != nil {
@@ -101,7 +102,7 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 }
 
 // copyBatch reads all that a log has at the indexes from begin on and before end.
-func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
+func copyBatch(ctx context.Context, from storage.Store, source tlog.HashReader, begin, end int64, owing []storage.Owed) (batch storage.Batch, err error) {
 	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
 		return batch, err
 	}
@@ -135,13 +136,13 @@ func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, e
 }
 
 // copyBriefs reads those briefs of rows that can be read. Open makes the others.
-func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
-	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
+func copyBriefs(ctx context.Context, from storage.Store, begin, n int64) (list []storage.StoredBrief, err error) {
+	stored, err := from.Briefs(ctx, storage.BriefQuery{From: begin, N: n, Names: true})
 	if err != nil {
 		return nil, err
 	}
 	for i := range stored {
-		if b := stored[i].decoded(); b != nil {
+		if b := decoded(&stored[i]); b != nil {
 			stored[i].Keys = b.Keys()
 			list = append(list, stored[i])
 		}

@@ -11,6 +11,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 // copied is a log with several pages of records, of which some wait for time stamps, and some have got late ones.
@@ -29,7 +30,7 @@ func copied(t *testing.T) (*ledger.Ledger, ledger.Config) {
 	return l, c
 }
 
-func wantSameLog(t *testing.T, from, to ledger.Store) {
+func wantSameLog(t *testing.T, from, to storage.Store) {
 	t.Helper()
 	ctx := t.Context()
 	head := must(from.Head(ctx))

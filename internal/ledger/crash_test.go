@@ -10,6 +10,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 var errCrashed = errors.New("the process is gone")
@@ -17,7 +18,7 @@ var errCrashed = errors.New("the process is gone")
 // A crashing process writes to a folder until its n-th write. Then the folder is copied as it is at this moment, and nothing that
 // the process does afterwards gets there.
 type crashing struct {
-	ledger.Store
+	storage.Store
 	t      *testing.T
 	folder folder
 	copied folder
@@ -58,9 +59,9 @@ func (c *crashing) write(do func(middle func() error) error) error {
 	}
 }
 
-func (c *crashing) Append(ctx context.Context, plan ledger.Plan) error {
+func (c *crashing) Append(ctx context.Context, plan storage.Plan) error {
 	return c.write(func(middle func() error) error {
-		return c.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		return c.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 			batch, err := plan(head, log)
 			return batch, errors.Join(err, middle())
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // mostDecisions are kept of one record: the last counts.
@@ -14,9 +15,9 @@ const mostDecisions = 16
 // decisions says where in the log reviews stand, by what they are about. It is read once from where it is first asked for, and
 // keeps a few bytes for each review. It is safe for concurrent use.
 type decisions struct {
-	store Store
+	store storage.Store
 
-	turn     Lock               // while it is held, nobody else reads or changes the following
+	turn     storage.Lock       // while it is held, nobody else reads or changes the following
 	from, to int64              // of the log, what was read; both 0: nothing
 	of       map[string][]int64 // indexes, in no order, by record id
 }
@@ -61,7 +62,7 @@ func (d *decisions) scan(ctx context.Context, from, to int64) error {
 			if rows[i].Entry != nil || !bytes.Contains(rows[i].Payload, review) {
 				continue
 			}
-			record, err := openRow(&rows[i])
+			record, err := rows[i].Record()
 			if err != nil {
 				return err
 			}

@@ -57,18 +57,6 @@ func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 	return entries, nil
 }
 
-// LogEntry returns what the log hashed for a row: the only thing that is left of one that has expired.
-func (row *Row) LogEntry() ([]byte, error) {
-	if row.Entry != nil {
-		return row.Entry, nil
-	}
-	record, err := openRow(row)
-	if err != nil {
-		return nil, err
-	}
-	return record.LogEntry(row.Counts), nil
-}
-
 // Consistency returns the proof that the log of one size is the beginning of the log of another.
 func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*evidence.Consistency, error) {
 	proof, err := l.ProveConsistency(ctx, from, to)

@@ -8,6 +8,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
 
@@ -16,7 +17,7 @@ var errFault = errors.New("fault")
 // faulty fails at the n-th write, before or after it is done, or, where early, before it begins. Where blind it cannot be
 // read either after that. Where crash, the process ends there and then.
 type faulty struct {
-	ledger.Store
+	storage.Store
 	n      int
 	early  bool
 	stored bool
@@ -52,12 +53,12 @@ func (f *faulty) write(do func() error) error {
 	return errors.Join(err, errFault)
 }
 
-func (f *faulty) Append(ctx context.Context, plan ledger.Plan) error {
+func (f *faulty) Append(ctx context.Context, plan storage.Plan) error {
 	if f.crash || f.early {
 		return f.write(func() error { return f.Store.Append(ctx, plan) })
 	}
 	fails := f.fails()
-	err := f.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	err := f.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := plan(head, log)
 		if fails && !f.stored {
 			err = errFault
@@ -74,9 +75,9 @@ func (f *faulty) SetCheckpoint(ctx context.Context, old, next string) error {
 	return f.write(func() error { return f.Store.SetCheckpoint(ctx, old, next) })
 }
 
-func (f *faulty) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+func (f *faulty) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	if f.blind && f.failed {
-		return ledger.Row{}, errFault
+		return storage.Row{}, errFault
 	}
 	return f.Store.ByRecordID(ctx, id)
 }
@@ -101,7 +102,7 @@ type faultRun struct {
 	t      *testing.T
 	f      *faulty
 	cfg    ledger.Config
-	reopen func() ledger.Store // as the next process does
+	reopen func() storage.Store // as the next process does
 	l      *ledger.Ledger
 }
 
@@ -176,16 +177,16 @@ func (r *faultRun) work() (acknowledged []string) {
 }
 
 // opener has ways to an empty store, and to the same one as the next process opens it.
-func opener(t *testing.T, f folder) (create, open func() ledger.Store) {
-	closing := func(s ledger.Store, err error) ledger.Store {
+func opener(t *testing.T, f folder) (create, open func() storage.Store) {
+	closing := func(s storage.Store, err error) storage.Store {
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
-	create = func() ledger.Store { return closing(f.createStore(t.Context())) }
-	open = func() ledger.Store { return closing(f.openStore(t.Context())) }
+	create = func() storage.Store { return closing(f.createStore(t.Context())) }
+	open = func() storage.Store { return closing(f.openStore(t.Context())) }
 	return create, open
 }
 
@@ -193,24 +194,24 @@ func opener(t *testing.T, f folder) (create, open func() ledger.Store) {
 // looked at.
 func TestFaults(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		testFaults(t, func(*testing.T) (create, open func() ledger.Store) {
+		testFaults(t, func(*testing.T) (create, open func() storage.Store) {
 			s := memory.New()
-			return func() ledger.Store { return s }, func() ledger.Store { return s }
+			return func() storage.Store { return s }, func() storage.Store { return s }
 		})
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		testFaults(t, func(t *testing.T) (create, open func() ledger.Store) { return opener(t, folder(t.TempDir())) })
+		testFaults(t, func(t *testing.T) (create, open func() storage.Store) { return opener(t, folder(t.TempDir())) })
 	})
 	t.Run("postgres", func(t *testing.T) {
 		f := onPostgres(t, pgtest.Database(t))
-		testFaults(t, func(t *testing.T) (create, open func() ledger.Store) {
+		testFaults(t, func(t *testing.T) (create, open func() storage.Store) {
 			f.execPostgres(t, `DROP SCHEMA IF EXISTS jurat CASCADE`)
 			return opener(t, f)
 		})
 	})
 }
 
-func testFaults(t *testing.T, database func(*testing.T) (create, open func() ledger.Store)) {
+func testFaults(t *testing.T, database func(*testing.T) (create, open func() storage.Store)) {
 	runs := 0
 	for _, mode := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true},
 		{crash: true}, {crash: true, stored: true}} {
@@ -305,4 +306,4 @@ func TestShrinks(t *testing.T) {
 	wantError(t, l.CanAppend(t.Context()), ledger.ErrForked)
 }
 
-type swapped struct{ ledger.Store }
+type swapped struct{ storage.Store }

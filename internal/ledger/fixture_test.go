@@ -24,6 +24,7 @@ import (
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
 
@@ -73,7 +74,7 @@ func genuine(r *evidence.Record, waits bool) error {
 	return r.CheckSignature(0, actorKey.Public())
 }
 
-func config(store ledger.Store) ledger.Config {
+func config(store storage.Store) ledger.Config {
 	return ledger.Config{Store: store, Signer: logSigner, Verifier: logVerifier, Stamper: clock{}}
 }
 
@@ -106,7 +107,7 @@ func (f folder) url() (string, error) {
 
 func (f folder) database() string { return filepath.Join(string(f), "log.db") }
 
-func (f folder) createStore(ctx context.Context) (ledger.Store, error) {
+func (f folder) createStore(ctx context.Context) (storage.Store, error) {
 	url, err := f.url()
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (f folder) createStore(ctx context.Context) (ledger.Store, error) {
 	return pool(ctx, url, postgres.Create)
 }
 
-func (f folder) openStore(ctx context.Context) (ledger.Store, error) {
+func (f folder) openStore(ctx context.Context) (storage.Store, error) {
 	url, err := f.url()
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (p pooled) Close() error {
 	return err
 }
 
-func pool(ctx context.Context, url string, open func(context.Context, *pgxpool.Pool) (*postgres.Store, error)) (ledger.Store, error) {
+func pool(ctx context.Context, url string, open func(context.Context, *pgxpool.Pool) (*postgres.Store, error)) (storage.Store, error) {
 	pool, err := database.Connect(ctx, url)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (f folder) published() ledger.CheckpointFile {
 	return ledger.CheckpointFile(filepath.Join(string(f), "checkpoint"))
 }
 
-func (f folder) config(store ledger.Store) ledger.Config {
+func (f folder) config(store storage.Store) ledger.Config {
 	c := config(store)
 	c.Published = f.published()
 	return c
@@ -192,7 +193,7 @@ func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-func (f folder) store(t testing.TB) (ledger.Store, error) {
+func (f folder) store(t testing.TB) (storage.Store, error) {
 	t.Helper()
 	store, err := f.openStore(t.Context())
 	if err == nil {

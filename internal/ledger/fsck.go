@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // FsckOptions says what Fsck does beside reading.
@@ -34,7 +35,7 @@ func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error
 		return nil, fmt.Errorf("checking ledger: %w", err)
 	}
 	kept := cfg.Store
-	cfg.Store = WholeRows(cfg.Store, cfg.Archive)
+	cfg.Store = storage.WholeRows(cfg.Store, cfg.Archive)
 	f := &fsck{kept: kept, cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, counts: map[countKey]int64{},
 		strays: map[int64]tlog.Hash{}, logged: map[tlog.Hash]int64{}}
 	if err := f.run(ctx); err != nil {
@@ -54,14 +55,14 @@ func (f *findings) report(kind DamageKind, index int64, id, format string, args 
 // there; everything else is of the goroutine that puts the pages together.
 type fsck struct {
 	findings
-	kept    Store  // in which rows that have shed are not whole
-	cfg     Config // whose Store has whole rows
+	kept    storage.Store // in which rows that have shed are not whole
+	cfg     Config        // whose Store has whole rows
 	options FsckOptions
 	indexed bool // the store has found that every row is found by its id and its digest, so that nobody has to look each up
 
 	briefed int64 // so many rows are noted to have briefs
 
-	head   Head
+	head   storage.Head
 	claims []claim             // checkpoints to be held against the tree
 	roots  map[int64]tlog.Hash // of the sizes that claims name, computed in passing
 	edge   []tlog.Hash         // by level: the last complete hash, as far as can be said what it should be
@@ -77,7 +78,7 @@ type countKey [16]byte
 
 // A claim is a signed checkpoint's word on the log.
 type claim struct {
-	Head
+	storage.Head
 	larger, other DamageKind // when the log is smaller; when it is another
 }
 
@@ -110,7 +111,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 }
 
 func (f *fsck) complaints(ctx context.Context) error {
-	checker, ok := f.kept.(Checker)
+	checker, ok := f.kept.(storage.Checker)
 	if !ok {
 		return nil
 	}
@@ -172,7 +173,7 @@ func (f *fsck) takeRoots(size int64) {
 
 // root computes the root of the first size records, which have just been read.
 func (f *fsck) root(size int64) tlog.Hash {
-	root, first := EmptyHead.Root, true
+	root, first := storage.EmptyHead.Root, true
 	for level := range f.edge {
 		if size>>level&1 == 0 {
 			continue

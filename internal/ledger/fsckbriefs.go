@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"jurat/internal/ledger/storage"
 )
 
 // keyPage is of how many rows the keys are compared at once.
 const keyPage = 2048
 
 // briefs reads what stands beside some rows. Where that cannot be read it says so, and the rows are examined without.
-func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*StoredBrief {
-	stored, err := f.cfg.Store.Briefs(ctx, BriefQuery{From: from, N: n, Names: true})
+func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*storage.StoredBrief {
+	stored, err := f.cfg.Store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
 	if err != nil {
 		if !errors.Is(err, ErrDamaged) {
 			p.err = err
@@ -21,7 +23,7 @@ func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*St
 		}
 		return nil
 	}
-	found := make(map[int64]*StoredBrief, len(stored))
+	found := make(map[int64]*storage.StoredBrief, len(stored))
 	for i := range stored {
 		found[stored[i].Index] = &stored[i]
 	}
@@ -29,7 +31,7 @@ func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*St
 }
 
 // checkBrief holds a brief against its row. One that was never made is made when the log is opened.
-func (l looking) checkBrief(row *Row) {
+func (l looking) checkBrief(row *storage.Row) {
 	if l.brief == nil || l.brief.Line == nil && row.Index >= l.fsck.briefed {
 		return
 	}
@@ -60,7 +62,7 @@ func (l looking) checkBrief(row *Row) {
 func (f *fsck) keysOfBriefs(ctx context.Context) error {
 	for from := int64(0); from < f.head.Size; from += keyPage {
 		n := min(keyPage, f.head.Size-from)
-		stored, err := f.cfg.Store.Briefs(ctx, BriefQuery{From: from, N: n, Names: true})
+		stored, err := f.cfg.Store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
 		if err != nil {
 			return f.noOutbox(err)
 		}
@@ -73,7 +75,7 @@ func (f *fsck) keysOfBriefs(ctx context.Context) error {
 	return nil
 }
 
-func (f *fsck) compareKeys(stored []StoredBrief, keys []BriefKey) {
+func (f *fsck) compareKeys(stored []storage.StoredBrief, keys []storage.BriefKey) {
 	has := map[int64][]int64{}
 	for _, k := range keys {
 		has[k.Index] = append(has[k.Index], k.Key)
@@ -83,7 +85,7 @@ func (f *fsck) compareKeys(stored []StoredBrief, keys []BriefKey) {
 		if s.Line == nil && len(has[s.Index]) == 0 {
 			continue
 		}
-		b := s.decoded()
+		b := decoded(s)
 		if b == nil {
 			continue // which is named already
 		}

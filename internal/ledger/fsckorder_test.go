@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // TestFsckInOrder: on however many cores, and however long each record takes, the same damages are named in the order of the log.
@@ -61,7 +62,7 @@ func TestFsckInOrder(t *testing.T) {
 
 // watched counts rows that were read and not yet taken in.
 type watched struct {
-	ledger.Store
+	storage.Store
 	read, most atomic.Int64
 	taken      atomic.Int64
 	fail       int64 // reading this row fails
@@ -69,7 +70,7 @@ type watched struct {
 	late       atomic.Bool // it was read after Fsck had returned
 }
 
-func (w *watched) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+func (w *watched) Rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	if w.returned.Load() {
 		w.late.Store(true)
 	}

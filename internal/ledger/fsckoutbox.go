@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // lateStamps looks for each late stamp that an act speaks of. It does not wait for it any more.
-func (l looking) lateStamps(ctx context.Context, row *Row, p *evidence.Payload) error {
+func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.Payload) error {
 	if p.ActionType != evidence.LateStamp {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (l looking) lateStamps(ctx context.Context, row *Row, p *evidence.Payload) 
 }
 
 // settled reports a record that an act says was stamped, and that waits all the same.
-func (l looking) settled(ctx context.Context, act, stamped *Row, authority string) error {
+func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authority string) error {
 	waits, err := l.fsck.cfg.Store.Waiting(ctx, authority, stamped.Index, 1)
 	if err != nil {
 		return l.noOutbox(err)
@@ -87,7 +88,7 @@ func (f *findings) noOutbox(err error) error {
 	return err
 }
 
-func (f *fsck) wait(ctx context.Context, w Wait) error {
+func (f *fsck) wait(ctx context.Context, w storage.Wait) error {
 	rows, err := f.rows(ctx, w.Index, 1)
 	if err == nil && len(rows) == 0 {
 		f.report(DamageWaiting, w.Index, "", "for %s, since %s", w.Authority, evidence.FormatTime(w.Since))

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // A page is what was found in some rows of the log by looking at each of them and at its hashes. What depends on the rows
@@ -86,7 +87,7 @@ func (f *fsck) pages(ctx context.Context) error {
 // examine looks at n rows and at the hashes that came with them.
 func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 	p := &page{places: make([]place, n)}
-	var rows []Row
+	var rows []storage.Row
 	if rows, p.err = f.rows(ctx, from, n); p.err != nil {
 		return p
 	}
@@ -98,7 +99,7 @@ func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 		return p
 	}
 	for i := range p.places {
-		index, row := from+int64(i), (*Row)(nil)
+		index, row := from+int64(i), (*storage.Row)(nil)
 		if len(rows) > 0 && rows[0].Index == index {
 			row, rows = &rows[0], rows[1:]
 		}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // A node is a stored hash, by its place in the tree.
@@ -20,7 +21,7 @@ func (p node) storedIndex() int64 { return tlog.StoredHashIndex(p.level, p.n) }
 func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.level - 1 }
 
 // rows reads n rows; those that the store cannot read are left out, and show as missing. All that Fsck looks at comes this way.
-func (f *fsck) rows(ctx context.Context, from, n int64) ([]Row, error) {
+func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	rows, err := f.cfg.Store.Rows(ctx, from, n)
 	unreadable := errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive)
 	if errors.Is(err, ErrArchive) && n == 1 { // which is named once for the file, and not for each of its records
@@ -84,11 +85,11 @@ func (f *fsck) storedHash(ctx context.Context, index int64) (hash tlog.Hash, ok 
 type looking struct {
 	*place
 	fsck  *fsck
-	brief *StoredBrief // nil: what stands beside the row could not be read
+	brief *storage.StoredBrief // nil: what stands beside the row could not be read
 }
 
 // look looks at a row, nil for none, and at its leaf.
-func (l looking) look(ctx context.Context, index int64, row *Row, stored map[int64]tlog.Hash) error {
+func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored map[int64]tlog.Hash) error {
 	at := node{0, index}
 	hash, there := stored[at.storedIndex()]
 	l.hash = hash
@@ -102,7 +103,7 @@ func (l looking) look(ctx context.Context, index int64, row *Row, stored map[int
 	if record == nil {
 		return nil
 	}
-	made := leafOf(record, row.Counts)
+	made := storage.LeafHash(record, row.Counts)
 	if !there || made == hash {
 		l.hash = made
 		return l.intact(ctx, row, record)
@@ -126,7 +127,7 @@ func (l looking) look(ctx context.Context, index int64, row *Row, stored map[int
 }
 
 // shed looks at what is left of a row, where its archive cannot be read, or where it has expired.
-func (l looking) shed(row *Row, hash tlog.Hash) {
+func (l looking) shed(row *storage.Row, hash tlog.Hash) {
 	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, counts: row.Counts}
 	if row.Entry == nil {
 		return
@@ -153,7 +154,7 @@ func (l looking) shed(row *Row, hash tlog.Hash) {
 }
 
 // open checks a row in itself. It returns nil when there is no record in it.
-func (l looking) open(index int64, row *Row) *evidence.Record {
+func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 	if row == nil {
 		l.report(DamageMissingRow, index, "", "there is no row")
 		return nil
@@ -170,7 +171,7 @@ func (l looking) open(index int64, row *Row) *evidence.Record {
 		l.report(DamageUnreadable, index, row.RecordID, "%v", err)
 		return nil
 	}
-	if err := agree(row, record); err != nil {
+	if err := row.Agrees(record); err != nil {
 		l.odd = true
 		l.report(DamageKeys, index, row.RecordID, "%v", err)
 	}
@@ -178,8 +179,8 @@ func (l looking) open(index int64, row *Row) *evidence.Record {
 }
 
 // intact checks a record that is what was logged. What it was counted as is checked when those before it were counted.
-func (l looking) intact(ctx context.Context, row *Row, record *evidence.Record) error {
-	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: submitted(&record.Payload), counts: row.Counts}
+func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.Record) error {
+	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: storage.Submitted(&record.Payload), counts: row.Counts}
 	if err := l.check(ctx, row, record); err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (l looking) intact(ctx context.Context, row *Row, record *evidence.Record) 
 }
 
 // check asks the caller's question.
-func (l looking) check(ctx context.Context, row *Row, record *evidence.Record) (err error) {
+func (l looking) check(ctx context.Context, row *storage.Row, record *evidence.Record) (err error) {
 	if l.fsck.options.Check == nil {
 		return nil
 	}

@@ -14,11 +14,12 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 // slow takes a while for each transaction, which it counts, and in which it can fail.
 type slow struct {
-	ledger.Store
+	storage.Store
 	takes        time.Duration
 	transactions int           // guarded by the ledger, which makes one at a time
 	held         chan struct{} // while this is open, no transaction ends; nil: it is not held
@@ -27,9 +28,9 @@ type slow struct {
 	looking      time.Duration // how long it takes to look one up
 }
 
-func (s *slow) Append(ctx context.Context, plan ledger.Plan) error {
+func (s *slow) Append(ctx context.Context, plan storage.Plan) error {
 	failed := false
-	err := s.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	err := s.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := plan(head, log)
 		s.transactions++
 		time.Sleep(s.takes)
@@ -47,10 +48,10 @@ func (s *slow) Append(ctx context.Context, plan ledger.Plan) error {
 	return err
 }
 
-func (s *slow) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+func (s *slow) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	time.Sleep(s.looking)
 	if s.blind {
-		return ledger.Row{}, errFault
+		return storage.Row{}, errFault
 	}
 	return s.Store.ByRecordID(ctx, id)
 }
@@ -310,17 +311,17 @@ func TestAnchorsInTurn(t *testing.T) {
 }
 
 // forgetful is a store that says of no record that it has it, until it is to store it again.
-type forgetful struct{ ledger.Store }
+type forgetful struct{ storage.Store }
 
-type blank struct{ ledger.Committed }
+type blank struct{ storage.Committed }
 
-func (b blank) Find(q ledger.Query) (ledger.Found, error) {
+func (b blank) Find(q storage.Query) (storage.Found, error) {
 	q.RecordIDs = nil
 	return b.Committed.Find(q)
 }
 
-func (f forgetful) Append(ctx context.Context, plan ledger.Plan) error {
-	return f.Store.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) { return plan(head, blank{log}) })
+func (f forgetful) Append(ctx context.Context, plan storage.Plan) error {
+	return f.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) { return plan(head, blank{log}) })
 }
 
 // TestForgetfulStore: a duplicate that the store alone notices is nobody's but its own.

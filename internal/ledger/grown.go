@@ -5,17 +5,12 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"jurat/internal/ledger/storage"
 )
 
 // pollInterval is how often a store is asked for its head, for those who wait for it to grow, where it does not tell by itself.
 const pollInterval = 500 * time.Millisecond
-
-// A Notifier is a Store that tells, without being asked, when any process has appended.
-type Notifier interface {
-	// Listen calls grown as soon as it hears of every transaction from then on, and whenever one was committed; of several it may
-	// tell at once. It returns when the context is done, or with the reason why it hears of nothing any more.
-	Listen(ctx context.Context, grown func()) error
-}
 
 // Grown returns a channel that has a value in it when the log may have become longer, by whatever process, since the last value was
 // taken from it: whoever has taken one reads what is new, and takes the next. Whoever reads the log after having called Grown, and
@@ -79,7 +74,7 @@ func (l *Ledger) watch(ctx context.Context) {
 	again := time.NewTicker(l.cfg.Poll)
 	defer again.Stop()
 	for size := int64(-1); ctx.Err() == nil; {
-		if notifier, ok := l.kept().(Notifier); ok {
+		if notifier, ok := storage.Kept(l.cfg.Store).(storage.Notifier); ok {
 			_ = notifier.Listen(ctx, l.growth.tell) // whatever the reason: the store is asked, and listens again when it can
 		}
 		// A store that cannot be asked now is asked again: what it has then is news all the same.

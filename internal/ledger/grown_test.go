@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 // taken takes what is there, and says whether there was anything.
@@ -64,7 +65,7 @@ func TestGrown(t *testing.T) {
 
 // telling is a store that tells, until it is broken off.
 type telling struct {
-	ledger.Store
+	storage.Store
 	deaf   atomic.Bool // listening fails at once
 	listen chan func()
 	broken chan error

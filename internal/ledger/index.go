@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"jurat/internal/brief"
+	"jurat/internal/ledger/storage"
 )
 
 const (
@@ -51,7 +52,7 @@ func (l *Ledger) Reindex(ctx context.Context, progress func(done, total int64)) 
 	size, err := l.Size(ctx)
 	if err == nil {
 		m := &making{l: l, size: size, total: size, progress: progress, whole: true}
-		if err = m.run(ctx, Range{0, size}); err == nil {
+		if err = m.run(ctx, storage.Range{From: 0, To: size}); err == nil {
 			err = m.note(ctx)
 		}
 	}
@@ -62,7 +63,7 @@ func (l *Ledger) Reindex(ctx context.Context, progress func(done, total int64)) 
 }
 
 // makeBriefs makes the briefs of these ranges, and of what is missing after them.
-func (l *Ledger) makeBriefs(ctx context.Context, missing []Range, size int64) (err error) {
+func (l *Ledger) makeBriefs(ctx context.Context, missing []storage.Range, size int64) (err error) {
 	m := &making{l: l, size: size, total: size - l.briefed.Load(), progress: l.cfg.Indexing, whole: true}
 	for len(missing) > 0 {
 		for _, r := range missing {
@@ -87,11 +88,11 @@ type making struct {
 	first       int64 // the first that was
 }
 
-func (m *making) run(ctx context.Context, in Range) error {
+func (m *making) run(ctx context.Context, in storage.Range) error {
 	for at := in.From; at < in.To; {
 		// Up to the end of a stretch of places, in which the store looks for what it replaces.
 		to := min(in.To, at-at%briefPage+briefPage)
-		if err := m.page(ctx, Range{at, to}); err != nil {
+		if err := m.page(ctx, storage.Range{From: at, To: to}); err != nil {
 			return err
 		}
 		m.done += to - at
@@ -102,8 +103,8 @@ func (m *making) run(ctx context.Context, in Range) error {
 	return nil
 }
 
-func (m *making) page(ctx context.Context, in Range) error {
-	var briefs []StoredBrief
+func (m *making) page(ctx context.Context, in storage.Range) error {
+	var briefs []storage.StoredBrief
 	for from := in.From; from < in.To; from += smallPage {
 		rows, err := m.rows(ctx, from, min(smallPage, in.To-from))
 		if err != nil {
@@ -112,7 +113,7 @@ func (m *making) page(ctx context.Context, in Range) error {
 		for i := range rows {
 			b, err := briefOf(&rows[i])
 			if err == nil {
-				var stored StoredBrief
+				var stored storage.StoredBrief
 				stored, err = storedBrief(b)
 				briefs = append(briefs, stored)
 			}
@@ -128,7 +129,7 @@ func (m *making) page(ctx context.Context, in Range) error {
 }
 
 // rows reads those of some rows that can be read.
-func (m *making) rows(ctx context.Context, from, n int64) ([]Row, error) {
+func (m *making) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	rows, err := m.l.cfg.Store.Rows(ctx, from, n)
 	if err == nil || !unreadable(err) {
 		return rows, err
@@ -150,7 +151,7 @@ func (m *making) note(ctx context.Context) error {
 	if !m.whole {
 		done = m.first
 	}
-	if err := m.l.cfg.Store.PutBriefs(ctx, Range{m.size, m.size}, nil, done); err != nil {
+	if err := m.l.cfg.Store.PutBriefs(ctx, storage.Range{From: m.size, To: m.size}, nil, done); err != nil {
 		return err
 	}
 	m.l.briefed.Store(max(m.l.briefed.Load(), done))
@@ -158,7 +159,7 @@ func (m *making) note(ctx context.Context) error {
 }
 
 // unbriefed returns the ranges of rows that no key leads to. They have to be read.
-func (l *Ledger) unbriefed(ctx context.Context) ([]Range, error) {
+func (l *Ledger) unbriefed(ctx context.Context) ([]storage.Range, error) {
 	head, err := l.cfg.Store.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -177,9 +178,9 @@ func (l *Ledger) unbriefed(ctx context.Context) ([]Range, error) {
 }
 
 // ForgetExpired takes out of briefs what they say of records of a range that have expired.
-func (l *Ledger) ForgetExpired(ctx context.Context, in Range) error {
+func (l *Ledger) ForgetExpired(ctx context.Context, in storage.Range) error {
 	for from := in.From; from < in.To; from += briefPage {
-		page := Range{from, min(in.To, from+briefPage)}
+		page := storage.Range{From: from, To: min(in.To, from+briefPage)}
 		if err := l.forgetIn(ctx, page); err != nil {
 			return fmt.Errorf("forgetting what briefs say of records that have expired: %w", err)
 		}
@@ -187,18 +188,18 @@ func (l *Ledger) ForgetExpired(ctx context.Context, in Range) error {
 	return nil
 }
 
-func (l *Ledger) forgetIn(ctx context.Context, in Range) error {
+func (l *Ledger) forgetIn(ctx context.Context, in storage.Range) error {
 	gone, err := l.expiredIn(ctx, in)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	stored, err := l.cfg.Store.Briefs(ctx, BriefQuery{From: in.From, N: in.To - in.From, Names: true})
+	stored, err := l.cfg.Store.Briefs(ctx, storage.BriefQuery{From: in.From, N: in.To - in.From, Names: true})
 	if err != nil {
 		return err
 	}
-	var left []StoredBrief
+	var left []storage.StoredBrief
 	for i := range stored {
-		b := stored[i].decoded()
+		b := decoded(&stored[i])
 		if expired := gone[stored[i].Index]; expired != nil {
 			b = expired
 		}
@@ -215,7 +216,7 @@ func (l *Ledger) forgetIn(ctx context.Context, in Range) error {
 }
 
 // expiredIn returns the briefs of what has expired in a range.
-func (l *Ledger) expiredIn(ctx context.Context, in Range) (map[int64]*brief.Brief, error) {
+func (l *Ledger) expiredIn(ctx context.Context, in storage.Range) (map[int64]*brief.Brief, error) {
 	gone := map[int64]*brief.Brief{}
 	for from := in.From; from < in.To; from += smallPage {
 		rows, err := l.cfg.Store.Rows(ctx, from, min(smallPage, in.To-from))

@@ -10,11 +10,12 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 // keeper is a Keeper in memory that can fail, and that looks at the log whenever it is called.
 type keeper struct {
-	store  ledger.Store
+	store  storage.Store
 	kept   map[evidence.Digest][]evidence.Disclosure
 	early  []bool // of each call of Keep: whether the record was in the log already
 	broken error
@@ -37,7 +38,7 @@ func (k *keeper) Forget(r *evidence.Record) error {
 	return nil
 }
 
-func keeping(t *testing.T, store ledger.Store) (*ledger.Ledger, *keeper) {
+func keeping(t *testing.T, store storage.Store) (*ledger.Ledger, *keeper) {
 	t.Helper()
 	k := &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}
 	c := config(store)
@@ -98,13 +99,13 @@ func TestSealedApartAgain(t *testing.T) {
 }
 
 // garbled fails after it has stored, and cannot be read rightly from then on.
-type garbled struct{ ledger.Store }
+type garbled struct{ storage.Store }
 
-func (g garbled) Append(ctx context.Context, plan ledger.Plan) error {
+func (g garbled) Append(ctx context.Context, plan storage.Plan) error {
 	return errors.Join(g.Store.Append(ctx, plan), errFault)
 }
 
-func (g garbled) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	row, err := g.Store.ByRecordID(ctx, id)
 	row.Payload = append([]byte(" "), row.Payload...)
 	return row, err

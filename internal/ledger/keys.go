@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/storage"
 )
 
 var (
@@ -51,7 +52,7 @@ func (l *Ledger) readKeys(ctx context.Context) (*keys.History, error) {
 }
 
 // ReadKeys reads what the log in a store says of keys.
-func ReadKeys(ctx context.Context, store Store) (*keys.History, error) {
+func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 	records, err := readChain(ctx, store, evidence.KeysChain)
 	if errors.Is(err, ErrNotFound) {
 		return keys.NewHistory(), nil
@@ -152,7 +153,7 @@ func (l *Ledger) sealLast(ctx context.Context, chain string, by []evidence.Signe
 	if err != nil {
 		return nil, fmt.Errorf("reading chain %q: %w", chain, err)
 	}
-	last, err := openRow(&row)
+	last, err := row.Record()
 	if err != nil {
 		return nil, err
 	}

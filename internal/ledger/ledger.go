@@ -80,6 +80,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/storage"
 )
 
 var (
@@ -140,7 +141,7 @@ type Keeper interface {
 
 // Config is what a Ledger works with.
 type Config struct {
-	Store     Store            // required; the Ledger closes it
+	Store     storage.Store    // required; the Ledger closes it
 	Verifier  note.Verifier    // required: the log's public key, whose name is the log's origin
 	Cosigned  Published        // where the last checkpoint is kept that witnesses have cosigned; nil: nobody cosigns
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
@@ -148,7 +149,7 @@ type Config struct {
 	Group     GroupStamper     // stamps together what is in the queue, beside Stamper; nil: nobody does
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that went back in time passes for the present one
-	Archive   Archive          // gives back what rows have shed; nil: nobody does
+	Archive   storage.Archive  // gives back what rows have shed; nil: nobody does
 	Apart     Keeper           // says what is sealed apart, and keeps it; nil: what a draft names, and the caller of Seal keeps it
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
@@ -174,12 +175,12 @@ func (c *Config) check() error {
 }
 
 // open reads a signed checkpoint of this log.
-func (c *Config) open(signed string) (Head, error) {
+func (c *Config) open(signed string) (storage.Head, error) {
 	checkpoint, err := evidence.OpenCheckpoint(signed, c.Verifier)
 	if err != nil {
-		return Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+		return storage.Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	return Head{Size: checkpoint.Size, Root: checkpoint.Root}, nil
+	return storage.Head{Size: checkpoint.Size, Root: checkpoint.Root}, nil
 }
 
 // A Ledger is one log, open. It is safe for concurrent use, and other processes may have the same log open.
@@ -188,7 +189,7 @@ type Ledger struct {
 	refuse error // why this ledger takes no records at all; nil: it does
 	fixed  error // why nothing can be written where the store is; nil: it can
 
-	known atomic.Pointer[Head] // the latest head that the log is known to have had: it must contain this for ever
+	known atomic.Pointer[storage.Head] // the latest head that the log is known to have had: it must contain this for ever
 
 	keys atomic.Pointer[keys.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
@@ -196,22 +197,22 @@ type Ledger struct {
 	links  *links // by what it is judged
 	growth growth // who waits for the log to grow
 
-	writing Lock  // while it is held, nobody else in this process commits
-	tree    *tree // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
+	writing storage.Lock // while it is held, nobody else in this process commits
+	tree    *tree        // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
 
 	briefed atomic.Int64 // so many rows at the beginning of the log have briefs
 
 	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
 
-	signing   Lock   // while it is held, nobody else in this process signs or publishes
-	published string // guarded by signing: the checkpoint that this ledger last found or stored in Published
+	signing   storage.Lock // while it is held, nobody else in this process signs or publishes
+	published string       // guarded by signing: the checkpoint that this ledger last found or stored in Published
 }
 
 func newLedger(cfg Config) (*Ledger, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	cfg.Store = WholeRows(cfg.Store, cfg.Archive)
+	cfg.Store = storage.WholeRows(cfg.Store, cfg.Archive)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -223,16 +224,16 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, queue: newQueue(), links: newLinks(cfg.Store), writing: NewLock(), signing: NewLock()}
-	l.known.Store(&Head{Root: EmptyHead.Root})
-	if p, ok := l.kept().(Protected); ok {
+	l := &Ledger{cfg: cfg, queue: newQueue(), links: newLinks(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
+	l.known.Store(&storage.Head{Root: storage.EmptyHead.Root})
+	if p, ok := storage.Kept(l.cfg.Store).(storage.Protected); ok {
 		l.fixed = p.ReadOnly()
 	}
 	return l, nil
 }
 
 // learn remembers that the log has had this head.
-func (l *Ledger) learn(head Head) {
+func (l *Ledger) learn(head storage.Head) {
 	for {
 		known := l.known.Load()
 		if known.Size >= head.Size || l.known.CompareAndSwap(known, &head) {
@@ -252,28 +253,6 @@ func (l *Ledger) Size(ctx context.Context) (int64, error) {
 
 // Close closes the store. What Seal has returned needs no Close to be durable.
 func (l *Ledger) Close() error { return l.cfg.Store.Close() }
-
-// A Lock is a mutex for which one waits only as long as a context allows.
-type Lock chan struct{}
-
-// NewLock returns one that nobody holds.
-func NewLock() Lock { return make(Lock, 1) }
-
-// Acquire waits until nobody else holds it.
-func (l Lock) Acquire(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Release lets the next one have it.
-func (l Lock) Release() { <-l }
 
 // lockedReader lets many goroutines draw from a source that was made for one.
 type lockedReader struct {

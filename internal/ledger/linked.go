@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/brief"
+	"jurat/internal/ledger/storage"
 )
 
 const (
@@ -177,7 +178,7 @@ func (g *gathering) beginChain(ctx context.Context, chain string) error {
 func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*brief.Brief, error] {
 	return func(yield func(*brief.Brief, error) bool) {
 		for from := int64(0); ; {
-			page, last, err := g.l.briefs(ctx, BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
+			page, last, err := g.l.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
 			for _, b := range page {
 				ok := true
 				switch {
@@ -278,8 +279,8 @@ func (g *gathering) round(ctx context.Context) error {
 }
 
 // lookupOf names all that these records name, or are named by.
-func lookupOf(page []*brief.Brief) Lookup {
-	q := Lookup{Most: maxCandidates + 1}
+func lookupOf(page []*brief.Brief) storage.Lookup {
+	q := storage.Lookup{Most: maxCandidates + 1}
 	for _, b := range page {
 		q.Digests = append(q.Digests, b.Names...)
 		q.Keys = append(q.Keys, brief.Key(brief.ByDigest, string(b.Digest[:])), brief.Key(brief.ByID, b.RecordID))
@@ -308,7 +309,7 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 		}
 		page := places[at:min(len(places), at+lookupPage)]
 		g.seenAt += len(page)
-		list, last, err := g.l.briefs(ctx, BriefQuery{At: page, Names: true})
+		list, last, err := g.l.briefs(ctx, storage.BriefQuery{At: page, Names: true})
 		if err != nil && !unreadable(err) {
 			return err
 		}
@@ -338,7 +339,7 @@ func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 	}
 	for _, r := range ranges {
 		for from := r.From; from < r.To; {
-			list, last, err := g.l.briefs(ctx, BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
+			list, last, err := g.l.briefs(ctx, storage.BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
 			if err != nil && !unreadable(err) {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
 
@@ -60,8 +61,8 @@ type placedLink struct {
 	verify.Linked
 }
 
-func linkOf(row *Row) (placedLink, error) {
-	record, err := openRow(row)
+func linkOf(row *storage.Row) (placedLink, error) {
+	record, err := row.Record()
 	if err != nil {
 		return placedLink{}, err
 	}
@@ -135,7 +136,7 @@ func (s *chainState) clone() *chainState {
 
 // links is what this process knows of chains and decisions. It is safe for concurrent use.
 type links struct {
-	store Store
+	store storage.Store
 
 	mu     sync.Mutex // held while the following is read or changed
 	chains map[string]*list.Element
@@ -146,9 +147,9 @@ type links struct {
 	admissions admissions
 }
 
-func newLinks(store Store) *links {
-	return &links{store: store, chains: map[string]*list.Element{}, order: list.New(), decisions: decisions{store: store, turn: NewLock(), of: map[string][]int64{}},
-		admissions: admissions{store: store, turn: NewLock(), of: map[string]bool{}}}
+func newLinks(store storage.Store) *links {
+	return &links{store: store, chains: map[string]*list.Element{}, order: list.New(), decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
+		admissions: admissions{store: store, turn: storage.NewLock(), of: map[string]bool{}}}
 }
 
 func (l *links) get(chain string) *chainState {
@@ -237,7 +238,7 @@ func (l *links) gather(ctx context.Context, r *evidence.Record) (*judging, error
 		if digest.IsZero() {
 			continue
 		}
-		found, err := l.find(func() (Row, error) { return l.store.ByDigest(ctx, digest) })
+		found, err := l.find(func() (storage.Row, error) { return l.store.ByDigest(ctx, digest) })
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +253,7 @@ func (l *links) gather(ctx context.Context, r *evidence.Record) (*judging, error
 }
 
 // find reads a record, nil if it is not there or has expired.
-func (l *links) find(by func() (Row, error)) (*placedLink, error) {
+func (l *links) find(by func() (storage.Row, error)) (*placedLink, error) {
 	row, err := by()
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExpired) || err == nil && row.Entry != nil {
 		return nil, nil
@@ -277,7 +278,7 @@ func (l *links) subjects(ctx context.Context, p *evidence.Payload, j *judging) e
 	}
 	for id := range about {
 		for range maxReviewed {
-			found, err := l.find(func() (Row, error) { return l.store.ByRecordID(ctx, id) })
+			found, err := l.find(func() (storage.Row, error) { return l.store.ByRecordID(ctx, id) })
 			if err != nil {
 				return err
 			}
@@ -562,7 +563,7 @@ func (g *group) links(a *appending) error {
 }
 
 // linked notes a record that was let in.
-func (g *group) linked(row *Row, record *evidence.Record) {
+func (g *group) linked(row *storage.Row, record *evidence.Record) {
 	g.reviewed = g.reviewed || record.Payload.ActionType == evidence.HumanReview
 	if s := g.chains[row.ChainID]; s != nil && row.ChainID != "" {
 		s.add(row.Index, &placedLink{row.Index, verify.Link(record)})

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // lastRows is how many rows at the end of the log Open holds against the tree. Fsck reads all of them.
@@ -32,7 +32,7 @@ func (l *Ledger) create(ctx context.Context) error {
 	if err := l.nothingPublished(ctx); err != nil {
 		return err
 	}
-	signed, err := l.sign(EmptyHead)
+	signed, err := l.sign(storage.EmptyHead)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (l *Ledger) open(ctx context.Context) error {
 }
 
 // agrees checks the parts of the store against each other.
-func (l *Ledger) agrees(ctx context.Context, head, checkpoint Head) error {
+func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) error {
 	hashes := l.cfg.hashes(ctx)
 	if _, err := loadTree(head, hashes); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint Head) error {
 		return fmt.Errorf("%w: the checkpoint beside it: %w", ErrDamaged, err)
 	}
 	from := max(0, head.Size-lastRows)
-	rows, err := l.kept().Rows(ctx, from, head.Size-from)
+	rows, err := storage.Kept(l.cfg.Store).Rows(ctx, from, head.Size-from)
 	if err != nil {
 		return err
 	}
@@ -133,16 +133,8 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint Head) error {
 	return nil
 }
 
-// kept is the store itself, in which rows that have shed are not whole.
-func (l *Ledger) kept() Store {
-	if whole, ok := l.cfg.Store.(*wholeRows); ok {
-		return whole.Store
-	}
-	return l.cfg.Store
-}
-
-func (l *Ledger) rowInTree(row *Row, hashes tlog.HashReader) error {
-	record, err := openRow(row)
+func (l *Ledger) rowInTree(row *storage.Row, hashes tlog.HashReader) error {
+	record, err := row.Record()
 	if err != nil {
 		return err
 	}
@@ -150,14 +142,14 @@ func (l *Ledger) rowInTree(row *Row, hashes tlog.HashReader) error {
 	if err != nil {
 		return err
 	}
-	if stored[0] != leafOf(record, row.Counts) {
+	if stored[0] != storage.LeafHash(record, row.Counts) {
 		return fmt.Errorf("%w: row %d (record %s) is not what was logged there", ErrDamaged, row.Index, row.RecordID)
 	}
 	return nil
 }
 
 // compareWithPublished finds out whether the store went back in time, and brings what is published up to date.
-func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkpoint, head Head) error {
+func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkpoint, head storage.Head) error {
 	if l.cfg.Published == nil {
 		l.learn(head)
 		return nil
@@ -171,7 +163,7 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 			"put the latest that anybody has there", ErrBehind, checkpoint.Size)
 		return nil
 	}
-	published := EmptyHead
+	published := storage.EmptyHead
 	if outside != "" {
 		if published, err = l.cfg.open(outside); err != nil {
 			return fmt.Errorf("the published one: %w", err)
@@ -207,7 +199,7 @@ func (l *Ledger) CanAppend(ctx context.Context) error {
 	if err := contains(head, known, l.cfg.hashes(ctx)); err != nil {
 		return err
 	}
-	if prober, ok := l.kept().(Prober); ok {
+	if prober, ok := storage.Kept(l.cfg.Store).(storage.Prober); ok {
 		return prober.Probe(ctx)
 	}
 	return nil
@@ -225,38 +217,4 @@ func (l *Ledger) mayAppend() error {
 		return fmt.Errorf("%w: nobody to stamp", ErrReadOnly)
 	}
 	return l.refuse
-}
-
-// openRow makes a record of a row, and checks that the row's keys are the record's.
-func openRow(row *Row) (*evidence.Record, error) {
-	if row.Entry != nil {
-		return nil, row.expired()
-	}
-	record, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
-	if err != nil {
-		return nil, fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
-	}
-	if err := agree(row, record); err != nil {
-		return nil, err
-	}
-	return record, nil
-}
-
-// agree checks that what a row can be found by is what its record says.
-func agree(row *Row, record *evidence.Record) (err error) {
-	switch {
-	case record.Digest != row.Digest:
-		err = fmt.Errorf("the payload has the digest %v, the row says %v", record.Digest, row.Digest)
-	case record.Payload.RecordID != row.RecordID:
-		err = fmt.Errorf("the payload is of record %s", record.Payload.RecordID)
-	case record.Payload.ChainID != row.ChainID:
-		err = fmt.Errorf("the payload is in chain %q, the row in %q", record.Payload.ChainID, row.ChainID)
-	case submitted(&record.Payload) != row.Case:
-		err = fmt.Errorf("the payload submits the case %v, the row says %v", submitted(&record.Payload), row.Case)
-	case !row.Counts.Fit(&record.Payload):
-		err = fmt.Errorf("counted as %+v, which does not fit %s", row.Counts, record.Payload.ActionType)
-	default:
-		return nil
-	}
-	return fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 }

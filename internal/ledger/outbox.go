@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // OperatorName is the agent_id of the operator's acts, and the name of the key that signs them: a log has one operator.
@@ -20,21 +21,21 @@ func neverWaits(action evidence.ActionType) bool {
 }
 
 // waits has a record wait for those who have not stamped it.
-func waits(index int64, missing []Missing, since time.Time) (list []Wait) {
+func waits(index int64, missing []Missing, since time.Time) (list []storage.Wait) {
 	for _, m := range missing {
-		list = append(list, Wait{Index: index, Authority: m.Authority, Since: since.UTC().Truncate(time.Millisecond)})
+		list = append(list, storage.Wait{Index: index, Authority: m.Authority, Since: since.UTC().Truncate(time.Millisecond)})
 	}
 	return list
 }
 
 // A Pending is a record and a time stamp that it waits for.
 type Pending struct {
-	Wait
+	storage.Wait
 	Record *evidence.Record
 }
 
 // Owing sums up for each authority, by name, what records wait for.
-func (l *Ledger) Owing(ctx context.Context) ([]Owed, error) {
+func (l *Ledger) Owing(ctx context.Context) ([]storage.Owed, error) {
 	owing, err := l.cfg.Store.Owing(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading what waits for time stamps: %w", err)
@@ -68,7 +69,7 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 		if err != nil {
 			return nil, err
 		}
-		record, err := openRow(&rows[0])
+		record, err := rows[0].Record()
 		if err != nil {
 			return nil, err
 		}
@@ -197,9 +198,9 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 	if err != nil {
 		return err
 	}
-	var late []Stamp
+	var late []storage.Stamp
 	for _, s := range stamps {
-		late = append(late, Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
+		late = append(late, storage.Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
 	}
 	_, err = l.sealWith(ctx, draft, by, late, nil)
 	return err

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 var errSilent = errors.New("no answer")
@@ -170,7 +171,7 @@ func TestSettleRefuses(t *testing.T) {
 	waiting := func(n int) []ledger.LateStamp {
 		stamps := make([]ledger.LateStamp, n)
 		for i := range stamps {
-			stamps[i] = lateStamp(ledger.Pending{Wait: ledger.Wait{Authority: "one"}, Record: seal(t, l, "")})
+			stamps[i] = lateStamp(ledger.Pending{Wait: storage.Wait{Authority: "one"}, Record: seal(t, l, "")})
 		}
 		return stamps
 	}
@@ -227,11 +228,11 @@ func TestSettledByTwo(t *testing.T) {
 
 // racing lets somebody else be first, once.
 type racing struct {
-	ledger.Store
+	storage.Store
 	first func()
 }
 
-func (r *racing) Append(ctx context.Context, plan ledger.Plan) error {
+func (r *racing) Append(ctx context.Context, plan storage.Plan) error {
 	if first := r.first; first != nil {
 		r.first = nil
 		first()

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // Prove puts records into a bundle, in log order and each once, with all time stamps that the log has of them, and with
@@ -132,12 +133,12 @@ func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
 }
 
 // prove fills in the proof, and checks it as its reader will: what does not prove is not handed out.
-func prove(record *evidence.Record, head Head, hashes tlog.HashReader) error {
+func prove(record *evidence.Record, head storage.Head, hashes tlog.HashReader) error {
 	proof, err := tlog.ProveRecord(head.Size, record.Log.Index, hashes)
 	if err != nil {
 		return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 	}
-	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, leafOf(record, record.Log.LogCounts)); err != nil {
+	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, storage.LeafHash(record, record.Log.LogCounts)); err != nil {
 		return fmt.Errorf("%w: record %s at index %d is not under the checkpoint: %w",
 			ErrDamaged, record.Payload.RecordID, record.Log.Index, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // maxQueued is how many callers can have sealed something and wait to have it appended. More wait before that, as long as
@@ -17,15 +18,15 @@ const maxQueued = 1024
 // An appending is what one caller wants appended, all of it or nothing.
 type appending struct {
 	records  []*evidence.Record
-	rows     []Row         // of the records, but for their places and counts
-	briefs   []StoredBrief // of the records, but for their places
-	missing  [][]Missing   // for each record, who is still to stamp it
-	since    time.Time     // since when the records wait for those
-	stamps   []Stamp       // of earlier records
-	after    *chainEnd     // nil: whatever was appended to a chain meanwhile
-	judgings []*judging    // by what the links of each record are judged; nil: they are not
-	refused  error         // why what is committed does not let it in
-	outcome  chan *outcome // gets one, when it is known
+	rows     []storage.Row         // of the records, but for their places and counts
+	briefs   []storage.StoredBrief // of the records, but for their places
+	missing  [][]Missing           // for each record, who is still to stamp it
+	since    time.Time             // since when the records wait for those
+	stamps   []storage.Stamp       // of earlier records
+	after    *chainEnd             // nil: whatever was appended to a chain meanwhile
+	judgings []*judging            // by what the links of each record are judged; nil: they are not
+	refused  error                 // why what is committed does not let it in
+	outcome  chan *outcome         // gets one, when it is known
 
 	ready bool // guarded by the turn to commit: its records have all time stamps that they are to have
 }
@@ -39,7 +40,7 @@ type outcome struct {
 func newAppending(since time.Time, records []*evidence.Record, missing [][]Missing) *appending {
 	a := &appending{records: records, missing: missing, since: since, outcome: make(chan *outcome, 1)}
 	for _, record := range records {
-		a.rows = append(a.rows, rowOf(record))
+		a.rows = append(a.rows, storage.RowOf(record))
 	}
 	a.judgings = make([]*judging, len(records))
 	return a
@@ -143,7 +144,7 @@ func (q *queue) choose() (chosen []*appending) {
 		switch {
 		case !a.ready:
 			continue
-		case slices.ContainsFunc(a.rows, func(row Row) bool { return ids[row.RecordID] }):
+		case slices.ContainsFunc(a.rows, func(row storage.Row) bool { return ids[row.RecordID] }):
 			continue
 		case a.alone() && len(chosen) > 0:
 			return chosen // what comes after it does not pass it by for ever

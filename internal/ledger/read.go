@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // pageSize is how many rows are read at once.
@@ -20,7 +21,7 @@ func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error
 	if err != nil {
 		return nil, fmt.Errorf("reading record %s: %w", id, err)
 	}
-	return openRow(&row)
+	return row.Record()
 }
 
 // RecordByDigest returns the record with this payload digest, or ErrNotFound.
@@ -29,7 +30,7 @@ func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*e
 	if err != nil {
 		return nil, fmt.Errorf("reading the record with payload digest %v: %w", digest, err)
 	}
-	return openRow(&row)
+	return row.Record()
 }
 
 // Chain returns the records of a chain in log order, or ErrNotFound when there are none.
@@ -56,7 +57,7 @@ func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (recor
 }
 
 // readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
-func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Record, error) {
+func readChain(ctx context.Context, store storage.Store, chainID string) ([]*evidence.Record, error) {
 	rows, err := store.ByChain(ctx, chainID)
 	if err != nil {
 		return nil, err
@@ -69,11 +70,11 @@ func readChain(ctx context.Context, store Store, chainID string) ([]*evidence.Re
 	return openRows(rows)
 }
 
-func openRows(rows []Row) ([]*evidence.Record, error) {
+func openRows(rows []storage.Row) ([]*evidence.Record, error) {
 	records := make([]*evidence.Record, len(rows))
 	for i := range rows {
 		var err error
-		if records[i], err = openRow(&rows[i]); err != nil {
+		if records[i], err = rows[i].Record(); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +118,7 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 		if rows[i].Entry != nil {
 			continue
 		}
-		record, err := openRow(&rows[i])
+		record, err := rows[i].Record()
 		if err != nil {
 			return nil, err
 		}
@@ -127,13 +128,13 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 }
 
 // rows returns exactly these rows.
-func (l *Ledger) rows(ctx context.Context, from, n int64) ([]Row, error) {
+func (l *Ledger) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
 }
 
 // exactly says which of n rows is missing.
-func exactly(from, n int64) func([]Row, error) ([]Row, error) {
-	return func(rows []Row, err error) ([]Row, error) {
+func exactly(from, n int64) func([]storage.Row, error) ([]storage.Row, error) {
+	return func(rows []storage.Row, err error) ([]storage.Row, error) {
 		if err != nil {
 			return nil, err
 		}
@@ -156,17 +157,17 @@ func (l *Ledger) Index(ctx context.Context, record *evidence.Record) (int64, err
 	return row.Index, err
 }
 
-func (l *Ledger) row(ctx context.Context, record *evidence.Record) (Row, error) {
+func (l *Ledger) row(ctx context.Context, record *evidence.Record) (storage.Row, error) {
 	row, err := l.cfg.Store.ByDigest(ctx, record.Digest)
 	if err != nil {
-		return Row{}, fmt.Errorf("looking for record %s in the log: %w", record.Payload.RecordID, err)
+		return storage.Row{}, fmt.Errorf("looking for record %s in the log: %w", record.Payload.RecordID, err)
 	}
-	stored, err := openRow(&row)
+	stored, err := row.Record()
 	if err != nil {
-		return Row{}, err
+		return storage.Row{}, err
 	}
 	if !same(stored, record) {
-		return Row{}, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
+		return storage.Row{}, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
 	}
 	return row, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // Seal completes a draft, has it signed by these signers in this order and stamped, and appends the record to the
@@ -48,7 +49,7 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 }
 
 // sealWith seals, and stores stamps of earlier records together with the record: if a chain still ends where it did, nil for wherever it does.
-func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []Stamp, after *chainEnd) (*evidence.Record, error) {
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -152,18 +153,4 @@ func reasons(missing []Missing) error {
 		errs = append(errs, fmt.Errorf("%s: %w", m.Authority, m.Reason))
 	}
 	return errors.Join(errs...)
-}
-
-// rowOf makes the row of a record whose place is not known yet.
-func rowOf(r *evidence.Record) Row {
-	return Row{RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
-		Case: submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
-}
-
-// submitted is the case that a payload submits, if it does.
-func submitted(p *evidence.Payload) evidence.Digest {
-	if p.ActionType != evidence.Submission {
-		return evidence.Digest{}
-	}
-	return p.Case
 }

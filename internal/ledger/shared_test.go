@@ -21,6 +21,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
 
@@ -183,7 +184,7 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 		defer p.mu.Unlock()
 		return t.Failed() || !time.Now().Before(end) && p.killed >= processes && len(p.acknowledged) >= 100
 	}
-	checkpoints := []ledger.Head{ledger.EmptyHead}
+	checkpoints := []storage.Head{storage.EmptyHead}
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() { p.process(enough) })
@@ -195,12 +196,12 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 			n, before = 0, now
 		}
 		c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
-		checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
+		checkpoints = append(checkpoints, storage.Head{Size: c.Size, Root: c.Root})
 	}
 	all.Wait()
 	p.wantNobodyLeft()
 	c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
-	checkpoints = append(checkpoints, ledger.Head{Size: c.Size, Root: c.Root})
+	checkpoints = append(checkpoints, storage.Head{Size: c.Size, Root: c.Root})
 	t.Logf("%d records acknowledged of %d sent, %d in the log, by processes of which %d were killed; %d checkpoints",
 		len(p.acknowledged), len(p.sent), c.Size, p.killed, len(checkpoints))
 	p.wantInLog(l, checkpoints[len(checkpoints)-1])
@@ -257,7 +258,7 @@ func signed(t *testing.T, l *ledger.Ledger) string {
 }
 
 // wantInLog reads the whole log, and has it prove every record under a checkpoint.
-func (p *loaded) wantInLog(l *ledger.Ledger, head ledger.Head) {
+func (p *loaded) wantInLog(l *ledger.Ledger, head storage.Head) {
 	t := p.t
 	t.Helper()
 	places, chains := map[string]int64{}, map[string]int64{}
@@ -306,7 +307,7 @@ func wantProved(t *testing.T, l *ledger.Ledger, records []*evidence.Record, from
 }
 
 // wantConsistent proves that each checkpoint is the beginning of the next one.
-func wantConsistent(t *testing.T, l *ledger.Ledger, checkpoints []ledger.Head) {
+func wantConsistent(t *testing.T, l *ledger.Ledger, checkpoints []storage.Head) {
 	t.Helper()
 	for i, next := range checkpoints[1:] {
 		old := checkpoints[i]

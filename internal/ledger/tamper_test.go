@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 )
 
 // rewrite changes a database as someone does who has the file and knows SQL.
@@ -238,9 +239,9 @@ func TestRestored(t *testing.T) {
 	defer source.Close()
 	row := must(source.ByRecordID(t.Context(), last.Payload.RecordID))
 	head := must(source.Head(t.Context()))
-	err = store.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) {
+	err = store.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
 		hashes, err := source.Hashes(t.Context(), []int64{tlog.StoredHashIndex(0, 4)})
-		return ledger.Batch{Rows: []ledger.Row{row}, Hashes: hashes, Next: head}, err
+		return storage.Batch{Rows: []storage.Row{row}, Hashes: hashes, Next: head}, err
 	})
 	if err != nil {
 		t.Fatal(err)

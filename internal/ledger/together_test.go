@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 // together stamps as clock does. It counts the groups, and can fail.
@@ -36,7 +37,7 @@ type nobody struct{}
 
 func (nobody) Stamp(context.Context, [32]byte) (ledger.Stamped, error) { return ledger.Stamped{}, nil }
 
-func stampedTogether(store ledger.Store, g *together) ledger.Config {
+func stampedTogether(store storage.Store, g *together) ledger.Config {
 	c := config(store)
 	c.Stamper, c.Settler, c.Group = nobody{}, clock{}, g
 	return c

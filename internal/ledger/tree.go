@@ -11,17 +11,18 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // A tree is what one must know of a log to append to it: its head, and the stored hashes on its right edge (at most
 // 63), which are all that later hashes are made of.
 type tree struct {
-	head Head
+	head storage.Head
 	edge map[int64]tlog.Hash // by stored hash index
 }
 
 // loadTree reads the right edge, and checks that the head is made of it.
-func loadTree(head Head, hashes tlog.HashReader) (*tree, error) {
+func loadTree(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 	t := &tree{head: head, edge: map[int64]tlog.Hash{}}
 	root, err := rootAt(head.Size, t.remember(hashes))
 	if err != nil {
@@ -49,7 +50,7 @@ func (t *tree) grow(leaves []tlog.Hash) (*tree, []tlog.Hash, error) {
 		stored = append(stored, hashes...)
 		size++
 	}
-	next := &tree{head: Head{Size: size}, edge: map[int64]tlog.Hash{}}
+	next := &tree{head: storage.Head{Size: size}, edge: map[int64]tlog.Hash{}}
 	root, err := rootAt(size, next.remember(known.reader()))
 	next.head.Root = root
 	return next, stored, err
@@ -97,7 +98,7 @@ func rootAt(size int64, hashes tlog.HashReader) (tlog.Hash, error) {
 }
 
 // contains checks that the log with the head now began as the log with the head before.
-func contains(now, before Head, hashes tlog.HashReader) error {
+func contains(now, before storage.Head, hashes tlog.HashReader) error {
 	if now.Size < before.Size {
 		return fmt.Errorf("%w: it holds %d records, and is known to have held %d", ErrBehind, now.Size, before.Size)
 	}
@@ -116,10 +117,6 @@ func (c *Config) hashes(ctx context.Context) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		return c.Store.Hashes(ctx, indexes)
 	})
-}
-
-func leafOf(r *evidence.Record, counts evidence.LogCounts) tlog.Hash {
-	return tlog.RecordHash(r.LogEntry(counts))
 }
 
 // same reports whether two records are one: the same payload with the same signatures.

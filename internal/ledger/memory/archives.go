@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Archives implements ledger.Store.
-func (s *Store) Archives(ctx context.Context) (list []ledger.Archived, err error) {
+// Archives implements storage.Store.
+func (s *Store) Archives(ctx context.Context) (list []storage.Archived, err error) {
 	err = s.read(ctx, func() error {
 		list = slices.Clone(s.archives)
 		return nil
@@ -18,18 +18,18 @@ func (s *Store) Archives(ctx context.Context) (list []ledger.Archived, err error
 	return list, err
 }
 
-// PutArchive implements ledger.Store.
-func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger.Archived) error {
+// PutArchive implements storage.Store.
+func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
 	return s.write(ctx, func() error {
 		if err := next.Check(s.head); err != nil {
 			return err
 		}
 		if !old.IsZero() {
-			i := slices.IndexFunc(s.archives, func(a ledger.Archived) bool {
+			i := slices.IndexFunc(s.archives, func(a storage.Archived) bool {
 				return a.From == next.From && a.To == next.To && a.Digest == old
 			})
 			if i < 0 {
-				return ledger.ErrConflict
+				return storage.ErrConflict
 			}
 			s.archives[i] = next
 			return nil
@@ -39,15 +39,15 @@ func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger
 			end = s.archives[n-1].To
 		}
 		if next.From != end {
-			return ledger.ErrConflict
+			return storage.ErrConflict
 		}
 		s.archives = append(s.archives, next)
 		return nil
 	})
 }
 
-// Shed implements ledger.Store.
-func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
+// Shed implements storage.Store.
+func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	return s.write(ctx, func() error {
 		for _, r := range rows {
 			if err := s.mayShed(r.Index); err != nil {
@@ -68,11 +68,11 @@ func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
 
 func (s *Store) mayShed(index int64) error {
 	if index < 0 || index >= int64(len(s.rows)) {
-		return ledger.ErrNotFound
+		return storage.ErrNotFound
 	}
 	for d := range s.waiting {
 		if d.index == index {
-			return ledger.ErrConflict
+			return storage.ErrConflict
 		}
 	}
 	for _, a := range s.archives {
@@ -80,5 +80,5 @@ func (s *Store) mayShed(index int64) error {
 			return nil
 		}
 	}
-	return ledger.ErrConflict
+	return storage.ErrConflict
 }

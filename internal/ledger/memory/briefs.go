@@ -6,11 +6,11 @@ import (
 	"context"
 	"slices"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // noteBriefs keeps briefs of rows that are there.
-func (s *Store) noteBriefs(briefs []ledger.StoredBrief) {
+func (s *Store) noteBriefs(briefs []storage.StoredBrief) {
 	for _, b := range briefs {
 		b.Line, b.Names, b.Keys = bytes.Clone(b.Line), bytes.Clone(b.Names), slices.Clone(b.Keys)
 		s.briefs[b.Index] = b
@@ -20,15 +20,15 @@ func (s *Store) noteBriefs(briefs []ledger.StoredBrief) {
 	}
 }
 
-// Briefs implements ledger.Briefs.
-func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) (list []ledger.StoredBrief, err error) {
+// Briefs implements storage.Briefs.
+func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) (list []storage.StoredBrief, err error) {
 	err = s.read(ctx, func() error {
 		for _, i := range s.selected(q) {
 			if i < 0 || i >= int64(len(s.rows)) {
 				continue
 			}
 			row := &s.rows[i]
-			b := ledger.StoredBrief{Index: i, RecordID: row.RecordID, Digest: row.Digest, ChainID: row.ChainID, Case: row.Case, Line: bytes.Clone(s.briefs[i].Line)}
+			b := storage.StoredBrief{Index: i, RecordID: row.RecordID, Digest: row.Digest, ChainID: row.ChainID, Case: row.Case, Line: bytes.Clone(s.briefs[i].Line)}
 			if q.Names {
 				b.Names = bytes.Clone(s.briefs[i].Names)
 			}
@@ -40,7 +40,7 @@ func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) (list []ledger.
 }
 
 // selected are the indexes that a query selects, in log order.
-func (s *Store) selected(q ledger.BriefQuery) []int64 {
+func (s *Store) selected(q storage.BriefQuery) []int64 {
 	if q.Chain == "" && !q.Trials && q.N == 0 {
 		at := slices.Clone(q.At)
 		slices.Sort(at)
@@ -62,8 +62,8 @@ func (s *Store) selected(q ledger.BriefQuery) []int64 {
 	return list
 }
 
-// Places implements ledger.Briefs.
-func (s *Store) Places(ctx context.Context, q ledger.Lookup) (places []int64, err error) {
+// Places implements storage.Briefs.
+func (s *Store) Places(ctx context.Context, q storage.Lookup) (places []int64, err error) {
 	err = s.read(ctx, func() error {
 		for _, id := range q.RecordIDs {
 			if i, ok := s.byID[id]; ok {
@@ -78,23 +78,23 @@ func (s *Store) Places(ctx context.Context, q ledger.Lookup) (places []int64, er
 		for _, key := range q.Keys {
 			places = append(places, s.byKey[key]...)
 		}
-		places = ledger.FirstPlaces(places, q.Most)
+		places = storage.FirstPlaces(places, q.Most)
 		return nil
 	})
 	return places, err
 }
 
-// BriefKeys implements ledger.Briefs.
-func (s *Store) BriefKeys(ctx context.Context, from, n int64) (list []ledger.BriefKey, err error) {
+// BriefKeys implements storage.Briefs.
+func (s *Store) BriefKeys(ctx context.Context, from, n int64) (list []storage.BriefKey, err error) {
 	err = s.read(ctx, func() error {
 		for key, indexes := range s.byKey {
 			for _, i := range indexes {
 				if i >= from && i < from+n {
-					list = append(list, ledger.BriefKey{Index: i, Key: key})
+					list = append(list, storage.BriefKey{Index: i, Key: key})
 				}
 			}
 		}
-		slices.SortFunc(list, func(a, b ledger.BriefKey) int {
+		slices.SortFunc(list, func(a, b storage.BriefKey) int {
 			return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Key, b.Key))
 		})
 		return nil
@@ -102,7 +102,7 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) (list []ledger.Bri
 	return list, err
 }
 
-// Briefed implements ledger.Briefs.
+// Briefed implements storage.Briefs.
 func (s *Store) Briefed(ctx context.Context) (n int64, err error) {
 	err = s.read(ctx, func() error {
 		n = s.briefed
@@ -111,8 +111,8 @@ func (s *Store) Briefed(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Unbriefed implements ledger.Briefs.
-func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) (list []ledger.Range, err error) {
+// Unbriefed implements storage.Briefs.
+func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) (list []storage.Range, err error) {
 	err = s.read(ctx, func() error {
 		for i := max(0, from); i < min(to, int64(len(s.rows))); i++ {
 			last := len(list) - 1
@@ -123,7 +123,7 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) (list []le
 			case len(list) == n:
 				return nil
 			default:
-				list = append(list, ledger.Range{From: i, To: i + 1})
+				list = append(list, storage.Range{From: i, To: i + 1})
 			}
 		}
 		return nil
@@ -131,8 +131,8 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) (list []le
 	return list, err
 }
 
-// PutBriefs implements ledger.Briefs.
-func (s *Store) PutBriefs(ctx context.Context, in ledger.Range, briefs []ledger.StoredBrief, done int64) error {
+// PutBriefs implements storage.Briefs.
+func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
 	return s.write(ctx, func() error {
 		if err := in.Check(briefs, s.head); err != nil {
 			return err

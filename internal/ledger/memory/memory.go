@@ -14,16 +14,16 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Store is a ledger.Store. It is safe for concurrent use.
+// Store is a storage.Store. It is safe for concurrent use.
 type Store struct {
 	writing chan struct{} // holds one element while a writer is at work: Plan runs under it, and readers go on
 
 	mu         sync.RWMutex // while it is held for reading, all below belongs together
-	head       ledger.Head
-	rows       []ledger.Row
+	head       storage.Head
+	rows       []storage.Row
 	hashes     []tlog.Hash
 	byID       map[string]int64
 	byDigest   map[evidence.Digest]int64
@@ -31,21 +31,21 @@ type Store struct {
 	inTrials   []int64
 	cases      map[evidence.Digest]int64 // how many submissions
 	waiting    map[debt]time.Time
-	archives   []ledger.Archived
-	briefs     map[int64]ledger.StoredBrief
+	archives   []storage.Archived
+	briefs     map[int64]storage.StoredBrief
 	byKey      map[int64][]int64
 	briefed    int64
 	checkpoint string
 	closed     bool
 }
 
-var _ ledger.Store = (*Store)(nil)
+var _ storage.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{writing: make(chan struct{}, 1), head: ledger.EmptyHead, byID: map[string]int64{},
+	return &Store{writing: make(chan struct{}, 1), head: storage.EmptyHead, byID: map[string]int64{},
 		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{},
-		waiting: map[debt]time.Time{}, briefs: map[int64]ledger.StoredBrief{}, byKey: map[int64][]int64{}}
+		waiting: map[debt]time.Time{}, briefs: map[int64]storage.StoredBrief{}, byKey: map[int64][]int64{}}
 }
 
 // read runs f while nothing changes.
@@ -56,7 +56,7 @@ func (s *Store) read(ctx context.Context, f func() error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return ledger.ErrClosed
+		return storage.ErrClosed
 	}
 	return f()
 }
@@ -69,13 +69,13 @@ func (s *Store) write(ctx context.Context, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ledger.ErrClosed
+		return storage.ErrClosed
 	}
 	return f()
 }
 
-// Head implements ledger.Store.
-func (s *Store) Head(ctx context.Context) (head ledger.Head, err error) {
+// Head implements storage.Store.
+func (s *Store) Head(ctx context.Context) (head storage.Head, err error) {
 	err = s.read(ctx, func() error {
 		head = s.head
 		return nil
@@ -83,8 +83,8 @@ func (s *Store) Head(ctx context.Context) (head ledger.Head, err error) {
 	return head, err
 }
 
-// Append implements ledger.Store.
-func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
+// Append implements storage.Store.
+func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	if _, err := s.Head(ctx); err != nil { // closed, or too late
 		return err
 	}
@@ -117,8 +117,8 @@ type committed struct {
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) { return c.Hashes(c.ctx, indexes) }
 
-func (c committed) Find(q ledger.Query) (ledger.Found, error) {
-	found := ledger.NewFound()
+func (c committed) Find(q storage.Query) (storage.Found, error) {
+	found := storage.NewFound()
 	err := c.read(c.ctx, func() error {
 		for _, id := range q.RecordIDs {
 			if index, there := c.byID[id]; there {
@@ -140,7 +140,7 @@ func (c committed) Find(q ledger.Query) (ledger.Found, error) {
 	return found, err
 }
 
-func (s *Store) commit(batch *ledger.Batch) error {
+func (s *Store) commit(batch *storage.Batch) error {
 	if err := s.duplicate(batch.Rows); err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func (s *Store) commit(batch *ledger.Batch) error {
 }
 
 // duplicate finds a row whose record or payload is there already, in the log or earlier in the batch.
-func (s *Store) duplicate(rows []ledger.Row) error {
-	ids, digests := map[string]ledger.Row{}, map[evidence.Digest]ledger.Row{}
+func (s *Store) duplicate(rows []storage.Row) error {
+	ids, digests := map[string]storage.Row{}, map[evidence.Digest]storage.Row{}
 	for _, row := range rows {
 		if i, there := s.byID[row.RecordID]; there {
 			ids[row.RecordID] = s.rows[i]
@@ -183,18 +183,18 @@ func (s *Store) duplicate(rows []ledger.Row) error {
 			digests[row.Digest] = s.rows[i]
 		}
 		if first, there := ids[row.RecordID]; there {
-			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
+			return &storage.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
 		}
 		if first, there := digests[row.Digest]; there {
-			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
+			return &storage.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
 		}
 		ids[row.RecordID], digests[row.Digest] = row, row
 	}
 	return nil
 }
 
-// Rows implements ledger.Store.
-func (s *Store) Rows(ctx context.Context, from, n int64) (rows []ledger.Row, err error) {
+// Rows implements storage.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) (rows []storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		size := int64(len(s.rows))
 		from = min(max(0, from), size)
@@ -206,10 +206,10 @@ func (s *Store) Rows(ctx context.Context, from, n int64) (rows []ledger.Row, err
 	return rows, err
 }
 
-// RowsAt implements ledger.Store.
-func (s *Store) RowsAt(ctx context.Context, at []int64) (rows []ledger.Row, err error) {
+// RowsAt implements storage.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) (rows []storage.Row, err error) {
 	err = s.read(ctx, func() error {
-		for _, i := range s.selected(ledger.BriefQuery{At: at}) {
+		for _, i := range s.selected(storage.BriefQuery{At: at}) {
 			if i >= 0 && i < int64(len(s.rows)) {
 				rows = append(rows, clone(s.rows[i]))
 			}
@@ -219,12 +219,12 @@ func (s *Store) RowsAt(ctx context.Context, at []int64) (rows []ledger.Row, err 
 	return rows, err
 }
 
-// ByRecordID implements ledger.Store.
-func (s *Store) ByRecordID(ctx context.Context, id string) (row ledger.Row, err error) {
+// ByRecordID implements storage.Store.
+func (s *Store) ByRecordID(ctx context.Context, id string) (row storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		i, there := s.byID[id]
 		if !there {
-			return ledger.ErrNotFound
+			return storage.ErrNotFound
 		}
 		row = clone(s.rows[i])
 		return nil
@@ -232,12 +232,12 @@ func (s *Store) ByRecordID(ctx context.Context, id string) (row ledger.Row, err 
 	return row, err
 }
 
-// ByDigest implements ledger.Store.
-func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (row ledger.Row, err error) {
+// ByDigest implements storage.Store.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (row storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		i, there := s.byDigest[digest]
 		if !there {
-			return ledger.ErrNotFound
+			return storage.ErrNotFound
 		}
 		row = clone(s.rows[i])
 		return nil
@@ -245,22 +245,22 @@ func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (row ledge
 	return row, err
 }
 
-// ByChain implements ledger.Store.
-func (s *Store) ByChain(ctx context.Context, chainID string) (rows []ledger.Row, err error) {
+// ByChain implements storage.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) (rows []storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		for _, i := range s.byChain[chainID] {
 			rows = append(rows, clone(s.rows[i]))
 		}
 		if rows == nil {
-			return ledger.ErrNotFound
+			return storage.ErrNotFound
 		}
 		return nil
 	})
 	return rows, err
 }
 
-// InChain implements ledger.Store.
-func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (rows []ledger.Row, err error) {
+// InChain implements storage.Store.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (rows []storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		for _, i := range s.byChain[chainID] {
 			if i >= from && int64(len(rows)) < n {
@@ -272,12 +272,12 @@ func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (row
 	return rows, err
 }
 
-// LastOfChain implements ledger.Store.
-func (s *Store) LastOfChain(ctx context.Context, chainID string) (row ledger.Row, err error) {
+// LastOfChain implements storage.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (row storage.Row, err error) {
 	err = s.read(ctx, func() error {
 		chain := s.byChain[chainID]
 		if len(chain) == 0 {
-			return ledger.ErrNotFound
+			return storage.ErrNotFound
 		}
 		row = clone(s.rows[chain[len(chain)-1]])
 		return nil
@@ -285,12 +285,12 @@ func (s *Store) LastOfChain(ctx context.Context, chainID string) (row ledger.Row
 	return row, err
 }
 
-// Hashes implements ledger.Store.
+// Hashes implements storage.Store.
 func (s *Store) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
 	err = s.read(ctx, func() error {
 		for _, i := range indexes {
 			if i < 0 || i >= int64(len(s.hashes)) {
-				return fmt.Errorf("hash %d: %w", i, ledger.ErrNotFound)
+				return fmt.Errorf("hash %d: %w", i, storage.ErrNotFound)
 			}
 			hashes = append(hashes, s.hashes[i])
 		}
@@ -299,7 +299,7 @@ func (s *Store) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash
 	return hashes, err
 }
 
-// Checkpoint implements ledger.Store.
+// Checkpoint implements storage.Store.
 func (s *Store) Checkpoint(ctx context.Context) (checkpoint string, err error) {
 	err = s.read(ctx, func() error {
 		checkpoint = s.checkpoint
@@ -308,18 +308,18 @@ func (s *Store) Checkpoint(ctx context.Context) (checkpoint string, err error) {
 	return checkpoint, err
 }
 
-// SetCheckpoint implements ledger.Store.
+// SetCheckpoint implements storage.Store.
 func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 	return s.write(ctx, func() error {
 		if s.checkpoint != old {
-			return ledger.ErrConflict
+			return storage.ErrConflict
 		}
 		s.checkpoint = next
 		return nil
 	})
 }
 
-// Close implements ledger.Store.
+// Close implements storage.Store.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,7 +328,7 @@ func (s *Store) Close() error {
 }
 
 // clone keeps what is stored apart from what callers hold.
-func clone(row ledger.Row) ledger.Row {
+func clone(row storage.Row) storage.Row {
 	row.Payload = bytes.Clone(row.Payload)
 	row.Signatures = slices.Clone(row.Signatures)
 	for i, signature := range row.Signatures {

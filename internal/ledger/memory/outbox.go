@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // A debt is a time stamp that a record waits for.
@@ -20,7 +20,7 @@ type debt struct {
 }
 
 // stamp settles debts, all or none.
-func (s *Store) stamp(stamps []ledger.Stamp) error {
+func (s *Store) stamp(stamps []storage.Stamp) error {
 	settled := map[debt]bool{}
 	for _, stamp := range stamps {
 		d := debt{stamp.Authority, stamp.Index}
@@ -28,7 +28,7 @@ func (s *Store) stamp(stamps []ledger.Stamp) error {
 			continue
 		}
 		if _, waits := s.waiting[d]; !waits || settled[d] {
-			return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, ledger.ErrConflict)
+			return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, storage.ErrConflict)
 		}
 		settled[d] = true
 	}
@@ -48,31 +48,31 @@ func (s *Store) addTimestamp(index int64, t evidence.Timestamp) {
 	row.Timestamps = append(row.Timestamps, t)
 }
 
-// Waiting implements ledger.Store.
-func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) (waits []ledger.Wait, err error) {
+// Waiting implements storage.Store.
+func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) (waits []storage.Wait, err error) {
 	err = s.read(ctx, func() error {
 		for d, since := range s.waiting {
 			if d.authority == authority && d.index >= from {
-				waits = append(waits, ledger.Wait{Index: d.index, Authority: authority, Since: since})
+				waits = append(waits, storage.Wait{Index: d.index, Authority: authority, Since: since})
 			}
 		}
-		slices.SortFunc(waits, func(a, b ledger.Wait) int { return cmp.Compare(a.Index, b.Index) })
+		slices.SortFunc(waits, func(a, b storage.Wait) int { return cmp.Compare(a.Index, b.Index) })
 		waits = waits[:min(max(0, n), int64(len(waits)))]
 		return nil
 	})
 	return waits, err
 }
 
-// Owing implements ledger.Store.
-func (s *Store) Owing(ctx context.Context) (owing []ledger.Owed, err error) {
+// Owing implements storage.Store.
+func (s *Store) Owing(ctx context.Context) (owing []storage.Owed, err error) {
 	err = s.read(ctx, func() error {
-		sums := map[string]ledger.Owed{}
+		sums := map[string]storage.Owed{}
 		for d, since := range s.waiting {
 			sum := sums[d.authority]
 			if sum.Records == 0 || since.Before(sum.Since) {
 				sum.Since = since
 			}
-			sums[d.authority] = ledger.Owed{Authority: d.authority, Records: sum.Records + 1, Since: sum.Since}
+			sums[d.authority] = storage.Owed{Authority: d.authority, Records: sum.Records + 1, Since: sum.Since}
 		}
 		for _, authority := range slices.Sorted(maps.Keys(sums)) {
 			owing = append(owing, sums[authority])
@@ -82,7 +82,7 @@ func (s *Store) Owing(ctx context.Context) (owing []ledger.Owed, err error) {
 	return owing, err
 }
 
-// Forget implements ledger.Store.
+// Forget implements storage.Store.
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.write(ctx, func() error {
 		maps.DeleteFunc(s.waiting, func(d debt, _ time.Time) bool {

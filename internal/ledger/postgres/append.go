@@ -12,12 +12,12 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Append implements ledger.Store.
-func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
-	var rows []ledger.Row
+// Append implements storage.Store.
+func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
+	var rows []storage.Row
 	err := s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		batch, err := plan(tx.head, committed{ctx, tx})
 		if err != nil {
@@ -50,8 +50,8 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 }
 
 // Find implements ledger.Committed. Of chains and cases the last count is the number: the log counts without gaps.
-func (c committed) Find(q ledger.Query) (ledger.Found, error) {
-	found := ledger.NewFound()
+func (c committed) Find(q storage.Query) (storage.Found, error) {
+	found := storage.NewFound()
 	batch := new(pgx.Batch)
 	if len(q.RecordIDs) > 0 {
 		batch.Queue(`SELECT record_id, idx FROM jurat.records WHERE record_id = ANY($1)`, q.RecordIDs).Query(func(rows pgx.Rows) error {
@@ -118,7 +118,7 @@ func insertOf(rows int) string {
 }
 
 // inserts are the statements that store a batch, and tell everybody who listens.
-func inserts(batch *ledger.Batch) *pgx.Batch {
+func inserts(batch *storage.Batch) *pgx.Batch {
 	statements := new(pgx.Batch)
 	all := values(batch)
 	width := len(all) / max(1, len(batch.Rows))
@@ -136,7 +136,7 @@ func inserts(batch *ledger.Batch) *pgx.Batch {
 }
 
 // values are the columns of all records, one after the other.
-func values(batch *ledger.Batch) []any {
+func values(batch *storage.Batch) []any {
 	all := make([]any, 0, len(batch.Rows)*(strings.Count(columns, ",")+1))
 	rest := batch.Hashes
 	for i := range batch.Rows {
@@ -162,7 +162,7 @@ func values(batch *ledger.Batch) []any {
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
 
 // signatures are never NULL, and neither are parts, so that there is one way to say that there are none.
-func signatures(row *ledger.Row) [][]byte {
+func signatures(row *storage.Row) [][]byte {
 	if row.Signatures == nil {
 		return [][]byte{}
 	}
@@ -170,7 +170,7 @@ func signatures(row *ledger.Row) [][]byte {
 }
 
 // payload of a row that is copied may have been shed.
-func payload(row *ledger.Row) []byte {
+func payload(row *storage.Row) []byte {
 	if row.Payload == nil {
 		return []byte{}
 	}
@@ -194,19 +194,19 @@ func optional(d evidence.Digest) []byte {
 }
 
 // duplicate names the row that is in the way: in the log, or earlier in the batch.
-func (s *Store) duplicate(ctx context.Context, rows []ledger.Row, cause error) error {
+func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) error {
 	ids, payloads := make([]string, len(rows)), make([]evidence.Digest, len(rows))
 	for i := range rows {
 		ids[i], payloads[i] = rows[i].RecordID, rows[i].Digest
 	}
-	byID, byDigest := map[string]ledger.Row{}, map[evidence.Digest]ledger.Row{}
+	byID, byDigest := map[string]storage.Row{}, map[evidence.Digest]storage.Row{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 	defer cancel()
 	known, err := s.pool.Query(ctx, `SELECT record_id, digest, idx FROM jurat.records WHERE record_id = ANY($1) OR digest = ANY($2)`, ids, digests(payloads))
 	if err != nil {
 		return fmt.Errorf("looking for the record in the way: %w", translate(err))
 	}
-	var row ledger.Row
+	var row storage.Row
 	var digest []byte
 	if _, err := pgx.ForEachRow(known, []any{&row.RecordID, &digest, &row.Index}, func() error {
 		row.Digest = evidence.Digest(digest)
@@ -217,17 +217,17 @@ func (s *Store) duplicate(ctx context.Context, rows []ledger.Row, cause error) e
 	}
 	for _, row := range rows {
 		if first, there := byID[row.RecordID]; there {
-			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
+			return &storage.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "record_id"}
 		}
 		if first, there := byDigest[row.Digest]; there {
-			return &ledger.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
+			return &storage.DuplicateError{RecordID: first.RecordID, Index: first.Index, Field: "digest"}
 		}
 		byID[row.RecordID], byDigest[row.Digest] = row, row
 	}
-	return fmt.Errorf("%w: the database has a place in the log, or its index, twice: %w", ledger.ErrDamaged, cause)
+	return fmt.Errorf("%w: the database has a place in the log, or its index, twice: %w", storage.ErrDamaged, cause)
 }
 
-// SetCheckpoint implements ledger.Store.
+// SetCheckpoint implements storage.Store.
 func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		tag, err := tx.conn.Exec(ctx, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
@@ -235,24 +235,24 @@ func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 			return err
 		}
 		if tag.RowsAffected() != 1 {
-			return ledger.ErrConflict
+			return storage.ErrConflict
 		}
 		return tx.commit(ctx, new(pgx.Batch))
 	}))
 }
 
-func scanHead(row pgx.Row) (ledger.Head, error) {
-	head := ledger.EmptyHead
+func scanHead(row pgx.Row) (storage.Head, error) {
+	head := storage.EmptyHead
 	var root []byte
 	err := row.Scan(&head.Size, &root)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ledger.EmptyHead, nil
+		return storage.EmptyHead, nil
 	}
 	if err != nil {
 		return head, err
 	}
 	if root == nil {
-		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: what came after it is missing", ledger.ErrDamaged, head.Size-1)
+		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: what came after it is missing", storage.ErrDamaged, head.Size-1)
 	}
 	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
 }
@@ -265,7 +265,7 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 	records, levels := make([]int64, len(indexes)), make([]int, len(indexes))
 	for i, index := range indexes {
 		if index < 0 {
-			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
 		}
 		level, n := tlog.SplitStoredHashIndex(index)
 		records[i], levels[i] = (n+1)<<level-1, level
@@ -282,13 +282,13 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 	for i, index := range indexes {
 		stored, there := found[records[i]]
 		if !there {
-			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
 		}
 		if at := levels[i] * tlog.HashSize; at+tlog.HashSize <= len(stored) {
 			copy(hashes[i][:], stored[at:])
 			continue
 		}
-		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", ledger.ErrDamaged, records[i], len(stored))
+		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", storage.ErrDamaged, records[i], len(stored))
 	}
 	return hashes, nil
 }
@@ -296,7 +296,7 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 // fixed copies bytes whose length the tables promise.
 func fixed(to, from []byte) error {
 	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash of %d bytes", ledger.ErrDamaged, len(from))
+		return fmt.Errorf("%w: a hash of %d bytes", storage.ErrDamaged, len(from))
 	}
 	copy(to, from)
 	return nil

@@ -8,20 +8,20 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-var _ ledger.Reclaimer = (*Store)(nil)
+var _ storage.Reclaimer = (*Store)(nil)
 
-// Archives implements ledger.Store.
-func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
-	return reading(ctx, s, func() ([]ledger.Archived, error) {
+// Archives implements storage.Store.
+func (s *Store) Archives(ctx context.Context) ([]storage.Archived, error) {
+	return reading(ctx, s, func() ([]storage.Archived, error) {
 		rows, err := s.reads.Query(ctx, `SELECT first, past, file, digest, shed FROM jurat.archives ORDER BY first`)
 		if err != nil {
 			return nil, err
 		}
-		var list []ledger.Archived
-		var a ledger.Archived
+		var list []storage.Archived
+		var a storage.Archived
 		var digest []byte
 		_, err = pgx.ForEachRow(rows, []any{&a.From, &a.To, &a.File, &digest, &a.Shed}, func() error {
 			err := fixed(a.Digest[:], digest)
@@ -32,8 +32,8 @@ func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
 	})
 }
 
-// PutArchive implements ledger.Store.
-func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger.Archived) error {
+// PutArchive implements storage.Store.
+func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
 	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		if err := next.Check(tx.head); err != nil {
 			return err
@@ -50,14 +50,14 @@ func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger
 			return err
 		}
 		if tag.RowsAffected() != 1 {
-			return ledger.ErrConflict
+			return storage.ErrConflict
 		}
 		return tx.commit(ctx, new(pgx.Batch))
 	}))
 }
 
-// Shed implements ledger.Store. The time stamps that a record was sealed with stand with it, those that came later stand apart.
-func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
+// Shed implements storage.Store. The time stamps that a record was sealed with stand with it, those that came later stand apart.
+func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	indexes, stamps := make([]int64, len(rows)), make([]int32, len(rows))
 	for i, r := range rows {
 		indexes[i], stamps[i] = r.Index, int32(r.Timestamps)
@@ -68,7 +68,7 @@ func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
 			WHERE EXISTS (SELECT 1 FROM jurat.archives a WHERE a.first <= i.idx AND i.idx < a.past)
 			AND NOT EXISTS (SELECT 1 FROM jurat.waiting w WHERE w.idx = i.idx)`, indexes).Scan(&may)
 		if err == nil && may != len(rows) {
-			err = fmt.Errorf("%d of %d rows: %w", len(rows)-may, len(rows), ledger.ErrConflict)
+			err = fmt.Errorf("%d of %d rows: %w", len(rows)-may, len(rows), storage.ErrConflict)
 		}
 		if err != nil {
 			return err
@@ -82,11 +82,11 @@ func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
 	}))
 }
 
-// Reclaim implements ledger.Reclaimer: the room is free for new records from then on. The files get smaller only as far as their
+// Reclaim implements storage.Reclaimer: the room is free for new records from then on. The files get smaller only as far as their
 // ends are empty; for more than that PostgreSQL has VACUUM FULL, which keeps everybody out meanwhile, and is not done here.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	if s.closed.Load() {
-		return ledger.ErrClosed
+		return storage.ErrClosed
 	}
 	tables := []string{"jurat.records", "jurat.timestamps", "jurat.briefs", "jurat.links"}
 	for n, table := range tables {

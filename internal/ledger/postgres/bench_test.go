@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
 
@@ -45,13 +45,13 @@ func BenchmarkAppend(b *testing.B) {
 	for _, size := range []int{1, 16, 128, 512} {
 		b.Run(fmt.Sprintf("%d records", size), func(b *testing.B) {
 			for b.Loop() {
-				err := s.Append(b.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
-					batch := ledger.Batch{Next: ledger.Head{Size: head.Size + int64(size)}}
-					var q ledger.Query
+				err := s.Append(b.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+					batch := storage.Batch{Next: storage.Head{Size: head.Size + int64(size)}}
+					var q storage.Query
 					for i := range int64(size) {
 						n++
 						payload := text(2048)
-						row := ledger.Row{Index: head.Size + i, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", n), Digest: evidence.DigestOf(payload),
+						row := storage.Row{Index: head.Size + i, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", n), Digest: evidence.DigestOf(payload),
 							ChainID: fmt.Sprint("chain ", n/10), Counts: evidence.LogCounts{ChainSeq: int64(n%10) + 1}, Payload: payload,
 							Signatures: [][]byte{make([]byte, 71)}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: make([]byte, 550)}}}
 						batch.Rows = append(batch.Rows, row)

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // queueBriefs has a batch store briefs, with a statement for the briefs and one for their keys.
-func queueBriefs(statements *pgx.Batch, briefs []ledger.StoredBrief) {
+func queueBriefs(statements *pgx.Batch, briefs []storage.StoredBrief) {
 	if len(briefs) == 0 {
 		return
 	}
@@ -35,14 +35,14 @@ func queueBriefs(statements *pgx.Batch, briefs []ledger.StoredBrief) {
 	}
 }
 
-// Briefs implements ledger.Briefs.
-func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+// Briefs implements storage.Briefs.
+func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	where, args := selected(q)
 	names := `NULL::bytea`
 	if q.Names {
 		names = `b.names`
 	}
-	return reading(ctx, s, func() ([]ledger.StoredBrief, error) {
+	return reading(ctx, s, func() ([]storage.StoredBrief, error) {
 		found, err := s.reads.Query(ctx, `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.case_digest, b.line, `+names+`
 			FROM jurat.records r LEFT JOIN jurat.briefs b ON b.idx = r.idx WHERE `+where+` ORDER BY r.idx`, args...)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.Store
 }
 
 // selected is the condition of a query. That on the chains of trials is that of an index.
-func selected(q ledger.BriefQuery) (where string, args []any) {
+func selected(q storage.BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:
 		return `r.idx = ANY($1)`, []any{q.At}
@@ -66,7 +66,7 @@ func selected(q ledger.BriefQuery) (where string, args []any) {
 	return `r.idx >= $1 AND r.idx < $2`, []any{q.From, q.From + max(0, q.N)}
 }
 
-func scanBrief(found pgx.CollectableRow) (b ledger.StoredBrief, err error) {
+func scanBrief(found pgx.CollectableRow) (b storage.StoredBrief, err error) {
 	var digest, submitted []byte
 	var line *string
 	if err := found.Scan(&b.Index, &b.RecordID, &digest, &b.ChainID, &submitted, &line, &b.Names); err != nil {
@@ -84,8 +84,8 @@ func scanBrief(found pgx.CollectableRow) (b ledger.StoredBrief, err error) {
 	return b, nil
 }
 
-// Places implements ledger.Briefs.
-func (s *Store) Places(ctx context.Context, q ledger.Lookup) ([]int64, error) {
+// Places implements storage.Briefs.
+func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 	places, err := reading(ctx, s, func() ([]int64, error) {
 		found, err := s.reads.Query(ctx, `SELECT idx FROM jurat.records WHERE record_id = ANY($1::text[])
 			UNION SELECT idx FROM jurat.records WHERE digest = ANY($2::bytea[])
@@ -98,18 +98,18 @@ func (s *Store) Places(ctx context.Context, q ledger.Lookup) ([]int64, error) {
 	return places, err
 }
 
-// BriefKeys implements ledger.Briefs.
-func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]ledger.BriefKey, error) {
-	return reading(ctx, s, func() ([]ledger.BriefKey, error) {
+// BriefKeys implements storage.Briefs.
+func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKey, error) {
+	return reading(ctx, s, func() ([]storage.BriefKey, error) {
 		found, err := s.reads.Query(ctx, `SELECT idx, key FROM jurat.links WHERE idx >= $1 AND idx < $2 ORDER BY idx, key`, from, from+max(0, n))
 		if err != nil {
 			return nil, err
 		}
-		return pgx.CollectRows(found, pgx.RowToStructByPos[ledger.BriefKey])
+		return pgx.CollectRows(found, pgx.RowToStructByPos[storage.BriefKey])
 	})
 }
 
-// Briefed implements ledger.Briefs.
+// Briefed implements storage.Briefs.
 func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	return reading(ctx, s, func() (n int64, err error) {
 		err = s.reads.QueryRow(ctx, `SELECT value::bigint FROM jurat.meta WHERE name = 'briefed'`).Scan(&n)
@@ -120,10 +120,10 @@ func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	})
 }
 
-// Unbriefed implements ledger.Briefs. Where all are there they are only counted.
-func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.Range, error) {
+// Unbriefed implements storage.Briefs. Where all are there they are only counted.
+func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
 	from = max(0, from)
-	return reading(ctx, s, func() ([]ledger.Range, error) {
+	return reading(ctx, s, func() ([]storage.Range, error) {
 		var there int64
 		if err := s.reads.QueryRow(ctx, `SELECT count(*) FROM jurat.briefs WHERE idx >= $1 AND idx < $2`, from, to).Scan(&there); err != nil || there >= to-from {
 			return nil, err
@@ -133,12 +133,12 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.
 		if err != nil {
 			return nil, err
 		}
-		return pgx.CollectRows(found, pgx.RowToStructByPos[ledger.Range])
+		return pgx.CollectRows(found, pgx.RowToStructByPos[storage.Range])
 	})
 }
 
-// PutBriefs implements ledger.Briefs.
-func (s *Store) PutBriefs(ctx context.Context, in ledger.Range, briefs []ledger.StoredBrief, done int64) error {
+// PutBriefs implements storage.Briefs.
+func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
 	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		if err := in.Check(briefs, tx.head); err != nil {
 			return err

@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Check implements ledger.Checker: it complains of settings under which a crash of the server's machine can damage what is committed, of
+// Check implements storage.Checker: it complains of settings under which a crash of the server's machine can damage what is committed, of
 // pages that the server has found damaged, and of indexes that do not say what the tables do. Where the extension amcheck is in the
 // database it does that, and otherwise every index is read beside its table.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
@@ -121,7 +121,7 @@ func again(ctx context.Context, tx, nested pgx.Tx) (pgx.Tx, error) {
 
 // complain makes a complaint of what the server says of damage.
 func (x *index) complain(err error) (string, error) {
-	if errors.Is(translate(err), ledger.ErrDamaged) {
+	if errors.Is(translate(err), storage.ErrDamaged) {
 		return fmt.Sprintf("the index %s: %v", x.name, err), nil
 	}
 	return "", err

@@ -8,28 +8,28 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"jurat/internal/database"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // isBroken reports whether an error is about the connection, and not about what was said over it or is kept there.
 func isBroken(err error) bool {
-	return database.IsBroken(err) && !errors.Is(err, ledger.ErrDamaged) && !errors.Is(err, ledger.ErrNotFound) && !errors.Is(err, ledger.ErrClosed)
+	return database.IsBroken(err) && !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrClosed)
 }
 
 // translate puts PostgreSQL's errors into the ledger's words.
 func translate(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ledger.ErrNotFound
+		return storage.ErrNotFound
 	}
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
 		return database.Explain(err)
 	}
 	meaning := map[string]error{
-		"53100": ledger.ErrDiskFull,
-		"25006": ledger.ErrReadOnly, // a standby, or default_transaction_read_only
-		"XX001": ledger.ErrDamaged,
-		"XX002": ledger.ErrDamaged,
+		"53100": storage.ErrDiskFull,
+		"25006": storage.ErrReadOnly, // a standby, or default_transaction_read_only
+		"XX001": storage.ErrDamaged,
+		"XX002": storage.ErrDamaged,
 		"42P01": ErrNoTables, // or not these
 		"3F000": ErrNoTables,
 	}[failure.Code]

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
 
@@ -179,7 +179,7 @@ func TestAnswerLost(t *testing.T) {
 				t.Fatal("appended")
 			}
 			_, err := s.ByRecordID(t.Context(), "two")
-			if (err == nil) != test.stored || err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			if (err == nil) != test.stored || err != nil && !errors.Is(err, storage.ErrNotFound) {
 				t.Errorf("ByRecordID says %v; want that it is stored: %v", err, test.stored)
 			}
 			time.Sleep(2 * later)
@@ -213,7 +213,7 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := s.ByRecordID(ctx, "one"); err == nil || errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.ByRecordID(ctx, "one"); err == nil || errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("ByRecordID says %v", err)
 	}
 	w.down.Store(false)
@@ -248,7 +248,7 @@ func TestServerKilled(t *testing.T) {
 					_, err = s.ByRecordID(t.Context(), id)
 				}
 				mu.Lock()
-				if there[id], missing[id] = err == nil, errors.Is(err, ledger.ErrNotFound); there[id] {
+				if there[id], missing[id] = err == nil, errors.Is(err, storage.ErrNotFound); there[id] {
 					acknowledged++
 				}
 				mu.Unlock()
@@ -316,7 +316,7 @@ func TestListen(t *testing.T) {
 		<-news
 	}
 	server.Halt(t)
-	if err := <-ended; err == nil || errors.Is(err, ledger.ErrClosed) {
+	if err := <-ended; err == nil || errors.Is(err, storage.ErrClosed) {
 		t.Errorf("it ended with %v", err)
 	}
 	if err := one.Listen(ctx, tell); err == nil {
@@ -331,7 +331,7 @@ func TestListen(t *testing.T) {
 	go func() { ended <- two.Listen(t.Context(), tell) }()
 	<-news
 	two.Close()
-	wantError(t, <-ended, ledger.ErrClosed)
+	wantError(t, <-ended, storage.ErrClosed)
 }
 
 // TestStandbyMissing: as long as the standby that the server waits for does not have a record, nobody is told that it is stored; and when
@@ -350,7 +350,7 @@ func TestStandbyMissing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := s.ByRecordID(ctx, id); err == nil || errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.ByRecordID(ctx, id); err == nil || errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("of a record that no standby has ByRecordID says %v", err)
 	}
 	exec(t, url, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)

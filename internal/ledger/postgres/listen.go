@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // channel is that on which every transaction that appends tells so, when it is committed.
@@ -19,14 +19,14 @@ const channel = "jurat_grown"
 // LISTEN pass and keep what is told to itself.
 const silence = 10 * time.Second
 
-// Listen implements ledger.Notifier, over a connection of its own.
+// Listen implements storage.Notifier, over a connection of its own.
 func (s *Store) Listen(ctx context.Context, grown func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.done, cancel)()
 	err := s.listen(ctx, grown)
 	if s.closed.Load() {
-		return ledger.ErrClosed
+		return storage.ErrClosed
 	}
 	return translate(err)
 }
@@ -72,7 +72,7 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 
 // askHead does not wait for long: of a connection that has died without a word one hears nothing for a quarter of an hour, and meanwhile others
 // that are made anew work.
-func askHead(ctx context.Context, conn *pgx.Conn, patience time.Duration) (ledger.Head, error) {
+func askHead(ctx context.Context, conn *pgx.Conn, patience time.Duration) (storage.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return scanHead(conn.QueryRow(ctx, selectHead))

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // insertLate adds a time stamp after those that have come, unless the record has it already.
@@ -18,7 +18,7 @@ const insertLate = `INSERT INTO jurat.timestamps (idx, position, kind, token)
 	AND NOT EXISTS (SELECT 1 FROM jurat.records r, unnest(r.kinds, r.tokens) AS had(kind, token) WHERE r.idx = $1 AND had.kind = $2 AND had.token = $3)`
 
 // stamp takes out what is settled and adds the time stamps. It is not left to commit, since it can turn out that another was first.
-func (tx *transaction) stamp(ctx context.Context, stamps []ledger.Stamp) error {
+func (tx *transaction) stamp(ctx context.Context, stamps []storage.Stamp) error {
 	if len(stamps) == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (tx *transaction) stamp(ctx context.Context, stamps []ledger.Stamp) error {
 		if s.Authority != "" {
 			batch.Queue(`DELETE FROM jurat.waiting WHERE authority = $1 AND idx = $2`, s.Authority, s.Index).Exec(func(tag pgconn.CommandTag) error {
 				if tag.RowsAffected() != 1 {
-					return fmt.Errorf("record %d does not wait for %s: %w", s.Index, s.Authority, ledger.ErrConflict)
+					return fmt.Errorf("record %d does not wait for %s: %w", s.Index, s.Authority, storage.ErrConflict)
 				}
 				return nil
 			})
@@ -37,30 +37,30 @@ func (tx *transaction) stamp(ctx context.Context, stamps []ledger.Stamp) error {
 	return tx.conn.SendBatch(ctx, batch).Close()
 }
 
-// Waiting implements ledger.Store.
-func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]ledger.Wait, error) {
-	return reading(ctx, s, func() ([]ledger.Wait, error) {
+// Waiting implements storage.Store.
+func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]storage.Wait, error) {
+	return reading(ctx, s, func() ([]storage.Wait, error) {
 		rows, err := s.reads.Query(ctx, `SELECT idx, since FROM jurat.waiting WHERE authority = $1 AND idx >= $2 ORDER BY idx LIMIT $3`, authority, from, max(0, n))
 		if err != nil {
 			return nil, err
 		}
-		var waits []ledger.Wait
+		var waits []storage.Wait
 		err = collect(rows, func(index, since int64) {
-			waits = append(waits, ledger.Wait{Index: index, Authority: authority, Since: time.UnixMilli(since).UTC()})
+			waits = append(waits, storage.Wait{Index: index, Authority: authority, Since: time.UnixMilli(since).UTC()})
 		})
 		return waits, err
 	})
 }
 
-// Owing implements ledger.Store.
-func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
-	return reading(ctx, s, func() ([]ledger.Owed, error) {
+// Owing implements storage.Store.
+func (s *Store) Owing(ctx context.Context) ([]storage.Owed, error) {
+	return reading(ctx, s, func() ([]storage.Owed, error) {
 		rows, err := s.reads.Query(ctx, `SELECT authority, count(*), min(since) FROM jurat.waiting GROUP BY authority ORDER BY authority`)
 		if err != nil {
 			return nil, err
 		}
-		var owing []ledger.Owed
-		var owed ledger.Owed
+		var owing []storage.Owed
+		var owed storage.Owed
 		var since int64
 		_, err = pgx.ForEachRow(rows, []any{&owed.Authority, &owed.Records, &since}, func() error {
 			owed.Since = time.UnixMilli(since).UTC()
@@ -71,7 +71,7 @@ func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
 	})
 }
 
-// Forget implements ledger.Store.
+// Forget implements storage.Store.
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		tag, err := tx.conn.Exec(ctx, `DELETE FROM jurat.waiting w USING jurat.records r WHERE w.authority = $1 AND r.idx = w.idx

@@ -57,7 +57,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/database"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 //go:embed schema.sql
@@ -82,7 +82,7 @@ const oldest = 140000
 // Schema is the name of the schema that the tables are in, so that others can be in the same database.
 const Schema = "jurat"
 
-// Store is a ledger.Store in a database. It is safe for concurrent use.
+// Store is a storage.Store in a database. It is safe for concurrent use.
 type Store struct {
 	pool   *pgxpool.Pool
 	reads  querier // the pool, or the transaction of a snapshot
@@ -94,7 +94,7 @@ type Store struct {
 	answer     time.Duration // how long this process waits for the server's answer in a transaction that has begun to matter to others
 	silence    time.Duration // after how much of it whoever listens asks whether the server is still there
 
-	writing ledger.Lock // held while a transaction of this process is at work, or waits for another process's
+	writing storage.Lock // held while a transaction of this process is at work, or waits for another process's
 
 	// unsettled says that the answer to a COMMIT was lost, and that nobody knows yet that the transaction is over. As long as it is
 	// not, no record can be said to be missing.
@@ -102,9 +102,9 @@ type Store struct {
 }
 
 var (
-	_ ledger.Store    = (*Store)(nil)
-	_ ledger.Checker  = (*Store)(nil)
-	_ ledger.Notifier = (*Store)(nil)
+	_ storage.Store    = (*Store)(nil)
+	_ storage.Checker  = (*Store)(nil)
+	_ storage.Notifier = (*Store)(nil)
 )
 
 // Create makes the tables in a database, and opens it. It opens one that has them already, so that it can be repeated after a crash;
@@ -135,7 +135,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: ledger.NewLock()}
+	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: storage.NewLock()}
 	s.done, s.finish = context.WithCancel(context.Background())
 	return s
 }
@@ -226,7 +226,7 @@ type querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// Close implements ledger.Store. It waits for the transaction that is at work, and leaves the pool to whoever has made it.
+// Close implements storage.Store. It waits for the transaction that is at work, and leaves the pool to whoever has made it.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -16,7 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/database"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/ledger/storetest"
 	"jurat/internal/pgtest"
 )
@@ -42,15 +42,15 @@ func create(t testing.TB, url string) *Store {
 }
 
 // planOf appends one record with this payload.
-func planOf(id string, payload []byte, waits ...string) ledger.Plan {
-	return func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+func planOf(id string, payload []byte, waits ...string) storage.Plan {
+	return func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
-		batch := ledger.Batch{
-			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
+		batch := storage.Batch{
+			Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
 				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}},
-			Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}
+			Hashes: stored, Next: storage.Head{Size: head.Size + 1}}
 		for _, authority := range waits {
-			batch.Waits = append(batch.Waits, ledger.Wait{Index: head.Size, Authority: authority})
+			batch.Waits = append(batch.Waits, storage.Wait{Index: head.Size, Authority: authority})
 		}
 		return batch, err
 	}
@@ -64,8 +64,8 @@ func add(t testing.TB, s *Store, id string) error {
 const patience = time.Minute
 
 // unhurried has the server wait for whoever does not go on with a transaction. What other processes wait is their standstill.
-func unhurried(t testing.TB, plan ledger.Plan) ledger.Plan {
-	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+func unhurried(t testing.TB, plan storage.Plan) storage.Plan {
+	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
 			t.Error(err)
 		}
@@ -116,11 +116,11 @@ func exec(t testing.TB, url string, statements ...string) {
 func TestStore(t *testing.T) {
 	for name, parameters := range map[string]string{"prepared": "", "not prepared": "?default_query_exec_mode=exec"} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) ledger.Store { return create(t, pgtest.Database(t)+parameters) })
+			storetest.Run(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)+parameters) })
 		})
 	}
 	t.Run("settings of others", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) ledger.Store {
+		storetest.Run(t, func(t *testing.T) storage.Store {
 			s, err := Create(t.Context(), unset(t, pgtest.Database(t)))
 			if err != nil {
 				t.Fatal(err)
@@ -164,14 +164,14 @@ func TestDurable(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop := errors.New("stop")
-			wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+			wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
 				var commit, idle string
 				err := log.(committed).tx.conn.QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
 					current_setting('idle_in_transaction_session_timeout')`).Scan(&commit, &idle)
 				if err != nil || commit != test.want || idle != "10s" {
 					t.Errorf("%s, %s: a transaction runs with %s and %s, %v", name, whose, commit, idle, err)
 				}
-				return ledger.Batch{}, stop
+				return storage.Batch{}, stop
 			}), stop)
 		}
 	}
@@ -248,7 +248,7 @@ func TestWaitsForAnother(t *testing.T) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	go func() {
-		first <- one.Append(t.Context(), unhurried(t, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		first <- one.Append(t.Context(), unhurried(t, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 			close(begun)
 			<-finish
 			return planOf("one", []byte("one"))(head, log)
@@ -280,7 +280,7 @@ func TestWaitsForAnother(t *testing.T) {
 func TestStandsStill(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
-	err := one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
 			t.Error(err)
 		}
@@ -301,7 +301,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
 	two.standstill = 100 * time.Millisecond
-	err := one.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		conn := log.(committed).tx.conn.Conn().PgConn().Conn()
 		if _, err := conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")); err != nil {
 			t.Error(err)
@@ -417,11 +417,11 @@ func TestReadOnly(t *testing.T) {
 	u := must(t, url)
 	u.User = neturl.UserPassword("reader", "known")
 	reads("a role that may not write", u.String(), fs.ErrPermission)
-	reads("a role that is not to write", url+"?options=-cdefault_transaction_read_only%3Don", ledger.ErrReadOnly)
+	reads("a role that is not to write", url+"?options=-cdefault_transaction_read_only%3Don", storage.ErrReadOnly)
 	server.Halt(t)
 	server.Standby(t)
 	server.Restart(t)
-	reads("a standby", url, ledger.ErrReadOnly)
+	reads("a standby", url, storage.ErrReadOnly)
 }
 
 // TestDuplicateOfAnother: a record that another process has appended is named.
@@ -429,8 +429,8 @@ func TestDuplicateOfAnother(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
 	mustAdd(t, one, "first", "same")
-	var duplicate *ledger.DuplicateError
-	if err := add(t, two, "same"); !errors.As(err, &duplicate) || *duplicate != (ledger.DuplicateError{RecordID: "same", Index: 1, Field: "record_id"}) {
+	var duplicate *storage.DuplicateError
+	if err := add(t, two, "same"); !errors.As(err, &duplicate) || *duplicate != (storage.DuplicateError{RecordID: "same", Index: 1, Field: "record_id"}) {
 		t.Errorf("error %v", err)
 	}
 	wantSize(t, two, 2)
@@ -443,10 +443,10 @@ func TestDiskFull(t *testing.T) {
 	mustAdd(t, s, "one")
 	exec(t, url, `CREATE FUNCTION jurat.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'
 		USING ERRCODE = 'disk_full'; END $$`, `CREATE TRIGGER fills AFTER INSERT ON jurat.records EXECUTE FUNCTION jurat.full()`)
-	wantError(t, add(t, s, "two"), ledger.ErrDiskFull)
+	wantError(t, add(t, s, "two"), storage.ErrDiskFull)
 	wantSize(t, s, 1)
 	_, err := s.ByRecordID(t.Context(), "two")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	exec(t, url, `DROP TRIGGER fills ON jurat.records`)
 	mustAdd(t, s, "two")
 }
@@ -458,8 +458,8 @@ func TestEndMissing(t *testing.T) {
 	mustAdd(t, s, "one")
 	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
 	_, err := s.Head(t.Context())
-	wantError(t, err, ledger.ErrDamaged)
-	wantError(t, add(t, s, "two"), ledger.ErrDamaged)
+	wantError(t, err, storage.ErrDamaged)
+	wantError(t, add(t, s, "two"), storage.ErrDamaged)
 }
 
 func TestCloseWhileReading(t *testing.T) {
@@ -476,7 +476,7 @@ func TestCloseWhileReading(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	wantError(t, <-stop, ledger.ErrClosed)
+	wantError(t, <-stop, storage.ErrClosed)
 }
 
 func check(t *testing.T, s *Store, want ...string) {
@@ -543,9 +543,9 @@ func TestOperatorsOfOthers(t *testing.T) {
 	if _, err := s.Rows(t.Context(), 0, 10); err != nil {
 		t.Error(err)
 	}
-	if err := s.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
-		if _, err := log.Find(ledger.Query{Chains: []string{"a"}}); err != nil {
-			return ledger.Batch{}, err
+	if err := s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		if _, err := log.Find(storage.Query{Chains: []string{"a"}}); err != nil {
+			return storage.Batch{}, err
 		}
 		return planOf("two", []byte("two"))(head, log)
 	}); err != nil {
@@ -558,7 +558,7 @@ func TestSnapshot(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	trial := func(id string) {
 		t.Helper()
-		if err := s.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+		if err := s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 			batch, err := planOf(id, []byte(id))(head, log)
 			if err == nil {
 				batch.Rows[0].ChainID, batch.Rows[0].Counts.ChainSeq = "trial-1", head.Size+1
@@ -569,15 +569,15 @@ func TestSnapshot(t *testing.T) {
 		}
 	}
 	trial("one")
-	if err := s.Snapshot(t.Context(), func(then ledger.Store) error {
+	if err := s.Snapshot(t.Context(), func(then storage.Store) error {
 		if _, err := then.Head(t.Context()); err != nil {
 			return err
 		}
 		trial("two")
-		for what, read := range map[string]func() ([]ledger.Row, error){
-			"all":    func() ([]ledger.Row, error) { return then.Rows(t.Context(), 0, 9) },
-			"chain":  func() ([]ledger.Row, error) { return then.InChain(t.Context(), "trial-1", 0, 9) },
-			"trials": func() ([]ledger.Row, error) { return then.RowsAt(t.Context(), []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}) },
+		for what, read := range map[string]func() ([]storage.Row, error){
+			"all":    func() ([]storage.Row, error) { return then.Rows(t.Context(), 0, 9) },
+			"chain":  func() ([]storage.Row, error) { return then.InChain(t.Context(), "trial-1", 0, 9) },
+			"trials": func() ([]storage.Row, error) { return then.RowsAt(t.Context(), []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}) },
 		} {
 			if rows, err := read(); len(rows) != 1 || err != nil {
 				t.Errorf("%s: %d rows, %v", what, len(rows), err)
@@ -595,6 +595,6 @@ func TestTurnComesAsPatienceEnds(t *testing.T) {
 	stop := errors.New("stop")
 	for n := range 2000 {
 		s.standstill = time.Duration(n%200) * 5 * time.Microsecond
-		wantError(t, s.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) { return ledger.Batch{}, stop }), stop)
+		wantError(t, s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) { return storage.Batch{}, stop }), stop)
 	}
 }

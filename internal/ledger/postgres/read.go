@@ -9,14 +9,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/database"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // reading reads, again where a connection had died, and says ErrClosed of whatever goes wrong once the store is closed.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (result T, err error) {
 	err = database.Retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		if s.closed.Load() {
-			return ledger.ErrClosed
+			return storage.ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -24,18 +24,18 @@ func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (resu
 		result, err = read()
 		return err
 	})
-	if err != nil && ctx.Err() != nil && !errors.Is(err, ledger.ErrClosed) {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, storage.ErrClosed) {
 		err = errors.Join(ctx.Err(), err)
 	}
 	return result, translate(err)
 }
 
-// Head implements ledger.Store.
-func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
-	return reading(ctx, s, func() (ledger.Head, error) { return scanHead(s.reads.QueryRow(ctx, selectHead)) })
+// Head implements storage.Store.
+func (s *Store) Head(ctx context.Context) (storage.Head, error) {
+	return reading(ctx, s, func() (storage.Head, error) { return scanHead(s.reads.QueryRow(ctx, selectHead)) })
 }
 
-// Checkpoint implements ledger.Store.
+// Checkpoint implements storage.Store.
 func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	return reading(ctx, s, func() (checkpoint string, err error) {
 		err = s.reads.QueryRow(ctx, `SELECT checkpoint FROM jurat.head`).Scan(&checkpoint)
@@ -43,62 +43,62 @@ func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	})
 }
 
-// Hashes implements ledger.Store.
+// Hashes implements storage.Store.
 func (s *Store) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	return reading(ctx, s, func() ([]tlog.Hash, error) { return readHashes(ctx, s.reads, indexes) })
 }
 
-// Rows implements ledger.Store.
-func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+// Rows implements storage.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx >= $1 AND r.idx < $2`, from, from+n)
 }
 
-// RowsAt implements ledger.Store.
-func (s *Store) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+// RowsAt implements storage.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx = ANY($1)`, at)
 }
 
-// ByRecordID implements ledger.Store. What it says of a record holds for good: it waits until all that this process has begun is over.
-func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+// ByRecordID implements storage.Store. What it says of a record holds for good: it waits until all that this process has begun is over.
+func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	if err := ctx.Err(); err != nil {
-		return ledger.Row{}, err
+		return storage.Row{}, err
 	}
 	if err := s.settle(ctx); err != nil {
-		return ledger.Row{}, err
+		return storage.Row{}, err
 	}
 	return first(s.rows(ctx, `r.record_id = $1`, id))
 }
 
-// ByDigest implements ledger.Store.
-func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (ledger.Row, error) {
+// ByDigest implements storage.Store.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (storage.Row, error) {
 	return first(s.rows(ctx, `r.digest = $1`, digest[:]))
 }
 
-// ByChain implements ledger.Store.
-func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, error) {
+// ByChain implements storage.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, error) {
 	rows, err := s.rows(ctx, `r.chain_id = $1`, chainID)
 	if err == nil && len(rows) == 0 {
-		err = ledger.ErrNotFound
+		err = storage.ErrNotFound
 	}
 	return rows, err
 }
 
-// InChain implements ledger.Store.
-func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
+// InChain implements storage.Store.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id = $1 AND idx >= $2 ORDER BY chain_seq LIMIT $3)`, chainID, from, max(0, n))
 }
 
-// LastOfChain implements ledger.Store.
-func (s *Store) LastOfChain(ctx context.Context, chainID string) (ledger.Row, error) {
+// LastOfChain implements storage.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, error) {
 	return first(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
 }
 
-func first(rows []ledger.Row, err error) (ledger.Row, error) {
+func first(rows []storage.Row, err error) (storage.Row, error) {
 	if err != nil {
-		return ledger.Row{}, err
+		return storage.Row{}, err
 	}
 	if len(rows) == 0 {
-		return ledger.Row{}, ledger.ErrNotFound
+		return storage.Row{}, storage.ErrNotFound
 	}
 	return rows[0], nil
 }
@@ -110,8 +110,8 @@ const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''
 		(SELECT array_agg(kind ORDER BY position) AS kinds, array_agg(token ORDER BY position) AS tokens FROM jurat.timestamps WHERE idx = r.idx) late ON true
 	WHERE `
 
-func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.Row, error) {
-	return reading(ctx, s, func() ([]ledger.Row, error) {
+func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
+	return reading(ctx, s, func() ([]storage.Row, error) {
 		found, err := s.reads.Query(ctx, selectRows+where+` ORDER BY r.idx`, args...)
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.R
 
 // scanRow reads a record. A digest of another length than this package writes is left out: such a row does not open as a record, and
 // the rows beside it are not held up by it.
-func scanRow(found pgx.CollectableRow) (row ledger.Row, err error) {
+func scanRow(found pgx.CollectableRow) (row storage.Row, err error) {
 	var digest, submitted []byte
 	var kinds []string
 	var tokens [][]byte

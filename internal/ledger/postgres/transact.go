@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/database"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 // A transaction excludes every other writer, in every process, while it lasts.
 type transaction struct {
 	conn *pgxpool.Conn
-	head ledger.Head
+	head storage.Head
 }
 
 // transact runs f in a transaction that excludes every other writer. Waiting to begin ends with the context. After that nothing is
@@ -71,7 +71,7 @@ func (s *Store) enter(ctx context.Context) error {
 	err := s.writing.Acquire(ctx)
 	if err == nil && s.closed.Load() {
 		s.writing.Release()
-		err = ledger.ErrClosed
+		err = storage.ErrClosed
 	}
 	return err
 }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Append implements ledger.Store.
-func (s *Store) Append(ctx context.Context, plan ledger.Plan) error {
+// Append implements storage.Store.
+func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		head, err := scanHead(s.headNow.QueryRowContext(ctx))
 		if err != nil {
@@ -44,8 +44,8 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return readHashes(c.ctx, c.writer, indexes)
 }
 
-func (c committed) Find(q ledger.Query) (ledger.Found, error) {
-	found := ledger.NewFound()
+func (c committed) Find(q storage.Query) (storage.Found, error) {
+	found := storage.NewFound()
 	if err := c.findPlaces(q.RecordIDs, found.Places); err != nil {
 		return found, err
 	}
@@ -94,7 +94,7 @@ func look[K comparable](c committed, query *sql.Stmt, argument any, found map[K]
 	return translate(err)
 }
 
-func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batch) error {
+func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Batch) error {
 	for i := range batch.Rows {
 		if err := s.insertRow(ctx, &batch.Rows[i]); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *Store) insert(ctx context.Context, head ledger.Head, batch *ledger.Batc
 	return translate(err)
 }
 
-func (s *Store) insertRow(ctx context.Context, row *ledger.Row) error {
+func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
 	signatures, err := json.Marshal(row.Signatures)
 	if err != nil {
 		return fmt.Errorf("encoding signatures: %w", err)
@@ -164,15 +164,15 @@ func optional(d evidence.Digest) any {
 }
 
 // duplicate names the row that is in the way.
-func (s *Store) duplicate(ctx context.Context, row *ledger.Row) error {
-	d := &ledger.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
+func (s *Store) duplicate(ctx context.Context, row *storage.Row) error {
+	d := &storage.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
 	if err := s.writer.QueryRowContext(ctx, `SELECT idx FROM records WHERE record_id = ?`, row.RecordID).Scan(&d.Index); err != nil {
 		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, translate(err))
 	}
 	return d
 }
 
-// SetCheckpoint implements ledger.Store.
+// SetCheckpoint implements storage.Store.
 func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		result, err := s.writer.ExecContext(ctx, `UPDATE head SET checkpoint = ? WHERE checkpoint = ?`, next, old)
@@ -180,7 +180,7 @@ func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 			return translate(err)
 		}
 		if n, err := result.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(ledger.ErrConflict, err)
+			return errors.Join(storage.ErrConflict, err)
 		}
 		return nil
 	})
@@ -194,8 +194,8 @@ type querier interface {
 
 const selectHead = `SELECT size, root FROM head`
 
-func scanHead(row *sql.Row) (ledger.Head, error) {
-	var head ledger.Head
+func scanHead(row *sql.Row) (storage.Head, error) {
+	var head storage.Head
 	var root []byte
 	if err := row.Scan(&head.Size, &root); err != nil {
 		return head, translate(err)
@@ -235,7 +235,7 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 	for i, index := range indexes {
 		hash, there := found[index]
 		if !there {
-			return nil, fmt.Errorf("hash %d: %w", index, ledger.ErrNotFound)
+			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
 		}
 		hashes[i] = hash
 	}
@@ -256,7 +256,7 @@ func scan(rows *sql.Rows, each func() error) error {
 // fixed copies a blob whose length the tables promise.
 func fixed(to, from []byte) error {
 	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash of %d bytes", ledger.ErrDamaged, len(from))
+		return fmt.Errorf("%w: a hash of %d bytes", storage.ErrDamaged, len(from))
 	}
 	copy(to, from)
 	return nil

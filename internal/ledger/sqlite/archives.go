@@ -6,18 +6,18 @@ import (
 	"fmt"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Archives implements ledger.Store.
-func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
-	return reading(ctx, s, func() (list []ledger.Archived, err error) {
+// Archives implements storage.Store.
+func (s *Store) Archives(ctx context.Context) ([]storage.Archived, error) {
+	return reading(ctx, s, func() (list []storage.Archived, err error) {
 		rows, err := s.readers.QueryContext(ctx, `SELECT first, past, file, digest, shed FROM archives ORDER BY first`)
 		if err != nil {
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			var a ledger.Archived
+			var a storage.Archived
 			var digest []byte
 			if err := rows.Scan(&a.From, &a.To, &a.File, &digest, &a.Shed); err != nil {
 				return err
@@ -30,8 +30,8 @@ func (s *Store) Archives(ctx context.Context) ([]ledger.Archived, error) {
 	})
 }
 
-// PutArchive implements ledger.Store.
-func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next ledger.Archived) error {
+// PutArchive implements storage.Store.
+func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		head, err := scanHead(s.headNow.QueryRowContext(ctx))
 		if err != nil {
@@ -56,13 +56,13 @@ func (s *Store) changeOne(ctx context.Context, statement string, args ...any) er
 		return translate(err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(ledger.ErrConflict, err)
+		return errors.Join(storage.ErrConflict, err)
 	}
 	return nil
 }
 
-// Shed implements ledger.Store.
-func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
+// Shed implements storage.Store.
+func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		for _, r := range rows {
 			if err := s.mark(ctx, r); err != nil {
@@ -87,7 +87,7 @@ func (s *Store) Shed(ctx context.Context, rows []ledger.Shedding) error {
 }
 
 // mark has a row shed what an archive holds of it, if it has not yet.
-func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
+func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 	var full, stamped, archived, waits bool
 	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', kind IS NOT NULL, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
 		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &stamped, &archived, &waits)
@@ -95,13 +95,13 @@ func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
 		return translate(err)
 	}
 	if !archived || waits {
-		return ledger.ErrConflict
+		return storage.ErrConflict
 	}
 	if !full { // its time stamps of now came after those that the archive has
 		return nil
 	}
 	if stamped && r.Timestamps == 0 {
-		return ledger.ErrConflict
+		return storage.ErrConflict
 	}
 	_, err = s.writer.ExecContext(ctx, `INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?
 		FROM records WHERE idx = ?`, r.Timestamps, r.Index)
@@ -111,7 +111,7 @@ func (s *Store) mark(ctx context.Context, r ledger.Shedding) error {
 // reclaimPages is how many pages are given back in one transaction, in which nobody can append.
 const reclaimPages = 512
 
-// Reclaim implements ledger.Reclaimer: free pages are taken from the file, a few at a time, and then the write-ahead log is emptied, so that
+// Reclaim implements storage.Reclaimer: free pages are taken from the file, a few at a time, and then the write-ahead log is emptied, so that
 // no text that was deleted is left in either. A file that was made before files could do that, or from which texts were deleted before they
 // were overwritten, is written anew once, during which nobody can append.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // TestReclaim sheds rows, and finds the file smaller: one that was made by this version, and one of an older one.
@@ -18,19 +18,19 @@ func TestReclaim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const n = 2 * ledger.TileWidth
+			const n = 2 * storage.TileWidth
 			for i := head.Size; i < n; i++ {
 				if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 20_000); err != nil {
 					t.Fatal(err)
 				}
 			}
-			file := ledger.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}
+			file := storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}
 			if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
 				t.Fatal(err)
 			}
-			var all []ledger.Shedding
+			var all []storage.Shedding
 			for i := range int64(n) {
-				all = append(all, ledger.Shedding{Index: i, Timestamps: 1})
+				all = append(all, storage.Shedding{Index: i, Timestamps: 1})
 			}
 			if err := s.Shed(t.Context(), all); err != nil {
 				t.Fatal(err)
@@ -56,12 +56,12 @@ func TestReclaim(t *testing.T) {
 // TestArchivesAreAppendOnly tries by hand what the triggers stop.
 func TestArchivesAreAppendOnly(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
-	for i := range ledger.TileWidth + 1 {
+	for i := range storage.TileWidth + 1 {
 		if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	file := ledger.Archived{From: 0, To: ledger.TileWidth, File: "f", Digest: evidence.DigestOf(nil)}
+	file := storage.Archived{From: 0, To: storage.TileWidth, File: "f", Digest: evidence.DigestOf(nil)}
 	if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without.
@@ -30,7 +30,7 @@ const (
 var manyRows = briefColumns + strings.Repeat(`, `+briefColumns, manyAtOnce-1)
 
 // insertBriefs stores briefs and their keys.
-func (s *Store) insertBriefs(ctx context.Context, briefs []ledger.StoredBrief) error {
+func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) error {
 	var rows, links []any
 	for i := range briefs {
 		b := &briefs[i]
@@ -63,8 +63,8 @@ func insertMany(ctx context.Context, values []any, many, one *sql.Stmt) error {
 	return nil
 }
 
-// Briefs implements ledger.Briefs.
-func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.StoredBrief, error) {
+// Briefs implements storage.Briefs.
+func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	where, args := selected(q)
 	line, names, join := `b.line`, `NULL`, `LEFT JOIN briefs b ON b.idx = r.idx`
 	if q.Names {
@@ -73,7 +73,7 @@ func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.Store
 	if s.briefless {
 		line, names, join = `NULL`, `NULL`, ``
 	}
-	return reading(ctx, s, func() (list []ledger.StoredBrief, err error) {
+	return reading(ctx, s, func() (list []storage.StoredBrief, err error) {
 		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(`SELECT r.idx, r.record_id, r.digest, r.chain_id, r.case_digest, %s, %s FROM records r %s
 			WHERE %s ORDER BY r.idx`, line, names, join, where), args...)
 		if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) Briefs(ctx context.Context, q ledger.BriefQuery) ([]ledger.Store
 }
 
 // selected is the condition of a query. The index of what stands in trials is named, since the statement has its condition by itself.
-func selected(q ledger.BriefQuery) (where string, args []any) {
+func selected(q storage.BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:
 		return `r.idx IN (SELECT value FROM json_each(?))`, []any{jsonOf(q.At)}
@@ -113,7 +113,7 @@ func jsonOf(list []int64) string {
 	return string(append(text, ']'))
 }
 
-func scanBrief(rows *sql.Rows) (b ledger.StoredBrief, err error) {
+func scanBrief(rows *sql.Rows) (b storage.StoredBrief, err error) {
 	var digest, submitted []byte
 	var chain, line sql.NullString
 	if err := rows.Scan(&b.Index, &b.RecordID, &digest, &chain, &submitted, &line, &b.Names); err != nil {
@@ -136,8 +136,8 @@ func scanBrief(rows *sql.Rows) (b ledger.StoredBrief, err error) {
 const stretches = `WITH RECURSIVE stretch(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM stretch WHERE n < (SELECT max(idx) >> 11 FROM records)),
 	wanted(v) AS (SELECT value FROM json_each(?1)) `
 
-// Places implements ledger.Briefs. Each way of naming records is one statement, and at most Most of each are read.
-func (s *Store) Places(ctx context.Context, q ledger.Lookup) ([]int64, error) {
+// Places implements storage.Briefs. Each way of naming records is one statement, and at most Most of each are read.
+func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 	digests := make([]string, len(q.Digests))
 	for i := range q.Digests {
 		digests[i] = hex.EncodeToString(q.Digests[i][:])
@@ -166,7 +166,7 @@ func (s *Store) Places(ctx context.Context, q ledger.Lookup) ([]int64, error) {
 			}
 			places = append(places, found...)
 		}
-		return ledger.FirstPlaces(places, q.Most), nil
+		return storage.FirstPlaces(places, q.Most), nil
 	})
 }
 
@@ -189,19 +189,19 @@ func (s *Store) indexes(ctx context.Context, query string, named any, most int) 
 	return found, err
 }
 
-// BriefKeys implements ledger.Briefs.
-func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]ledger.BriefKey, error) {
+// BriefKeys implements storage.Briefs.
+func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKey, error) {
 	if s.briefless {
 		return nil, ctx.Err()
 	}
-	return reading(ctx, s, func() (list []ledger.BriefKey, err error) {
+	return reading(ctx, s, func() (list []storage.BriefKey, err error) {
 		rows, err := s.readers.QueryContext(ctx, `SELECT idx, key FROM links WHERE stretch BETWEEN ?1 >> 11 AND (?1 + ?2 - 1) >> 11 AND idx >= ?1 AND idx < ?1 + ?2
 			ORDER BY idx, key`, from, max(0, n))
 		if err != nil {
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			var k ledger.BriefKey
+			var k storage.BriefKey
 			err := rows.Scan(&k.Index, &k.Key)
 			list = append(list, k)
 			return err
@@ -210,7 +210,7 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]ledger.BriefKey
 	})
 }
 
-// Briefed implements ledger.Briefs.
+// Briefed implements storage.Briefs.
 func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	return reading(ctx, s, func() (n int64, err error) {
 		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'briefed'`).Scan(&n)
@@ -221,13 +221,13 @@ func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	})
 }
 
-// Unbriefed implements ledger.Briefs. Where all are there they are only counted.
-func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.Range, error) {
+// Unbriefed implements storage.Briefs. Where all are there they are only counted.
+func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
 	from = max(0, from)
 	if s.briefless && from < to && n > 0 {
-		return []ledger.Range{{From: from, To: to}}, ctx.Err()
+		return []storage.Range{{From: from, To: to}}, ctx.Err()
 	}
-	return reading(ctx, s, func() (list []ledger.Range, err error) {
+	return reading(ctx, s, func() (list []storage.Range, err error) {
 		var there int64
 		if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM briefs WHERE idx >= ? AND idx < ?`, from, to).Scan(&there); err != nil || there >= to-from {
 			return nil, err
@@ -238,7 +238,7 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			var r ledger.Range
+			var r storage.Range
 			err := rows.Scan(&r.From, &r.To)
 			list = append(list, r)
 			return err
@@ -247,8 +247,8 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]ledger.
 	})
 }
 
-// PutBriefs implements ledger.Briefs.
-func (s *Store) PutBriefs(ctx context.Context, in ledger.Range, briefs []ledger.StoredBrief, done int64) error {
+// PutBriefs implements storage.Briefs.
+func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		head, err := scanHead(s.headNow.QueryRowContext(ctx))
 		if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // insertOutbox notes what rows wait for, and takes out what has been settled.
-func (s *Store) insertOutbox(ctx context.Context, batch *ledger.Batch) error {
+func (s *Store) insertOutbox(ctx context.Context, batch *storage.Batch) error {
 	for _, w := range batch.Waits {
 		if _, err := s.wait.ExecContext(ctx, w.Authority, w.Index, w.Since.UnixMilli()); err != nil {
 			return fmt.Errorf("storing that record %d waits for %s: %w", w.Index, w.Authority, translate(err))
@@ -23,7 +23,7 @@ func (s *Store) insertOutbox(ctx context.Context, batch *ledger.Batch) error {
 	return nil
 }
 
-func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
+func (s *Store) insertStamp(ctx context.Context, stamp storage.Stamp) error {
 	if stamp.Authority != "" {
 		if err := s.settle(ctx, stamp); err != nil {
 			return err
@@ -35,7 +35,7 @@ func (s *Store) insertStamp(ctx context.Context, stamp ledger.Stamp) error {
 	return nil
 }
 
-func (s *Store) settle(ctx context.Context, stamp ledger.Stamp) error {
+func (s *Store) settle(ctx context.Context, stamp storage.Stamp) error {
 	result, err := s.settled.ExecContext(ctx, stamp.Authority, stamp.Index)
 	if err != nil {
 		return translate(err)
@@ -45,21 +45,21 @@ func (s *Store) settle(ctx context.Context, stamp ledger.Stamp) error {
 		return translate(err)
 	}
 	if n != 1 {
-		return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, ledger.ErrConflict)
+		return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, storage.ErrConflict)
 	}
 	return nil
 }
 
-// Waiting implements ledger.Store.
-func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]ledger.Wait, error) {
-	return reading(ctx, s, func() (waits []ledger.Wait, err error) {
+// Waiting implements storage.Store.
+func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]storage.Wait, error) {
+	return reading(ctx, s, func() (waits []storage.Wait, err error) {
 		rows, err := s.readers.QueryContext(ctx, `SELECT idx, since FROM waiting WHERE authority = ? AND idx >= ? ORDER BY idx LIMIT ?`,
 			authority, from, max(0, n))
 		if err != nil {
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			w := ledger.Wait{Authority: authority}
+			w := storage.Wait{Authority: authority}
 			var since int64
 			err := rows.Scan(&w.Index, &since)
 			w.Since = time.UnixMilli(since).UTC()
@@ -70,15 +70,15 @@ func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([
 	})
 }
 
-// Owing implements ledger.Store.
-func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
-	return reading(ctx, s, func() (owing []ledger.Owed, err error) {
+// Owing implements storage.Store.
+func (s *Store) Owing(ctx context.Context) ([]storage.Owed, error) {
+	return reading(ctx, s, func() (owing []storage.Owed, err error) {
 		rows, err := s.readers.QueryContext(ctx, `SELECT authority, count(*), min(since) FROM waiting GROUP BY authority ORDER BY authority`)
 		if err != nil {
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			var o ledger.Owed
+			var o storage.Owed
 			var since int64
 			err := rows.Scan(&o.Authority, &o.Records, &since)
 			o.Since = time.UnixMilli(since).UTC()
@@ -89,7 +89,7 @@ func (s *Store) Owing(ctx context.Context) ([]ledger.Owed, error) {
 	})
 }
 
-// Forget implements ledger.Store.
+// Forget implements storage.Store.
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.transact(ctx, func(ctx context.Context) error {
 		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // reading reads, and says ErrClosed of whatever goes wrong once the store is closed.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, error) {
 	var nothing T
 	if s.closed.Load() {
-		return nothing, ledger.ErrClosed
+		return nothing, storage.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
 		return nothing, err
@@ -26,17 +26,17 @@ func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, e
 		return result, nil
 	}
 	if s.closed.Load() {
-		return nothing, ledger.ErrClosed
+		return nothing, storage.ErrClosed
 	}
 	return nothing, translate(err)
 }
 
-// Head implements ledger.Store.
-func (s *Store) Head(ctx context.Context) (ledger.Head, error) {
-	return reading(ctx, s, func() (ledger.Head, error) { return scanHead(s.readers.QueryRowContext(ctx, selectHead)) })
+// Head implements storage.Store.
+func (s *Store) Head(ctx context.Context) (storage.Head, error) {
+	return reading(ctx, s, func() (storage.Head, error) { return scanHead(s.readers.QueryRowContext(ctx, selectHead)) })
 }
 
-// Checkpoint implements ledger.Store.
+// Checkpoint implements storage.Store.
 func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	return reading(ctx, s, func() (checkpoint string, err error) {
 		err = s.readers.QueryRowContext(ctx, `SELECT checkpoint FROM head`).Scan(&checkpoint)
@@ -44,58 +44,58 @@ func (s *Store) Checkpoint(ctx context.Context) (string, error) {
 	})
 }
 
-// Hashes implements ledger.Store.
+// Hashes implements storage.Store.
 func (s *Store) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	return reading(ctx, s, func() ([]tlog.Hash, error) { return readHashes(ctx, s.readers, indexes) })
 }
 
-// Rows implements ledger.Store.
-func (s *Store) Rows(ctx context.Context, from, n int64) ([]ledger.Row, error) {
+// Rows implements storage.Store.
+func (s *Store) Rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx >= ? AND r.idx < ?`, from, from+n)
 }
 
-// RowsAt implements ledger.Store.
-func (s *Store) RowsAt(ctx context.Context, at []int64) ([]ledger.Row, error) {
+// RowsAt implements storage.Store.
+func (s *Store) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT value FROM json_each(?))`, jsonOf(at))
 }
 
-// ByRecordID implements ledger.Store.
-func (s *Store) ByRecordID(ctx context.Context, id string) (ledger.Row, error) {
+// ByRecordID implements storage.Store.
+func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	return first(s.rows(ctx, `r.record_id = ?`, id))
 }
 
-// ByDigest implements ledger.Store: see digests.sql.
-func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (ledger.Row, error) {
+// ByDigest implements storage.Store: see digests.sql.
+func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (storage.Row, error) {
 	return first(s.rows(ctx, `r.idx = (
 		WITH RECURSIVE stretch(n) AS (SELECT max(idx) >> 11 FROM records UNION ALL SELECT n - 1 FROM stretch WHERE n > 0)
 		SELECT idx FROM stretch CROSS JOIN records WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(?1, 1, 8) AND digest = ?1 LIMIT 1)`, digest[:]))
 }
 
-// ByChain implements ledger.Store.
-func (s *Store) ByChain(ctx context.Context, chainID string) ([]ledger.Row, error) {
+// ByChain implements storage.Store.
+func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, error) {
 	rows, err := s.rows(ctx, `r.chain_id = ?`, chainID)
 	if err == nil && len(rows) == 0 {
-		err = ledger.ErrNotFound
+		err = storage.ErrNotFound
 	}
 	return rows, err
 }
 
-// InChain implements ledger.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
-func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]ledger.Row, error) {
+// InChain implements storage.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
+func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
 }
 
-// LastOfChain implements ledger.Store.
-func (s *Store) LastOfChain(ctx context.Context, chainID string) (ledger.Row, error) {
+// LastOfChain implements storage.Store.
+func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, error) {
 	return first(s.rows(ctx, `r.idx = (SELECT idx FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1)`, chainID))
 }
 
-func first(rows []ledger.Row, err error) (ledger.Row, error) {
+func first(rows []storage.Row, err error) (storage.Row, error) {
 	if err != nil {
-		return ledger.Row{}, err
+		return storage.Row{}, err
 	}
 	if len(rows) == 0 {
-		return ledger.Row{}, ledger.ErrNotFound
+		return storage.Row{}, storage.ErrNotFound
 	}
 	return rows[0], nil
 }
@@ -104,8 +104,8 @@ const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq
 	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, and so from one state of the database.
-func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.Row, error) {
-	return reading(ctx, s, func() ([]ledger.Row, error) {
+func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
+	return reading(ctx, s, func() ([]storage.Row, error) {
 		query, err := s.prepared(ctx, where)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]ledger.R
 		if err != nil {
 			return nil, err
 		}
-		var rows []ledger.Row
+		var rows []storage.Row
 		err = scan(found, func() error {
 			row, t, err := scanRow(found)
 			if err != nil {
@@ -152,8 +152,8 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 
 // scanRow reads a record with the time stamp in its row and, if there are others, one of those. A digest or signatures of another form than this
 // package writes are left out: such a row does not open as a record, and the rows beside it are not held up by it.
-func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
-	var row ledger.Row
+func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
+	var row storage.Row
 	var digest, submitted, token, otherToken []byte
 	var chain, kind, otherKind sql.NullString
 	var signatures string
@@ -181,7 +181,7 @@ func scanRow(rows *sql.Rows) (ledger.Row, *evidence.Timestamp, error) {
 	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(otherKind.String), Token: otherToken}, nil
 }
 
-// Check implements ledger.Checker: it has SQLite read every page, and hold every index against its table. An index that is not there
+// Check implements storage.Checker: it has SQLite read every page, and hold every index against its table. An index that is not there
 // says nothing, so it looks for those by which rows are found.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return reading(ctx, s, func() (complaints []string, err error) {

@@ -11,20 +11,20 @@ import (
 	"path/filepath"
 	"time"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // readable is the first version of the tables that are read as those of the last.
 const readable = 5
 
-// ReadOnly implements ledger.Protected.
+// ReadOnly implements storage.Protected.
 func (s *Store) ReadOnly() error { return s.readOnly }
 
 // protected says why a file or its folder cannot be written; nil: as far as the system says, they can.
 func protected(path string) error {
 	for _, needed := range []string{filepath.Dir(path), path} {
 		if why := writable(needed); why != nil {
-			return fmt.Errorf("%w: %w", ledger.ErrReadOnly, why)
+			return fmt.Errorf("%w: %w", storage.ErrReadOnly, why)
 		}
 	}
 	return nil
@@ -36,7 +36,7 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: absolute, lockTime: lockTime, writing: ledger.NewLock(), readOnly: why}
+	s := &Store{path: absolute, lockTime: lockTime, writing: storage.NewLock(), readOnly: why}
 	settings, err := s.readingAlone()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (s *Store) stood() error {
 	}
 	now, err := s.snapshot()
 	if err == nil && *now != *s.before {
-		err = fmt.Errorf("%w: it began to write to %s while that was read here, so what was read may not fit together: read it again", ledger.ErrBusy, s.path)
+		err = fmt.Errorf("%w: it began to write to %s while that was read here, so what was read may not fit together: read it again", storage.ErrBusy, s.path)
 	}
 	return err
 }

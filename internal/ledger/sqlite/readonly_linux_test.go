@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/disktest"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // TestReadOnlyDisk: a file is read where nothing can be written, with all that was committed, in whatever state a crash has left it.
@@ -111,14 +111,14 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 	wantRows(t, name, s)
 	for what, err := range map[string]error{"ReadOnly": s.ReadOnly(), "Probe": s.Probe(t.Context()), "Append": add(t, s, "new", 10),
 		"SetCheckpoint": s.SetCheckpoint(t.Context(), "", "x"), "Shed": s.Shed(t.Context(), nil), "Reclaim": s.Reclaim(t.Context(), nil)} {
-		if !errors.Is(err, ledger.ErrReadOnly) {
+		if !errors.Is(err, storage.ErrReadOnly) {
 			t.Errorf("%s: %s: %v", name, what, err)
 		}
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("%s: closing: %v", name, err)
 	}
-	if _, err := s.Head(t.Context()); !errors.Is(err, ledger.ErrClosed) {
+	if _, err := s.Head(t.Context()); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("%s: after Close: %v", name, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 			if err := errors.Join(add(t, writes, "new", 10), writes.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if err := reads.Close(); !errors.Is(err, ledger.ErrBusy) {
+			if err := reads.Close(); !errors.Is(err, storage.ErrBusy) {
 				t.Errorf("with %v: %v", left, err)
 			}
 			if err := os.RemoveAll(filepath.Join(folder, "work")); err != nil {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // reserveSize is how much room is kept back for what must be recorded on a full disk. A revocation takes about a tenth of a megabyte.
@@ -27,7 +27,7 @@ func (s *Store) keepReserve() error {
 		return nil
 	}
 	if free < reserveSize+leastRoom {
-		return fmt.Errorf("%w: %d bytes are free on the disk of %s, which are kept for revocations; make room", ledger.ErrDiskFull, free, s.path)
+		return fmt.Errorf("%w: %d bytes are free on the disk of %s, which are kept for revocations; make room", storage.ErrDiskFull, free, s.path)
 	}
 	file, err := os.OpenFile(s.reservePath(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) keepReserve() error {
 }
 
 func (s *Store) whyNoReserve(err error) error {
-	return fmt.Errorf("%w: keeping room for revocations: %w", ledger.ErrDiskFull, err)
+	return fmt.Errorf("%w: keeping room for revocations: %w", storage.ErrDiskFull, err)
 }
 
 // useReserve gives up the reserve.
@@ -53,7 +53,7 @@ func (s *Store) useReserve() error {
 }
 
 // makeWay sees to it that what is about to be appended has room: it is called in the transaction that does so.
-func (s *Store) makeWay(batch *ledger.Batch) error {
+func (s *Store) makeWay(batch *storage.Batch) error {
 	if !batch.Urgent {
 		return s.keepReserve()
 	}
@@ -66,7 +66,7 @@ func (s *Store) makeWay(batch *ledger.Batch) error {
 // giveWay gives up the reserve of a file that is about to be opened on a full disk: what opens it needs some room.
 func giveWay(path string) error {
 	s := &Store{path: path}
-	if !errors.Is(s.room(), ledger.ErrDiskFull) {
+	if !errors.Is(s.room(), storage.ErrDiskFull) {
 		return nil
 	}
 	return s.useReserve()

@@ -9,7 +9,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // leastRoom is how much has to be free on the disk for a record to be sure to fit.
@@ -18,11 +18,11 @@ const leastRoom = 1 << 20
 // trouble is why the last transaction failed, where that can be the disk's fault.
 type trouble struct{ err error }
 
-// Probe implements ledger.Prober. The room on the disk is asked for, and a transaction is written that changes nothing: a disk can be full for
+// Probe implements storage.Prober. The room on the disk is asked for, and a transaction is written that changes nothing: a disk can be full for
 // this user alone, or take nothing for other reasons, and the lock be held by a process that stands still.
 func (s *Store) Probe(ctx context.Context) error {
 	if s.closed.Load() {
-		return ledger.ErrClosed
+		return storage.ErrClosed
 	}
 	if s.readOnly != nil {
 		return s.readOnly
@@ -43,7 +43,7 @@ func (s *Store) Probe(ctx context.Context) error {
 func (s *Store) room() error {
 	free, known, err := s.free()
 	if err == nil && known && free < leastRoom {
-		err = fmt.Errorf("%w: %d bytes are free on the disk of %s", ledger.ErrDiskFull, free, s.path)
+		err = fmt.Errorf("%w: %d bytes are free on the disk of %s", storage.ErrDiskFull, free, s.path)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (s *Store) free() (uint64, bool, error) { return freeBytes(filepath.Dir(s.p
 func (s *Store) judge(err error) error {
 	var failure *sqlite.Error
 	if errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_IOERR {
-		if full := s.room(); errors.Is(full, ledger.ErrDiskFull) {
+		if full := s.room(); errors.Is(full, storage.ErrDiskFull) {
 			err = fmt.Errorf("%w: %w", full, err)
 		}
 		s.trouble.Store(&trouble{err})
@@ -65,7 +65,7 @@ func (s *Store) judge(err error) error {
 	switch {
 	case err == nil:
 		s.trouble.Store(nil)
-	case errors.Is(err, ledger.ErrDiskFull), errors.Is(err, ledger.ErrReadOnly):
+	case errors.Is(err, storage.ErrDiskFull), errors.Is(err, storage.ErrReadOnly):
 		s.trouble.Store(&trouble{err})
 	}
 	return err

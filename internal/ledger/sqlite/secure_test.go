@@ -14,16 +14,16 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // says appends one record whose payload is this text.
 func says(t *testing.T, s *Store, id, text string) {
 	t.Helper()
-	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash([]byte(text)), hashes)
-		return ledger.Batch{Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf([]byte(text)), Payload: []byte(text),
-			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}}, Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}, err
+		return storage.Batch{Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf([]byte(text)), Payload: []byte(text),
+			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}}, Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func left(t *testing.T, path, mark string) map[string]int {
 // TestNothingIsLeftOfWhatWasShed: texts of every length, of which rows have shed all, are in no byte of the database's files any more. In
 // a file of an earlier program the texts that it has left in free pages are gone, too.
 func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
-	const n, mark, kept = 2 * ledger.TileWidth, "Take the A9 ", "kept text"
+	const n, mark, kept = 2 * storage.TileWidth, "Take the A9 ", "kept text"
 	for _, earlier := range []bool{false, true} {
 		t.Run(fmt.Sprintf("earlier=%v", earlier), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.db")
@@ -71,13 +71,13 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 			if len(left(t, path, mark)) == 0 {
 				t.Fatal("the texts are not looked for where they are")
 			}
-			if err := s.PutArchive(t.Context(), evidence.Digest{}, ledger.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
+			if err := s.PutArchive(t.Context(), evidence.Digest{}, storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
 				t.Fatal(err)
 			}
-			for _, tile := range []int64{0, ledger.TileWidth} {
-				var all []ledger.Shedding
-				for i := range int64(ledger.TileWidth) {
-					all = append(all, ledger.Shedding{Index: tile + i, Timestamps: 1})
+			for _, tile := range []int64{0, storage.TileWidth} {
+				var all []storage.Shedding
+				for i := range int64(storage.TileWidth) {
+					all = append(all, storage.Shedding{Index: tile + i, Timestamps: 1})
 				}
 				if err := s.Shed(t.Context(), all); err != nil {
 					t.Fatal(err)

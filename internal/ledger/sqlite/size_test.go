@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // TestSizesThatNoLogHas: a database that comes from elsewhere does not say how much is computed.
@@ -21,7 +21,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 		if _, err := s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size); err != nil {
 			t.Fatal(err)
 		}
-		if head, err := s.Head(t.Context()); fits == errors.Is(err, ledger.ErrDamaged) {
+		if head, err := s.Head(t.Context()); fits == errors.Is(err, storage.ErrDamaged) {
 			t.Errorf("%d: %v, %v", size, head, err)
 		}
 	}

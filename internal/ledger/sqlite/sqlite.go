@@ -33,7 +33,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 //go:embed schema.sql
@@ -63,7 +63,7 @@ var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archi
 
 const pageSize = 8192
 
-// Store is a ledger.Store in a file. It is safe for concurrent use.
+// Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
 	path      string
 	lockTime  time.Duration
@@ -77,8 +77,8 @@ type Store struct {
 	closed    atomic.Bool
 	trouble   atomic.Pointer[trouble] // nil: the last transaction succeeded
 
-	writing           ledger.Lock // held while a transaction of this process is at work
-	writer            *sql.Conn   // guarded by writing, like the statements on it
+	writing           storage.Lock // held while a transaction of this process is at work
+	writer            *sql.Conn    // guarded by writing, like the statements on it
 	record            *sql.Stmt
 	hashes            *sql.Stmt
 	timestamp         *sql.Stmt
@@ -95,9 +95,9 @@ type Store struct {
 }
 
 var (
-	_ ledger.Store     = (*Store)(nil)
-	_ ledger.Prober    = (*Store)(nil)
-	_ ledger.Protected = (*Store)(nil)
+	_ storage.Store     = (*Store)(nil)
+	_ storage.Prober    = (*Store)(nil)
+	_ storage.Protected = (*Store)(nil)
 )
 
 // Create makes the file with the tables in it, and opens it. It opens a file that has them already, so that it can be
@@ -191,7 +191,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	// What is deleted is overwritten: texts that have gone into an archive, or have expired there, must not stay in free parts of pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := &Store{path: absolute, lockTime: lockTime, writing: ledger.NewLock()}
+	s := &Store{path: absolute, lockTime: lockTime, writing: storage.NewLock()}
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (s *Store) createTables(ctx context.Context) error {
 	if err := s.updateFrom(ctx, 0); err != nil {
 		return err
 	}
-	_, err := s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, ledger.EmptyHead.Root[:])
+	_, err := s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, storage.EmptyHead.Root[:])
 	return translate(err)
 }
 
@@ -317,7 +317,7 @@ func version(ctx context.Context, in querier) (int, error) {
 	return version, nil
 }
 
-// Close implements ledger.Store. It waits for the transaction that is at work. The last to close the file has SQLite
+// Close implements storage.Store. It waits for the transaction that is at work. The last to close the file has SQLite
 // move the write-ahead log into it, which a statement left open would prevent.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {

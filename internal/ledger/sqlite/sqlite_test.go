@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/ledger/storetest"
 )
 
@@ -28,17 +28,17 @@ func create(t *testing.T, path string) *Store {
 // add appends one record with a payload of this size.
 func add(t *testing.T, s *Store, id string, size int) error {
 	payload := []byte(id + strings.Repeat("x", size))
-	return s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	return s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
-		return ledger.Batch{
-			Rows: []ledger.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
+		return storage.Batch{
+			Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
 				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}, {Kind: evidence.RFC3161, Token: []byte{2}}}}},
-			Hashes: stored, Next: ledger.Head{Size: head.Size + 1}}, err
+			Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
 	})
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) ledger.Store {
+	storetest.Run(t, func(t *testing.T) storage.Store {
 		return create(t, filepath.Join(t.TempDir(), "a name? with #100%.db"))
 	})
 }
@@ -119,7 +119,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"missing":       {path: filepath.Join(folder, "missing.db"), want: fs.ErrNotExist},
 		"empty":         {path: write("empty.db", ""), text: "not a ledger"},
-		"no database":   {path: write("text.db", strings.Repeat("no database ", 1000)), want: ledger.ErrDamaged},
+		"no database":   {path: write("text.db", strings.Repeat("no database ", 1000)), want: storage.ErrDamaged},
 		"newer version": {path: newer, text: `version "999"`},
 	} {
 		s, err := Open(t.Context(), test.path)
@@ -174,13 +174,13 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	limit("1")
-	if err := add(t, s, "two", 1<<20); !errors.Is(err, ledger.ErrDiskFull) {
+	if err := add(t, s, "two", 1<<20); !errors.Is(err, storage.ErrDiskFull) {
 		t.Errorf("error %v", err)
 	}
 	if head, err := s.Head(t.Context()); err != nil || head.Size != 1 {
 		t.Errorf("Head = %v, %v", head, err)
 	}
-	if _, err := s.ByRecordID(t.Context(), "two"); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.ByRecordID(t.Context(), "two"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 	limit("1000000")
@@ -194,7 +194,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`); err != nil {
 		t.Fatal(err)
 	}
-	if err := add(t, s, "one", 10); !errors.Is(err, ledger.ErrReadOnly) {
+	if err := add(t, s, "one", 10); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("error %v", err)
 	}
 	if head, err := s.Head(t.Context()); err != nil || head.Size != 0 {
@@ -231,7 +231,7 @@ func TestCorruptFile(t *testing.T) {
 		_, err = damaged.Rows(t.Context(), 0, 10)
 		err = errors.Join(err, add(t, damaged, "five", 10))
 	}
-	if !errors.Is(err, ledger.ErrDamaged) {
+	if !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -251,7 +251,7 @@ func TestCloseWhileReading(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-stop; !errors.Is(err, ledger.ErrClosed) {
+	if err := <-stop; !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("the reader ended with %v", err)
 	}
 }

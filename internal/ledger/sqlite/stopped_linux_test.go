@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // stopping, when it is set, is the database in which this process stops itself in the middle of a transaction.
@@ -26,8 +26,8 @@ func TestStopsInATransaction(t *testing.T) {
 		return // it is for another process
 	}
 	s := create(t, path)
-	err := s.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) {
-		return ledger.Batch{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGSTOP), errors.New("nothing to append"))
+	err := s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
+		return storage.Batch{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGSTOP), errors.New("nothing to append"))
 	})
 	if err == nil {
 		t.Error("it has appended nothing, and succeeded")
@@ -60,7 +60,7 @@ func TestStoppedProcess(t *testing.T) {
 	for range cap(outcome) {
 		select {
 		case err := <-outcome:
-			if !errors.Is(err, ledger.ErrBusy) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "SIGSTOP") {
+			if !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "SIGSTOP") {
 				t.Errorf("appending: %v, want the name of %s", err, names)
 			}
 		case <-time.After(time.Minute):
@@ -69,10 +69,10 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.Probe(ctx); !errors.Is(err, ledger.ErrBusy) || !strings.Contains(err.Error(), names) {
+	if err := s.Probe(ctx); !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) {
 		t.Errorf("asking whether it takes records: %v", err)
 	}
-	if err := s.Reclaim(t.Context(), nil); !errors.Is(err, ledger.ErrBusy) {
+	if err := s.Reclaim(t.Context(), nil); !errors.Is(err, storage.ErrBusy) {
 		t.Errorf("reclaiming: %v", err)
 	}
 	if _, err := s.Head(t.Context()); err != nil {

@@ -12,7 +12,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // errBusy says that another connection holds the lock that is needed.
@@ -63,11 +63,11 @@ func (s *Store) enter(ctx context.Context) error {
 	}
 	err := s.writing.Acquire(ctx)
 	if err != nil && isLate(context.Cause(ctx)) {
-		return fmt.Errorf("%w: other transactions of this process wait for it, too%s: %w", ledger.ErrBusy, s.holder(), err)
+		return fmt.Errorf("%w: other transactions of this process wait for it, too%s: %w", storage.ErrBusy, s.holder(), err)
 	}
 	if err == nil && s.closed.Load() {
 		s.writing.Release()
-		err = ledger.ErrClosed
+		err = storage.ErrClosed
 	}
 	return err
 }
@@ -81,14 +81,14 @@ func (s *Store) exec(statement string) error {
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	err := retry(ctx, try)
 	if isLate(err) {
-		return fmt.Errorf("%w: waited in vain for the lock on %s%s: %w", ledger.ErrBusy, s.path, s.holder(), err)
+		return fmt.Errorf("%w: waited in vain for the lock on %s%s: %w", storage.ErrBusy, s.path, s.holder(), err)
 	}
 	return err
 }
 
 // isLate reports whether somebody waited for a turn until their time was over.
 func isLate(err error) bool {
-	return errors.Is(err, errWaited) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ledger.ErrBusy)
+	return errors.Is(err, errWaited) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, storage.ErrBusy)
 }
 
 // retry repeats what found the database locked by another process, until the context ends. The pauses are short, since
@@ -113,7 +113,7 @@ func retry(ctx context.Context, try func() error) error {
 func translate(err error) error {
 	var failure *sqlite.Error
 	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.ErrNotFound
+		return storage.ErrNotFound
 	}
 	if !errors.As(err, &failure) {
 		return err
@@ -121,11 +121,11 @@ func translate(err error) error {
 	meaning := map[int]error{
 		sqlite3.SQLITE_BUSY:     errBusy,
 		sqlite3.SQLITE_LOCKED:   errBusy,
-		sqlite3.SQLITE_FULL:     ledger.ErrDiskFull,
-		sqlite3.SQLITE_READONLY: ledger.ErrReadOnly,
+		sqlite3.SQLITE_FULL:     storage.ErrDiskFull,
+		sqlite3.SQLITE_READONLY: storage.ErrReadOnly,
 		sqlite3.SQLITE_PERM:     fs.ErrPermission,
-		sqlite3.SQLITE_CORRUPT:  ledger.ErrDamaged,
-		sqlite3.SQLITE_NOTADB:   ledger.ErrDamaged,
+		sqlite3.SQLITE_CORRUPT:  storage.ErrDamaged,
+		sqlite3.SQLITE_NOTADB:   storage.ErrDamaged,
 	}[failure.Code()&0xff]
 	if meaning == nil {
 		return err

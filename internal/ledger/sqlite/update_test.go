@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // version1 makes a file as the first version of this program left it, with a log of three records, of which the first has a second
@@ -109,7 +109,7 @@ func TestUpdate(t *testing.T) {
 	}
 	since := time.Now().UTC().Truncate(time.Millisecond)
 	if err := s.transact(t.Context(), func(ctx context.Context) error {
-		return s.insertOutbox(ctx, &ledger.Batch{Waits: []ledger.Wait{{Index: 3, Authority: "one", Since: since}}})
+		return s.insertOutbox(ctx, &storage.Batch{Waits: []storage.Wait{{Index: 3, Authority: "one", Since: since}}})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -154,19 +154,19 @@ func TestReadOnlyWithoutBriefs(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openReadOnly(t.Context(), path, ledger.ErrReadOnly)
+	s, err := openReadOnly(t.Context(), path, storage.ErrReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	list, err := s.Briefs(t.Context(), ledger.BriefQuery{N: 9, Names: true})
+	list, err := s.Briefs(t.Context(), storage.BriefQuery{N: 9, Names: true})
 	if err != nil || len(list) != 2 || list[1].RecordID != "two" || list[0].Line != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if places, err := s.Places(t.Context(), ledger.Lookup{RecordIDs: []string{"two"}, Digests: []evidence.Digest{list[0].Digest}, Keys: []int64{1}, Most: 9}); err != nil || len(places) != 2 {
+	if places, err := s.Places(t.Context(), storage.Lookup{RecordIDs: []string{"two"}, Digests: []evidence.Digest{list[0].Digest}, Keys: []int64{1}, Most: 9}); err != nil || len(places) != 2 {
 		t.Errorf("%v, %v", places, err)
 	}
-	if missing, err := s.Unbriefed(t.Context(), 0, 2, 9); err != nil || len(missing) != 1 || missing[0] != (ledger.Range{From: 0, To: 2}) {
+	if missing, err := s.Unbriefed(t.Context(), 0, 2, 9); err != nil || len(missing) != 1 || missing[0] != (storage.Range{From: 0, To: 2}) {
 		t.Errorf("%v, %v", missing, err)
 	}
 	if n, err := s.Briefed(t.Context()); err != nil || n != 0 {
@@ -175,7 +175,7 @@ func TestReadOnlyWithoutBriefs(t *testing.T) {
 	if keys, err := s.BriefKeys(t.Context(), 0, 9); err != nil || len(keys) != 0 {
 		t.Errorf("%v, %v", keys, err)
 	}
-	if err := s.PutBriefs(t.Context(), ledger.Range{}, nil, 0); !errors.Is(err, ledger.ErrReadOnly) {
+	if err := s.PutBriefs(t.Context(), storage.Range{}, nil, 0); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("error %v", err)
 	}
 }

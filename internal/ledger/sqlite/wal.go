@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"sync"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 const (
@@ -67,7 +67,7 @@ func (m *mover) close() error {
 }
 
 // volume is about how many bytes a batch adds to the write-ahead log: its own, and the pages that every commit writes anew.
-func volume(batch *ledger.Batch) int {
+func volume(batch *storage.Batch) int {
 	bytes := 6 * pageSize
 	for i := range batch.Rows {
 		bytes += len(batch.Rows[i].Payload) + 1024

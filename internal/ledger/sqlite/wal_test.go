@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // TestWriteAheadLogIsMoved: without a commit having to do it, what is committed gets into the database file, and a copy of that
@@ -69,11 +69,11 @@ func TestByDigestInEveryStretch(t *testing.T) {
 
 // addMany appends n records at once. Their hashes are none.
 func addMany(t *testing.T, s *Store, n int64) error {
-	return s.Append(t.Context(), func(ledger.Head, ledger.Committed) (ledger.Batch, error) {
-		batch := ledger.Batch{Hashes: make([]tlog.Hash, tlog.StoredHashCount(n)), Next: ledger.Head{Size: n}}
+	return s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
+		batch := storage.Batch{Hashes: make([]tlog.Hash, tlog.StoredHashCount(n)), Next: storage.Head{Size: n}}
 		for i := range n {
 			payload := fmt.Appendf(nil, "payload %d", i)
-			batch.Rows = append(batch.Rows, ledger.Row{Index: i, RecordID: fmt.Sprintf("record-%d", i), Digest: evidence.DigestOf(payload), Payload: payload})
+			batch.Rows = append(batch.Rows, storage.Row{Index: i, RecordID: fmt.Sprintf("record-%d", i), Digest: evidence.DigestOf(payload), Payload: payload})
 		}
 		return batch, nil
 	})

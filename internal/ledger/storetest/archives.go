@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-func archivedFile(from, to int64, name string) ledger.Archived {
-	return ledger.Archived{From: from, To: to, File: name, Digest: evidence.DigestOf([]byte(name))}
+func archivedFile(from, to int64, name string) storage.Archived {
+	return storage.Archived{From: from, To: to, File: name, Digest: evidence.DigestOf([]byte(name))}
 }
 
-func wantArchives(t *testing.T, s ledger.Store, files ...ledger.Archived) {
+func wantArchives(t *testing.T, s storage.Store, files ...storage.Archived) {
 	t.Helper()
 	got, err := s.Archives(t.Context())
 	wantError(t, err, nil)
@@ -24,9 +24,9 @@ func wantArchives(t *testing.T, s ledger.Store, files ...ledger.Archived) {
 }
 
 // archives notes files one after the other, and replaces one.
-func archives(t *testing.T, s ledger.Store) {
-	const tile = ledger.TileWidth
-	var rows []ledger.Row
+func archives(t *testing.T, s storage.Store) {
+	const tile = storage.TileWidth
+	var rows []storage.Row
 	for n := range 2*tile + 10 {
 		rows = append(rows, row(n))
 	}
@@ -34,37 +34,37 @@ func archives(t *testing.T, s ledger.Store) {
 	wantArchives(t, s)
 	none := evidence.Digest{}
 	first, second := archivedFile(0, tile, "first"), archivedFile(tile, 2*tile, "second")
-	for name, bad := range map[string]ledger.Archived{"a hole before it": second, "half a tile": archivedFile(0, 10, "x"), "nothing": archivedFile(0, 0, "x"),
+	for name, bad := range map[string]storage.Archived{"a hole before it": second, "half a tile": archivedFile(0, 10, "x"), "nothing": archivedFile(0, 0, "x"),
 		"beyond the head": archivedFile(0, 3*tile, "x"), "nameless": archivedFile(0, tile, ""), "backwards": archivedFile(tile, 0, "x")} {
 		if err := s.PutArchive(t.Context(), none, bad); err == nil {
 			t.Errorf("%s: noted", name)
 		}
 	}
 	wantError(t, s.PutArchive(t.Context(), none, first), nil)
-	wantError(t, s.PutArchive(t.Context(), none, first), ledger.ErrConflict)
-	wantError(t, s.PutArchive(t.Context(), none, archivedFile(0, tile, "other")), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), none, first), storage.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), none, archivedFile(0, tile, "other")), storage.ErrConflict)
 	wantError(t, s.PutArchive(t.Context(), none, second), nil)
 	wantArchives(t, s, first, second)
 
 	next := archivedFile(tile, 2*tile, "third")
 	next.Shed = true
-	wantError(t, s.PutArchive(t.Context(), first.Digest, next), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), first.Digest, next), storage.ErrConflict)
 	wantError(t, s.PutArchive(t.Context(), second.Digest, next), nil)
-	wantError(t, s.PutArchive(t.Context(), second.Digest, next), ledger.ErrConflict)
+	wantError(t, s.PutArchive(t.Context(), second.Digest, next), storage.ErrConflict)
 	wantArchives(t, s, first, next)
 }
 
 // sheds takes out of rows what an archive has, and nothing of others; what comes later stays.
-func sheds(t *testing.T, s ledger.Store) {
-	const tile = ledger.TileWidth
-	var rows []ledger.Row
+func sheds(t *testing.T, s storage.Store) {
+	const tile = storage.TileWidth
+	var rows []storage.Row
 	for n := range tile + 2 {
 		rows = append(rows, row(n))
 	}
 	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
-	wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}}), ledger.ErrConflict) // no archive has it
+	wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}}), storage.ErrConflict) // no archive has it
 	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, tile, "a")), nil)
-	wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}, {Index: tile, Timestamps: 1}}), ledger.ErrConflict)
+	wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}, {Index: tile, Timestamps: 1}}), storage.ErrConflict)
 	whole, err := s.Rows(t.Context(), 1, 1)
 	wantError(t, err, nil)
 	if whole[0].HasShed() {
@@ -72,12 +72,12 @@ func sheds(t *testing.T, s ledger.Store) {
 	}
 
 	// A time stamp comes between the archive and the shedding, and one after it.
-	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), late(1, "x"))), ledger.ErrConflict) // it waits for none
-	before := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("before")}}
-	after := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("after")}}
+	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), late(1, "x"))), storage.ErrConflict) // it waits for none
+	before := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("before")}}
+	after := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("after")}}
 	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), before)), nil)
 	for range 2 { // the second time there is nothing to do
-		wantError(t, s.Shed(t.Context(), []ledger.Shedding{{Index: 1, Timestamps: 1}, {Index: 2, Timestamps: 1}}), nil)
+		wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}, {Index: 2, Timestamps: 1}}), nil)
 	}
 	wantError(t, s.Append(t.Context(), planStamps(row(tile+3), after)), nil)
 
@@ -102,7 +102,7 @@ func sheds(t *testing.T, s ledger.Store) {
 		t.Errorf("by its id: %+v, %v", byID, err)
 	}
 	wantHead(t, s, tile+4)
-	if r, ok := s.(ledger.Reclaimer); ok {
+	if r, ok := s.(storage.Reclaimer); ok {
 		wantError(t, r.Reclaim(t.Context(), nil), nil)
 		again, err := s.Rows(t.Context(), 0, tile+4)
 		wantError(t, err, nil)
@@ -111,22 +111,22 @@ func sheds(t *testing.T, s ledger.Store) {
 }
 
 // keepsWaiting sheds nothing of a row that waits for a time stamp.
-func keepsWaiting(t *testing.T, s ledger.Store) {
-	var rows []ledger.Row
-	for n := range ledger.TileWidth - 1 {
+func keepsWaiting(t *testing.T, s storage.Store) {
+	var rows []storage.Row
+	for n := range storage.TileWidth - 1 {
 		rows = append(rows, row(n))
 	}
 	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
-	wantError(t, s.Append(t.Context(), planWaiting(row(ledger.TileWidth-1), since, "one")), nil)
-	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, ledger.TileWidth, "a")), nil)
-	all := []ledger.Shedding{{Index: 0, Timestamps: 1}, {Index: ledger.TileWidth - 1, Timestamps: 1}}
-	wantError(t, s.Shed(t.Context(), all), ledger.ErrConflict)
+	wantError(t, s.Append(t.Context(), planWaiting(row(storage.TileWidth-1), since, "one")), nil)
+	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, storage.TileWidth, "a")), nil)
+	all := []storage.Shedding{{Index: 0, Timestamps: 1}, {Index: storage.TileWidth - 1, Timestamps: 1}}
+	wantError(t, s.Shed(t.Context(), all), storage.ErrConflict)
 	if first, err := s.Rows(t.Context(), 0, 1); err != nil || first[0].HasShed() {
 		t.Errorf("half of it was done: %v", err)
 	}
-	wantError(t, s.Append(t.Context(), planStamps(row(ledger.TileWidth), late(ledger.TileWidth-1, "one"))), nil)
+	wantError(t, s.Append(t.Context(), planStamps(row(storage.TileWidth), late(storage.TileWidth-1, "one"))), nil)
 	wantError(t, s.Shed(t.Context(), all), nil)
-	if err := s.Shed(t.Context(), []ledger.Shedding{{Index: 5000}}); !errors.Is(err, ledger.ErrNotFound) && !errors.Is(err, ledger.ErrConflict) {
+	if err := s.Shed(t.Context(), []storage.Shedding{{Index: 5000}}); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrConflict) {
 		t.Errorf("a row that is not there has shed: %v", err)
 	}
 }

@@ -6,22 +6,22 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 // withBriefs appends rows with a brief each, of which every key is the row's own, and one is that of its third.
-func withBriefs(t *testing.T, s ledger.Store, n int) []ledger.StoredBrief {
+func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
 	t.Helper()
-	var rows []ledger.Row
-	var briefs []ledger.StoredBrief
+	var rows []storage.Row
+	var briefs []storage.StoredBrief
 	for i := range n {
 		r := row(i)
 		rows = append(rows, r)
 		keys := []int64{int64(i) - 1<<62, int64(i % 3)}
-		briefs = append(briefs, ledger.StoredBrief{Index: int64(i), RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case,
+		briefs = append(briefs, storage.StoredBrief{Index: int64(i), RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case,
 			Line: fmt.Appendf(nil, `{"actor":"ünï %d"}`, i), Names: []byte{byte(i), 0, 255}, Keys: keys})
 	}
-	wantError(t, s.Append(t.Context(), func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(rows...)(head, log)
 		batch.Briefs = briefs
 		return batch, err
@@ -30,7 +30,7 @@ func withBriefs(t *testing.T, s ledger.Store, n int) []ledger.StoredBrief {
 }
 
 // asRead is a brief as a query without names returns it.
-func asRead(b ledger.StoredBrief, names bool) ledger.StoredBrief {
+func asRead(b storage.StoredBrief, names bool) storage.StoredBrief {
 	b.Keys = nil
 	if !names {
 		b.Names = nil
@@ -38,11 +38,11 @@ func asRead(b ledger.StoredBrief, names bool) ledger.StoredBrief {
 	return b
 }
 
-func wantBriefs(t *testing.T, s ledger.Store, q ledger.BriefQuery, list ...ledger.StoredBrief) {
+func wantBriefs(t *testing.T, s storage.Store, q storage.BriefQuery, list ...storage.StoredBrief) {
 	t.Helper()
 	got, err := s.Briefs(t.Context(), q)
 	wantError(t, err, nil)
-	var read []ledger.StoredBrief
+	var read []storage.StoredBrief
 	for _, b := range list {
 		read = append(read, asRead(b, q.Names))
 	}
@@ -51,7 +51,7 @@ func wantBriefs(t *testing.T, s ledger.Store, q ledger.BriefQuery, list ...ledge
 	}
 }
 
-func wantPlaces(t *testing.T, s ledger.Store, q ledger.Lookup, places ...int64) {
+func wantPlaces(t *testing.T, s storage.Store, q storage.Lookup, places ...int64) {
 	t.Helper()
 	got, err := s.Places(t.Context(), q)
 	wantError(t, err, nil)
@@ -61,36 +61,36 @@ func wantPlaces(t *testing.T, s ledger.Store, q ledger.Lookup, places ...int64) 
 }
 
 // briefs lists briefs by place, by chain and by index, and finds records by what they are named by.
-func briefs(t *testing.T, s ledger.Store) {
-	wantBriefs(t, s, ledger.BriefQuery{N: 5})
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{1}, Most: 5})
+func briefs(t *testing.T, s storage.Store) {
+	wantBriefs(t, s, storage.BriefQuery{N: 5})
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{1}, Most: 5})
 	b := withBriefs(t, s, 7)
-	wantBriefs(t, s, ledger.BriefQuery{From: 2, N: 2}, b[2], b[3])
-	wantBriefs(t, s, ledger.BriefQuery{From: 5, N: 10, Names: true}, b[5], b[6])
-	wantBriefs(t, s, ledger.BriefQuery{Chain: "odd", From: 2, N: 2}, b[3], b[5])
-	wantBriefs(t, s, ledger.BriefQuery{Chain: "none", N: 2})
-	wantBriefs(t, s, ledger.BriefQuery{At: []int64{6, 0, 6, 99}, Names: true}, b[0], b[6])
-	wantBriefs(t, s, ledger.BriefQuery{At: []int64{}})
+	wantBriefs(t, s, storage.BriefQuery{From: 2, N: 2}, b[2], b[3])
+	wantBriefs(t, s, storage.BriefQuery{From: 5, N: 10, Names: true}, b[5], b[6])
+	wantBriefs(t, s, storage.BriefQuery{Chain: "odd", From: 2, N: 2}, b[3], b[5])
+	wantBriefs(t, s, storage.BriefQuery{Chain: "none", N: 2})
+	wantBriefs(t, s, storage.BriefQuery{At: []int64{6, 0, 6, 99}, Names: true}, b[0], b[6])
+	wantBriefs(t, s, storage.BriefQuery{At: []int64{}})
 	rows, err := s.RowsAt(t.Context(), []int64{5, 1, 50})
 	wantError(t, err, nil)
 	if len(rows) != 2 || rows[0].Index != 1 || string(rows[1].Payload) != string(row(5).Payload) || len(rows[1].Timestamps) != 1 {
 		t.Errorf("RowsAt = %+v", rows)
 	}
 
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{1}, Most: 9}, 1, 4)
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{0, 4 - 1<<62, 99}, Most: 9}, 0, 3, 4, 6)
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{0}, Most: 2}, 0, 3)
-	wantPlaces(t, s, ledger.Lookup{RecordIDs: []string{"record-5", "none"}, Digests: []evidence.Digest{b[2].Digest, {}}, Keys: []int64{2}, Most: 9}, 2, 5)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{1}, Most: 9}, 1, 4)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 4 - 1<<62, 99}, Most: 9}, 0, 3, 4, 6)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0}, Most: 2}, 0, 3)
+	wantPlaces(t, s, storage.Lookup{RecordIDs: []string{"record-5", "none"}, Digests: []evidence.Digest{b[2].Digest, {}}, Keys: []int64{2}, Most: 9}, 2, 5)
 	keys, err := s.BriefKeys(t.Context(), 3, 2)
 	wantError(t, err, nil)
-	want(t, keys, []ledger.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})
+	want(t, keys, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})
 }
 
 // briefsLater has briefs come after their rows, and be replaced.
-func briefsLater(t *testing.T, s ledger.Store) {
+func briefsLater(t *testing.T, s storage.Store) {
 	b := withBriefs(t, s, 3)
 	fillFrom(t, s, 3, 9)
-	unbriefed := func(from, to int64, n int, list ...ledger.Range) {
+	unbriefed := func(from, to int64, n int, list ...storage.Range) {
 		t.Helper()
 		got, err := s.Unbriefed(t.Context(), from, to, n)
 		wantError(t, err, nil)
@@ -105,43 +105,43 @@ func briefsLater(t *testing.T, s ledger.Store) {
 		want(t, got, n)
 	}
 	noted(0)
-	unbriefed(0, 9, 5, ledger.Range{From: 3, To: 9})
+	unbriefed(0, 9, 5, storage.Range{From: 3, To: 9})
 	unbriefed(0, 3, 5)
-	put := func(i int64, key int64) ledger.StoredBrief {
+	put := func(i int64, key int64) storage.StoredBrief {
 		r := row(int(i))
-		return ledger.StoredBrief{Index: i, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case, Line: []byte(`{}`), Names: []byte{}, Keys: []int64{key}}
+		return storage.StoredBrief{Index: i, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case, Line: []byte(`{}`), Names: []byte{}, Keys: []int64{key}}
 	}
 	five, seven := put(5, 50), put(7, 70)
-	wantError(t, s.PutBriefs(t.Context(), ledger.Range{From: 4, To: 8}, []ledger.StoredBrief{five, seven}, 3), nil)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}, 3), nil)
 	noted(3)
-	unbriefed(0, 9, 5, ledger.Range{From: 3, To: 5}, ledger.Range{From: 6, To: 7}, ledger.Range{From: 8, To: 9})
-	unbriefed(4, 9, 2, ledger.Range{From: 4, To: 5}, ledger.Range{From: 6, To: 7})
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{70}, Most: 9}, 7)
+	unbriefed(0, 9, 5, storage.Range{From: 3, To: 5}, storage.Range{From: 6, To: 7}, storage.Range{From: 8, To: 9})
+	unbriefed(4, 9, 2, storage.Range{From: 4, To: 5}, storage.Range{From: 6, To: 7})
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{70}, Most: 9}, 7)
 
 	// Replaced is the range, with its keys, and nothing beside it. What is noted does not become less.
 	one := put(1, 10)
-	wantError(t, s.PutBriefs(t.Context(), ledger.Range{From: 1, To: 6}, []ledger.StoredBrief{one}, 2), nil)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}, 2), nil)
 	noted(3)
-	unbriefed(0, 9, 9, ledger.Range{From: 2, To: 7}, ledger.Range{From: 8, To: 9})
-	wantPlaces(t, s, ledger.Lookup{Keys: []int64{0, 1, 2, 10, 50, 70}, Most: 9}, 0, 1, 7)
-	wantBriefs(t, s, ledger.BriefQuery{N: 2}, b[0], one)
+	unbriefed(0, 9, 9, storage.Range{From: 2, To: 7}, storage.Range{From: 8, To: 9})
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 1, 2, 10, 50, 70}, Most: 9}, 0, 1, 7)
+	wantBriefs(t, s, storage.BriefQuery{N: 2}, b[0], one)
 
 	for name, bad := range map[string]struct {
-		in   ledger.Range
-		list []ledger.StoredBrief
-	}{"beyond the head": {in: ledger.Range{From: 8, To: 10}}, "backwards": {in: ledger.Range{From: 5, To: 4}}, "before it": {in: ledger.Range{From: -1, To: 1}},
-		"outside": {ledger.Range{From: 4, To: 5}, []ledger.StoredBrief{five}}, "twice": {ledger.Range{From: 4, To: 6}, []ledger.StoredBrief{five, five}}} {
+		in   storage.Range
+		list []storage.StoredBrief
+	}{"beyond the head": {in: storage.Range{From: 8, To: 10}}, "backwards": {in: storage.Range{From: 5, To: 4}}, "before it": {in: storage.Range{From: -1, To: 1}},
+		"outside": {storage.Range{From: 4, To: 5}, []storage.StoredBrief{five}}, "twice": {storage.Range{From: 4, To: 6}, []storage.StoredBrief{five, five}}} {
 		if err := s.PutBriefs(t.Context(), bad.in, bad.list, 0); err == nil {
 			t.Errorf("%s: put", name)
 		}
 	}
-	wantError(t, s.PutBriefs(t.Context(), ledger.Range{From: 9, To: 9}, nil, 99), nil)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil, 99), nil)
 	noted(9) // and not more than there are
 }
 
-func fillFrom(t *testing.T, s ledger.Store, from, to int) {
+func fillFrom(t *testing.T, s storage.Store, from, to int) {
 	t.Helper()
-	var rows []ledger.Row
+	var rows []storage.Row
 	for n := from; n < to; n++ {
 		rows = append(rows, row(n))
 	}

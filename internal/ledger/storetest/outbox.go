@@ -7,38 +7,38 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
 var since = time.Date(2026, 1, 31, 16, 15, 0, 123_000_000, time.UTC)
 
 // late is a time stamp that a row got after it was appended.
-func late(index int64, authority string) ledger.Stamp {
-	return ledger.Stamp{Index: index, Authority: authority,
+func late(index int64, authority string) storage.Stamp {
+	return storage.Stamp{Index: index, Authority: authority,
 		Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{9, byte(index), authority[0]}}}
 }
 
 // planWaiting appends a row that waits for these authorities.
-func planWaiting(r ledger.Row, since time.Time, authorities ...string) ledger.Plan {
-	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+func planWaiting(r storage.Row, since time.Time, authorities ...string) storage.Plan {
+	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(r)(head, log)
 		for _, a := range authorities {
-			batch.Waits = append(batch.Waits, ledger.Wait{Index: head.Size, Authority: a, Since: since})
+			batch.Waits = append(batch.Waits, storage.Wait{Index: head.Size, Authority: a, Since: since})
 		}
 		return batch, err
 	}
 }
 
 // planStamps appends a row, and stamps earlier ones.
-func planStamps(r ledger.Row, stamps ...ledger.Stamp) ledger.Plan {
-	return func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+func planStamps(r storage.Row, stamps ...storage.Stamp) storage.Plan {
+	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(r)(head, log)
 		batch.Stamps = stamps
 		return batch, err
 	}
 }
 
-func wantWaiting(t *testing.T, s ledger.Store, authority string, indexes ...int64) {
+func wantWaiting(t *testing.T, s storage.Store, authority string, indexes ...int64) {
 	t.Helper()
 	waits, err := s.Waiting(t.Context(), authority, 0, 1000)
 	wantError(t, err, nil)
@@ -52,27 +52,27 @@ func wantWaiting(t *testing.T, s ledger.Store, authority string, indexes ...int6
 	want(t, got, indexes)
 }
 
-func wantOwing(t *testing.T, s ledger.Store, owing ...ledger.Owed) {
+func wantOwing(t *testing.T, s storage.Store, owing ...storage.Owed) {
 	t.Helper()
 	got, err := s.Owing(t.Context())
 	wantError(t, err, nil)
 	want(t, got, owing)
 }
 
-func outbox(t *testing.T, s ledger.Store) {
+func outbox(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	later := since.Add(time.Minute)
 	wantError(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
 	wantError(t, s.Append(ctx, planOf(row(1))), nil)
 	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // whose clock went back
 	wantError(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
-	wantOwing(t, s, ledger.Owed{Authority: "one", Records: 3, Since: since}, ledger.Owed{Authority: "two", Records: 1, Since: since})
+	wantOwing(t, s, storage.Owed{Authority: "one", Records: 3, Since: since}, storage.Owed{Authority: "two", Records: 1, Since: since})
 	wantWaiting(t, s, "one", 0, 2, 3)
 	wantWaiting(t, s, "two", 2)
 	wantWaiting(t, s, "three")
 	page, err := s.Waiting(ctx, "one", 1, 1)
 	wantError(t, err, nil)
-	want(t, page, []ledger.Wait{{Index: 2, Authority: "one", Since: since}})
+	want(t, page, []storage.Wait{{Index: 2, Authority: "one", Since: since}})
 	none, err := s.Waiting(ctx, "one", 0, 0)
 	if err != nil || len(none) != 0 {
 		t.Errorf("none asked for: %v, %v", none, err)
@@ -87,7 +87,7 @@ func outbox(t *testing.T, s ledger.Store) {
 	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
 
 	// A renewal is one that nobody waited for.
-	renewal := ledger.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("renewed")}}
+	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("renewed")}}
 	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
 	stamped, err = s.ByRecordID(ctx, "record-1")
 	wantError(t, err, nil)
@@ -98,7 +98,7 @@ func outbox(t *testing.T, s ledger.Store) {
 	if n != 1 || err != nil {
 		t.Errorf("Forget = %d, %v", n, err)
 	}
-	wantOwing(t, s, ledger.Owed{Authority: "two", Records: 1, Since: since})
+	wantOwing(t, s, storage.Owed{Authority: "two", Records: 1, Since: since})
 	n, err = s.Forget(ctx, "one")
 	if n != 0 || err != nil {
 		t.Errorf("Forget again = %d, %v", n, err)
@@ -120,16 +120,16 @@ func outbox(t *testing.T, s ledger.Store) {
 }
 
 // outboxAllOrNone stamps what does not wait: nothing of such a batch is stored.
-func outboxAllOrNone(t *testing.T, s ledger.Store) {
+func outboxAllOrNone(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	wantError(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
 	wantError(t, s.Append(ctx, planOf(row(1))), nil)
-	for name, stamps := range map[string][]ledger.Stamp{
+	for name, stamps := range map[string][]storage.Stamp{
 		"waits for another": {late(0, "two")},
 		"does not wait":     {late(0, "one"), late(1, "one")},
 		"twice":             {late(0, "one"), late(0, "one")},
 	} {
-		if err := s.Append(ctx, planStamps(row(2), stamps...)); !errors.Is(err, ledger.ErrConflict) {
+		if err := s.Append(ctx, planStamps(row(2), stamps...)); !errors.Is(err, storage.ErrConflict) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		wantHead(t, s, 2)
@@ -139,20 +139,20 @@ func outboxAllOrNone(t *testing.T, s ledger.Store) {
 		want(t, got, row(0))
 	}
 	refusal := errors.New("no")
-	err := s.Append(ctx, func(head ledger.Head, log ledger.Committed) (ledger.Batch, error) {
+	err := s.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planWaiting(row(2), since, "one")(head, log)
 		return batch, errors.Join(err, refusal)
 	})
 	wantError(t, err, refusal)
 	duplicate := planWaiting(row(1), since, "one")
-	wantError(t, s.Append(ctx, duplicate), ledger.ErrDuplicate)
+	wantError(t, s.Append(ctx, duplicate), storage.ErrDuplicate)
 	wantWaiting(t, s, "one", 0)
 	wantError(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
-	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), ledger.ErrConflict) // it waits no more
+	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it waits no more
 }
 
 // outboxClaims has many stamp the same record: one may.
-func outboxClaims(t *testing.T, s ledger.Store) {
+func outboxClaims(t *testing.T, s storage.Store) {
 	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
 	var wg sync.WaitGroup
 	results := make(chan error, 8)
@@ -167,7 +167,7 @@ func outboxClaims(t *testing.T, s ledger.Store) {
 			first++
 			continue
 		}
-		wantError(t, err, ledger.ErrConflict)
+		wantError(t, err, storage.ErrConflict)
 	}
 	want(t, first, 1)
 	wantHead(t, s, 2)

@@ -1,4 +1,4 @@
-// Package storetest holds what every ledger.Store must do.
+// Package storetest holds what every storage.Store must do.
 package storetest
 
 import (
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/storage"
 )
 
-// Run holds a store against the contract of ledger.Store. open returns a new, empty store at every call.
-func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
-	for name, test := range map[string]func(*testing.T, ledger.Store){
+// Run holds a store against the contract of storage.Store. open returns a new, empty store at every call.
+func Run(t *testing.T, open func(t *testing.T) storage.Store) {
+	for name, test := range map[string]func(*testing.T, storage.Store){
 		"empty":               empty,
 		"append and read":     appendAndRead,
 		"trials":              trials,
@@ -61,9 +61,9 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 }
 
 // row makes a row that no other number makes. Stores do not look into payloads.
-func row(n int) ledger.Row {
+func row(n int) storage.Row {
 	payload := fmt.Sprintf(`{"n":%d}`, n)
-	r := ledger.Row{RecordID: fmt.Sprintf("record-%d", n), Digest: evidence.DigestOf([]byte(payload)), Payload: []byte(payload),
+	r := storage.Row{RecordID: fmt.Sprintf("record-%d", n), Digest: evidence.DigestOf([]byte(payload)), Payload: []byte(payload),
 		Signatures: [][]byte{{1, byte(n)}, {2, 0, 255}},
 		Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{3, byte(n)}}}}
 	if n%2 == 1 {
@@ -75,11 +75,11 @@ func row(n int) ledger.Row {
 	return r
 }
 
-func leaf(r ledger.Row) tlog.Hash { return tlog.RecordHash(r.Payload) }
+func leaf(r storage.Row) tlog.Hash { return tlog.RecordHash(r.Payload) }
 
 // planOf appends rows at the end, as a ledger would.
-func planOf(rows ...ledger.Row) ledger.Plan {
-	return func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+func planOf(rows ...storage.Row) storage.Plan {
+	return func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		fresh := map[int64]tlog.Hash{}
 		reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 			found := make([]tlog.Hash, len(indexes))
@@ -96,7 +96,7 @@ func planOf(rows ...ledger.Row) ledger.Plan {
 			}
 			return found, nil
 		})
-		batch := ledger.Batch{Next: head}
+		batch := storage.Batch{Next: head}
 		for _, r := range rows {
 			r.Index = batch.Next.Size
 			stored, err := tlog.StoredHashesForRecordHash(r.Index, leaf(r), reader)
@@ -116,7 +116,7 @@ func planOf(rows ...ledger.Row) ledger.Plan {
 	}
 }
 
-func fill(t *testing.T, s ledger.Store, n int) (rows []ledger.Row) {
+func fill(t *testing.T, s storage.Store, n int) (rows []storage.Row) {
 	t.Helper()
 	for i := range n {
 		r := row(i)
@@ -130,7 +130,7 @@ func fill(t *testing.T, s ledger.Store, n int) (rows []ledger.Row) {
 }
 
 // wantHead checks size and root, the root against the leaves themselves.
-func wantHead(t *testing.T, s ledger.Store, size int64) {
+func wantHead(t *testing.T, s storage.Store, size int64) {
 	t.Helper()
 	head, err := s.Head(t.Context())
 	if err != nil || head.Size != size {
@@ -158,10 +158,10 @@ func wantError(t *testing.T, err, target error) {
 	}
 }
 
-func empty(t *testing.T, s ledger.Store) {
+func empty(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	head, err := s.Head(ctx)
-	if err != nil || head != ledger.EmptyHead {
+	if err != nil || head != storage.EmptyHead {
 		t.Errorf("Head = %v, %v", head, err)
 	}
 	if rows, err := s.Rows(ctx, 0, 10); err != nil || len(rows) != 0 {
@@ -176,18 +176,18 @@ func empty(t *testing.T, s ledger.Store) {
 	wantOwing(t, s)
 	wantWaiting(t, s, "one")
 	_, err = s.ByRecordID(ctx, "record-0")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	_, err = s.ByDigest(ctx, evidence.Digest{})
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	_, err = s.ByChain(ctx, "odd")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	_, err = s.LastOfChain(ctx, "odd")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	_, err = s.Hashes(ctx, []int64{0})
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 }
 
-func appendAndRead(t *testing.T, s ledger.Store) {
+func appendAndRead(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	rows := fill(t, s, 9)
 	wantHead(t, s, 9)
@@ -209,21 +209,21 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 	want(t, r, rows[5])
 	chain, err := s.ByChain(ctx, "odd")
 	wantError(t, err, nil)
-	want(t, chain, []ledger.Row{rows[1], rows[3], rows[5], rows[7]})
+	want(t, chain, []storage.Row{rows[1], rows[3], rows[5], rows[7]})
 	_, err = s.ByChain(ctx, "")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	_, err = s.ByChain(ctx, "ODD")
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	part, err := s.InChain(ctx, "odd", 2, 2)
 	wantError(t, err, nil)
-	want(t, part, []ledger.Row{rows[3], rows[5]})
+	want(t, part, []storage.Row{rows[3], rows[5]})
 	part, err = s.InChain(ctx, "odd", 7, 100)
 	wantError(t, err, nil)
 	want(t, part, rows[7:8])
-	for _, none := range []func() ([]ledger.Row, error){
-		func() ([]ledger.Row, error) { return s.InChain(ctx, "odd", 8, 100) },
-		func() ([]ledger.Row, error) { return s.InChain(ctx, "odd", 0, 0) },
-		func() ([]ledger.Row, error) { return s.InChain(ctx, "even", 0, 100) },
+	for _, none := range []func() ([]storage.Row, error){
+		func() ([]storage.Row, error) { return s.InChain(ctx, "odd", 8, 100) },
+		func() ([]storage.Row, error) { return s.InChain(ctx, "odd", 0, 0) },
+		func() ([]storage.Row, error) { return s.InChain(ctx, "even", 0, 100) },
 	} {
 		if part, err := none(); err != nil || len(part) != 0 {
 			t.Errorf("rows %v, %v; want none", part, err)
@@ -236,14 +236,14 @@ func appendAndRead(t *testing.T, s ledger.Store) {
 	wantError(t, err, nil)
 	want(t, hashes, []tlog.Hash{leaf(rows[6]), leaf(rows[2]), leaf(rows[6])})
 	_, err = s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)})
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 }
 
 // trials checks what is found of trials among everything else.
-func trials(t *testing.T, s ledger.Store) {
+func trials(t *testing.T, s storage.Store) {
 	chains := []string{"", "trial-1", "odd", "trial-2", "trial-1", "trial", "trials-3", "Trial-4", "trial-", "trial.", "operator-trials", "trial-2"}
-	var rows []ledger.Row
-	var in []ledger.StoredBrief
+	var rows []storage.Row
+	var in []storage.StoredBrief
 	for i, chain := range chains {
 		r := row(i)
 		r.Index, r.ChainID, r.Counts.ChainSeq = int64(i), chain, 0
@@ -252,21 +252,21 @@ func trials(t *testing.T, s ledger.Store) {
 		}
 		rows = append(rows, r)
 		if strings.HasPrefix(chain, evidence.TrialPrefix) {
-			in = append(in, ledger.StoredBrief{Index: r.Index, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case})
+			in = append(in, storage.StoredBrief{Index: r.Index, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case})
 		}
 	}
 	wantError(t, s.Append(t.Context(), planOf(rows[:7]...)), nil)
 	wantError(t, s.Append(t.Context(), planOf(rows[7:]...)), nil)
 	for _, c := range []struct {
 		from, n int64
-		want    []ledger.StoredBrief
+		want    []storage.StoredBrief
 	}{{0, 100, in}, {-1, 100, in}, {1, 2, in[:2]}, {2, 2, in[1:3]}, {4, 1, in[2:3]}, {9, 9, in[4:]}, {12, 9, nil}, {0, 0, nil}} {
-		wantBriefs(t, s, ledger.BriefQuery{Trials: true, From: c.from, N: c.n}, c.want...)
+		wantBriefs(t, s, storage.BriefQuery{Trials: true, From: c.from, N: c.n}, c.want...)
 	}
 }
 
-func largeBatch(t *testing.T, s ledger.Store) {
-	var rows []ledger.Row
+func largeBatch(t *testing.T, s storage.Store) {
+	var rows []storage.Row
 	for i := range 300 {
 		rows = append(rows, row(i))
 	}
@@ -276,42 +276,42 @@ func largeBatch(t *testing.T, s ledger.Store) {
 }
 
 // found asks for everything inside a plan, which then gives up.
-func found(t *testing.T, s ledger.Store, q ledger.Query) (found ledger.Found) {
+func found(t *testing.T, s storage.Store, q storage.Query) (found storage.Found) {
 	t.Helper()
 	stop := errors.New("stop")
-	wantError(t, s.Append(t.Context(), func(_ ledger.Head, log ledger.Committed) (_ ledger.Batch, err error) {
+	wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (_ storage.Batch, err error) {
 		found, err = log.Find(q)
-		return ledger.Batch{}, errors.Join(err, stop)
+		return storage.Batch{}, errors.Join(err, stop)
 	}), stop)
 	return found
 }
 
 // places checks what a plan learns of records that are in the log.
-func places(t *testing.T, s ledger.Store) {
-	want(t, found(t, s, ledger.Query{}), ledger.NewFound())
+func places(t *testing.T, s storage.Store) {
+	want(t, found(t, s, storage.Query{}), storage.NewFound())
 	fill(t, s, 3)
-	got := found(t, s, ledger.Query{RecordIDs: []string{"record-3", "record-2", "", "record-0", "RECORD-1", "record-1", "record-2"}})
+	got := found(t, s, storage.Query{RecordIDs: []string{"record-3", "record-2", "", "record-0", "RECORD-1", "record-1", "record-2"}})
 	want(t, got.Places, map[string]int64{"record-0": 0, "record-1": 1, "record-2": 2})
 }
 
 // counts checks what a plan learns of chains and cases that are in the log.
-func counts(t *testing.T, s ledger.Store) {
-	var rows []ledger.Row
+func counts(t *testing.T, s storage.Store) {
+	var rows []storage.Row
 	for i := range 9 {
 		rows = append(rows, row(i))
 	}
 	of := rows[2].Case
-	q := ledger.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)}}
+	q := storage.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)}}
 	wantError(t, s.Append(t.Context(), planOf(rows[:4]...)), nil)
-	want(t, found(t, s, q), ledger.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1}})
+	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1}})
 	wantError(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
-	want(t, found(t, s, q), ledger.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3}})
+	want(t, found(t, s, q), storage.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3}})
 }
 
-func planRefuses(t *testing.T, s ledger.Store) {
+func planRefuses(t *testing.T, s storage.Store) {
 	fill(t, s, 2)
 	refusal := errors.New("no")
-	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(row(2))(head, hashes)
 		return batch, errors.Join(err, refusal)
 	})
@@ -322,9 +322,9 @@ func planRefuses(t *testing.T, s ledger.Store) {
 	wantHead(t, s, 3)
 }
 
-func planReads(t *testing.T, s ledger.Store) {
+func planReads(t *testing.T, s storage.Store) {
 	rows := fill(t, s, 3)
-	err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		if head.Size != 3 {
 			t.Errorf("plan was given %v", head)
 		}
@@ -333,7 +333,7 @@ func planReads(t *testing.T, s ledger.Store) {
 			t.Errorf("plan read %v, %v", got, err)
 		}
 		_, err = hashes.ReadHashes([]int64{1000})
-		wantError(t, err, ledger.ErrNotFound)
+		wantError(t, err, storage.ErrNotFound)
 		return planOf(row(3))(head, hashes)
 	})
 	wantError(t, err, nil)
@@ -341,25 +341,25 @@ func planReads(t *testing.T, s ledger.Store) {
 }
 
 // misfit appends batches that do not fit: a store is the last to notice.
-func misfit(t *testing.T, s ledger.Store) {
+func misfit(t *testing.T, s storage.Store) {
 	fill(t, s, 3)
-	for name, spoil := range map[string]func(*ledger.Batch){
-		"gap":            func(b *ledger.Batch) { b.Rows[0].Index++ },
-		"place taken":    func(b *ledger.Batch) { b.Rows[0].Index-- },
-		"hash missing":   func(b *ledger.Batch) { b.Hashes = b.Hashes[1:] },
-		"hash too many":  func(b *ledger.Batch) { b.Hashes = append(b.Hashes, tlog.Hash{}) },
-		"wrong size":     func(b *ledger.Batch) { b.Next.Size++ },
-		"nothing at all": func(b *ledger.Batch) { b.Rows, b.Hashes = nil, nil },
-		"wait of an earlier row": func(b *ledger.Batch) {
-			b.Waits = []ledger.Wait{{Index: b.Rows[0].Index - 1, Authority: "one"}}
+	for name, spoil := range map[string]func(*storage.Batch){
+		"gap":            func(b *storage.Batch) { b.Rows[0].Index++ },
+		"place taken":    func(b *storage.Batch) { b.Rows[0].Index-- },
+		"hash missing":   func(b *storage.Batch) { b.Hashes = b.Hashes[1:] },
+		"hash too many":  func(b *storage.Batch) { b.Hashes = append(b.Hashes, tlog.Hash{}) },
+		"wrong size":     func(b *storage.Batch) { b.Next.Size++ },
+		"nothing at all": func(b *storage.Batch) { b.Rows, b.Hashes = nil, nil },
+		"wait of an earlier row": func(b *storage.Batch) {
+			b.Waits = []storage.Wait{{Index: b.Rows[0].Index - 1, Authority: "one"}}
 		},
-		"brief of another row": func(b *ledger.Batch) { b.Briefs = []ledger.StoredBrief{{Index: b.Next.Size, Line: []byte("{}")}} },
-		"wait of a later row":  func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Next.Size, Authority: "one"}} },
-		"wait for nobody":      func(b *ledger.Batch) { b.Waits = []ledger.Wait{{Index: b.Rows[0].Index}} },
-		"stamp of a new row":   func(b *ledger.Batch) { b.Stamps = []ledger.Stamp{late(b.Rows[0].Index, "one")} },
-		"stamp before the log": func(b *ledger.Batch) { b.Stamps = []ledger.Stamp{late(-1, "one")} },
+		"brief of another row": func(b *storage.Batch) { b.Briefs = []storage.StoredBrief{{Index: b.Next.Size, Line: []byte("{}")}} },
+		"wait of a later row":  func(b *storage.Batch) { b.Waits = []storage.Wait{{Index: b.Next.Size, Authority: "one"}} },
+		"wait for nobody":      func(b *storage.Batch) { b.Waits = []storage.Wait{{Index: b.Rows[0].Index}} },
+		"stamp of a new row":   func(b *storage.Batch) { b.Stamps = []storage.Stamp{late(b.Rows[0].Index, "one")} },
+		"stamp before the log": func(b *storage.Batch) { b.Stamps = []storage.Stamp{late(-1, "one")} },
 	} {
-		err := s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+		err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 			batch, err := planOf(row(3))(head, hashes)
 			spoil(&batch)
 			return batch, err
@@ -371,34 +371,34 @@ func misfit(t *testing.T, s ledger.Store) {
 	wantHead(t, s, 3)
 }
 
-func wantDuplicate(t *testing.T, err error, d ledger.DuplicateError) {
+func wantDuplicate(t *testing.T, err error, d storage.DuplicateError) {
 	t.Helper()
-	var got *ledger.DuplicateError
-	if !errors.As(err, &got) || !errors.Is(err, ledger.ErrDuplicate) {
+	var got *storage.DuplicateError
+	if !errors.As(err, &got) || !errors.Is(err, storage.ErrDuplicate) {
 		t.Fatalf("error %v, want a DuplicateError", err)
 	}
 	want(t, *got, d)
 }
 
-func duplicate(t *testing.T, s ledger.Store) {
+func duplicate(t *testing.T, s storage.Store) {
 	fill(t, s, 3)
 	sameID := row(7)
 	sameID.RecordID = "record-1"
-	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), ledger.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
-	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), ledger.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), storage.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), storage.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
 	wantHead(t, s, 3)
 	_, err := s.ByRecordID(t.Context(), "record-8") // it stood before the duplicate in its batch
-	wantError(t, err, ledger.ErrNotFound)
+	wantError(t, err, storage.ErrNotFound)
 	wantError(t, s.Append(t.Context(), planOf(row(8))), nil)
 	wantHead(t, s, 4)
 }
 
-func duplicateInBatch(t *testing.T, s ledger.Store) {
-	wantDuplicate(t, s.Append(t.Context(), planOf(row(0), row(1), row(0))), ledger.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
+func duplicateInBatch(t *testing.T, s storage.Store) {
+	wantDuplicate(t, s.Append(t.Context(), planOf(row(0), row(1), row(0))), storage.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
 	wantHead(t, s, 0)
 }
 
-func timestamps(t *testing.T, s ledger.Store) {
+func timestamps(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	rows := fill(t, s, 2)
 	renewal := late(1, "one")
@@ -422,11 +422,11 @@ func timestamps(t *testing.T, s ledger.Store) {
 	want(t, found, bare)
 }
 
-func checkpoint(t *testing.T, s ledger.Store) {
+func checkpoint(t *testing.T, s storage.Store) {
 	ctx := t.Context()
-	wantError(t, s.SetCheckpoint(ctx, "one", "two"), ledger.ErrConflict)
+	wantError(t, s.SetCheckpoint(ctx, "one", "two"), storage.ErrConflict)
 	wantError(t, s.SetCheckpoint(ctx, "", "one"), nil)
-	wantError(t, s.SetCheckpoint(ctx, "", "two"), ledger.ErrConflict)
+	wantError(t, s.SetCheckpoint(ctx, "", "two"), storage.ErrConflict)
 	wantError(t, s.SetCheckpoint(ctx, "one", "two\n— ünïcode"), nil)
 	fill(t, s, 1)
 	got, err := s.Checkpoint(ctx)
@@ -434,7 +434,7 @@ func checkpoint(t *testing.T, s ledger.Store) {
 	want(t, got, "two\n— ünïcode")
 }
 
-func callersMemory(t *testing.T, s ledger.Store) {
+func callersMemory(t *testing.T, s storage.Store) {
 	r := row(0)
 	wantError(t, s.Append(t.Context(), planOf(r)), nil)
 	r.Payload[0], r.Signatures[0][0], r.Timestamps[0].Token[0] = 'x', 'x', 'x'
@@ -446,7 +446,7 @@ func callersMemory(t *testing.T, s ledger.Store) {
 	}
 }
 
-func concurrentWriters(t *testing.T, s ledger.Store) {
+func concurrentWriters(t *testing.T, s storage.Store) {
 	const writers, each = 8, 10
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -471,7 +471,7 @@ func concurrentWriters(t *testing.T, s ledger.Store) {
 }
 
 // concurrentClaims has many replace the same checkpoint: one may.
-func concurrentClaims(t *testing.T, s ledger.Store) {
+func concurrentClaims(t *testing.T, s storage.Store) {
 	var wg sync.WaitGroup
 	results := make(chan error, 8)
 	for i := range cap(results) {
@@ -485,13 +485,13 @@ func concurrentClaims(t *testing.T, s ledger.Store) {
 			first++
 			continue
 		}
-		wantError(t, err, ledger.ErrConflict)
+		wantError(t, err, storage.ErrConflict)
 	}
 	want(t, first, 1)
 }
 
 // calls is every method.
-func calls(ctx context.Context, s ledger.Store) map[string]error {
+func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs := map[string]error{
 		"Append":        s.Append(ctx, planOf(row(50))),
 		"SetCheckpoint": s.SetCheckpoint(ctx, "", "late"),
@@ -506,20 +506,20 @@ func calls(ctx context.Context, s ledger.Store) map[string]error {
 	_, errs["ByRecordID"] = s.ByRecordID(ctx, "record-0")
 	_, errs["ByDigest"] = s.ByDigest(ctx, row(0).Digest)
 	_, errs["ByChain"] = s.ByChain(ctx, "odd")
-	_, errs["Briefs"] = s.Briefs(ctx, ledger.BriefQuery{N: 1})
+	_, errs["Briefs"] = s.Briefs(ctx, storage.BriefQuery{N: 1})
 	_, errs["RowsAt"] = s.RowsAt(ctx, []int64{0})
-	_, errs["Places"] = s.Places(ctx, ledger.Lookup{Keys: []int64{1}, Most: 1})
-	_, errs["no Places"] = s.Places(ctx, ledger.Lookup{})
+	_, errs["Places"] = s.Places(ctx, storage.Lookup{Keys: []int64{1}, Most: 1})
+	_, errs["no Places"] = s.Places(ctx, storage.Lookup{})
 	_, errs["BriefKeys"] = s.BriefKeys(ctx, 0, 1)
 	_, errs["Briefed"] = s.Briefed(ctx)
 	_, errs["Unbriefed"] = s.Unbriefed(ctx, 0, 1, 1)
-	errs["PutBriefs"] = s.PutBriefs(ctx, ledger.Range{}, nil, 0)
+	errs["PutBriefs"] = s.PutBriefs(ctx, storage.Range{}, nil, 0)
 	_, errs["Hashes"] = s.Hashes(ctx, []int64{0})
 	_, errs["Checkpoint"] = s.Checkpoint(ctx)
 	return errs
 }
 
-func cancelled(t *testing.T, s ledger.Store) {
+func cancelled(t *testing.T, s storage.Store) {
 	rows := fill(t, s, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -536,9 +536,9 @@ func cancelled(t *testing.T, s ledger.Store) {
 }
 
 // cancelledInPlan cancels when the transaction has begun: it is too late, since others than the caller depend on it.
-func cancelledInPlan(t *testing.T, s ledger.Store) {
+func cancelledInPlan(t *testing.T, s storage.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
-	wantError(t, s.Append(ctx, func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+	wantError(t, s.Append(ctx, func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		cancel()
 		return planOf(row(0))(head, hashes)
 	}), nil)
@@ -547,11 +547,11 @@ func cancelledInPlan(t *testing.T, s ledger.Store) {
 }
 
 // waiting has a writer wait for another, and give up.
-func waiting(t *testing.T, s ledger.Store) {
+func waiting(t *testing.T, s storage.Store) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	go func() {
-		first <- s.Append(t.Context(), func(head ledger.Head, hashes ledger.Committed) (ledger.Batch, error) {
+		first <- s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 			close(begun)
 			<-finish
 			return planOf(row(0))(head, hashes)
@@ -571,13 +571,13 @@ func waiting(t *testing.T, s ledger.Store) {
 	wantHead(t, s, 1)
 }
 
-func closed(t *testing.T, s ledger.Store) {
+func closed(t *testing.T, s storage.Store) {
 	fill(t, s, 1)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range calls(t.Context(), s) {
-		if !errors.Is(err, ledger.ErrClosed) {
+		if !errors.Is(err, storage.ErrClosed) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

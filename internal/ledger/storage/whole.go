@@ -1,4 +1,4 @@
-package ledger
+package storage
 
 import (
 	"context"
@@ -6,10 +6,33 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"jurat/evidence"
 )
+
+// An Archived is a file that holds a range of the log.
+type Archived struct {
+	From, To int64 // indexes: the first, and the one after the last; multiples of TileWidth
+	File     string
+	Digest   evidence.Digest // of its table of contents, and thereby of all that is in it
+	Shed     bool            // the rows have shed
+}
+
+// TileWidth is how many hashes a C2SP tile has side by side. Archives begin and end where tiles do.
+const TileWidth = 256
+
+// Check says whether a store can note this file.
+func (a *Archived) Check(head Head) error {
+	if a.From < 0 || a.To <= a.From || a.From%TileWidth != 0 || a.To%TileWidth != 0 || a.To > head.Size || a.File == "" || a.Digest.IsZero() {
+		return fmt.Errorf("no archive can hold %d to %d of a log of %d records in the file %q", a.From, a.To, head.Size, a.File)
+	}
+	return nil
+}
+
+// A Shedding says how much of a row an archive holds.
+type Shedding struct {
+	Index      int64
+	Timestamps int
+}
 
 // An UnreadableError says which archive cannot be read. It has ErrArchive in its chain.
 type UnreadableError struct {
@@ -40,6 +63,14 @@ func WholeRows(s Store, from Archive) Store {
 type wholeRows struct {
 	Store
 	from Archive
+}
+
+// Kept returns the store behind WholeRows, in which rows that have shed are not whole.
+func Kept(s Store) Store {
+	if whole, ok := s.(*wholeRows); ok {
+		return whole.Store
+	}
+	return s
 }
 
 func (s *wholeRows) Rows(ctx context.Context, from, n int64) ([]Row, error) {
@@ -158,115 +189,4 @@ func MergeTimestamps(archived, later []evidence.Timestamp) []evidence.Timestamp 
 		}
 	}
 	return all
-}
-
-// expired is the error of a row of which nothing but its hashes is left.
-func (r *Row) expired() error {
-	return fmt.Errorf("%w: row %d (record %s) was deleted after its retention time, by act %s", ErrExpired, r.Index, r.RecordID, r.ExpiredBy)
-}
-
-// Archives returns the files that hold what rows have shed, in log order.
-func (l *Ledger) Archives(ctx context.Context) ([]Archived, error) {
-	files, err := l.cfg.Store.Archives(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading which archives there are: %w", err)
-	}
-	return files, nil
-}
-
-// PutArchive notes a file that holds what the log holds; see Store.
-func (l *Ledger) PutArchive(ctx context.Context, old evidence.Digest, next Archived) error {
-	if err := l.cfg.Store.PutArchive(ctx, old, next); err != nil {
-		return fmt.Errorf("noting archive %s: %w", next.File, err)
-	}
-	return nil
-}
-
-// Shed takes out of rows what an archive holds of them; see Store.
-func (l *Ledger) Shed(ctx context.Context, rows []Shedding) error {
-	if err := l.cfg.Store.Shed(ctx, rows); err != nil {
-		return fmt.Errorf("taking out of the database what an archive holds: %w", err)
-	}
-	return nil
-}
-
-// KeptRows returns exactly these rows, as the database has them: those that have shed without what an archive has.
-func (l *Ledger) KeptRows(ctx context.Context, from, n int64) ([]Row, error) {
-	return exactly(from, n)(l.kept().Rows(ctx, from, n))
-}
-
-// KeptRow returns the row of a record as the database has it, or ErrNotFound.
-func (l *Ledger) KeptRow(ctx context.Context, recordID string) (Row, error) {
-	row, err := l.kept().ByRecordID(ctx, recordID)
-	if err != nil {
-		return row, fmt.Errorf("reading record %s: %w", recordID, err)
-	}
-	return row, nil
-}
-
-// HasChain reports whether a chain has records.
-func (l *Ledger) HasChain(ctx context.Context, chainID string) (bool, error) {
-	_, err := l.kept().LastOfChain(ctx, chainID)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading chain %q: %w", chainID, err)
-	}
-	return true, nil
-}
-
-// RowsFrom returns exactly these rows, whole.
-func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]Row, error) {
-	return l.rows(ctx, from, n)
-}
-
-// Reclaim has a store that can give back the room of what was shed.
-func (l *Ledger) Reclaim(ctx context.Context, progress func(done, total int64)) error {
-	if r, ok := l.kept().(Reclaimer); ok {
-		if err := r.Reclaim(ctx, progress); err != nil {
-			return fmt.Errorf("giving back the room of what was taken out of the database: %w", err)
-		}
-	}
-	return nil
-}
-
-// Settled returns how many records from the beginning of the log on wait for nothing.
-func (l *Ledger) Settled(ctx context.Context) (int64, error) {
-	size, err := l.Size(ctx)
-	if err != nil {
-		return 0, err
-	}
-	owing, err := l.Owing(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range owing {
-		waits, err := l.cfg.Store.Waiting(ctx, o.Authority, 0, 1)
-		if err != nil {
-			return 0, err
-		}
-		if len(waits) > 0 {
-			size = min(size, waits[0].Index)
-		}
-	}
-	return size, nil
-}
-
-// CheckpointOver returns a signed checkpoint over at least so many records, and its head: the last that was signed, if it will do.
-func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, Head, error) {
-	a, err := l.covering(ctx, size)
-	if err != nil {
-		return "", Head{}, err
-	}
-	return a.signed, a.head, nil
-}
-
-// OpenRow makes a record of a row, and checks that the row's keys are the record's. The error of a row that has expired has
-// ErrExpired in its chain.
-func OpenRow(row *Row) (*evidence.Record, error) { return openRow(row) }
-
-// StoredHashes returns hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
-func (l *Ledger) StoredHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
-	return l.cfg.Store.Hashes(ctx, indexes)
 }

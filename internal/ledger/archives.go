@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/internal/ledger/storage"
+)
+
+// Archives returns the files that hold what rows have shed, in log order.
+func (l *Ledger) Archives(ctx context.Context) ([]storage.Archived, error) {
+	files, err := l.cfg.Store.Archives(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading which archives there are: %w", err)
+	}
+	return files, nil
+}
+
+// PutArchive notes a file that holds what the log holds; see Store.
+func (l *Ledger) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
+	if err := l.cfg.Store.PutArchive(ctx, old, next); err != nil {
+		return fmt.Errorf("noting archive %s: %w", next.File, err)
+	}
+	return nil
+}
+
+// Shed takes out of rows what an archive holds of them; see Store.
+func (l *Ledger) Shed(ctx context.Context, rows []storage.Shedding) error {
+	if err := l.cfg.Store.Shed(ctx, rows); err != nil {
+		return fmt.Errorf("taking out of the database what an archive holds: %w", err)
+	}
+	return nil
+}
+
+// KeptRows returns exactly these rows, as the database has them: those that have shed without what an archive has.
+func (l *Ledger) KeptRows(ctx context.Context, from, n int64) ([]storage.Row, error) {
+	return exactly(from, n)(storage.Kept(l.cfg.Store).Rows(ctx, from, n))
+}
+
+// KeptRow returns the row of a record as the database has it, or ErrNotFound.
+func (l *Ledger) KeptRow(ctx context.Context, recordID string) (storage.Row, error) {
+	row, err := storage.Kept(l.cfg.Store).ByRecordID(ctx, recordID)
+	if err != nil {
+		return row, fmt.Errorf("reading record %s: %w", recordID, err)
+	}
+	return row, nil
+}
+
+// HasChain reports whether a chain has records.
+func (l *Ledger) HasChain(ctx context.Context, chainID string) (bool, error) {
+	_, err := storage.Kept(l.cfg.Store).LastOfChain(ctx, chainID)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading chain %q: %w", chainID, err)
+	}
+	return true, nil
+}
+
+// RowsFrom returns exactly these rows, whole.
+func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, error) {
+	return l.rows(ctx, from, n)
+}
+
+// Reclaim has a store that can give back the room of what was shed.
+func (l *Ledger) Reclaim(ctx context.Context, progress func(done, total int64)) error {
+	if r, ok := storage.Kept(l.cfg.Store).(storage.Reclaimer); ok {
+		if err := r.Reclaim(ctx, progress); err != nil {
+			return fmt.Errorf("giving back the room of what was taken out of the database: %w", err)
+		}
+	}
+	return nil
+}
+
+// Settled returns how many records from the beginning of the log on wait for nothing.
+func (l *Ledger) Settled(ctx context.Context) (int64, error) {
+	size, err := l.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	owing, err := l.Owing(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range owing {
+		waits, err := l.cfg.Store.Waiting(ctx, o.Authority, 0, 1)
+		if err != nil {
+			return 0, err
+		}
+		if len(waits) > 0 {
+			size = min(size, waits[0].Index)
+		}
+	}
+	return size, nil
+}
+
+// CheckpointOver returns a signed checkpoint over at least so many records, and its head: the last that was signed, if it will do.
+func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, storage.Head, error) {
+	a, err := l.covering(ctx, size)
+	if err != nil {
+		return "", storage.Head{}, err
+	}
+	return a.signed, a.head, nil
+}
+
+// StoredHashes returns hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
+func (l *Ledger) StoredHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	return l.cfg.Store.Hashes(ctx, indexes)
+}

@@ -1,0 +1,37 @@
+package storage
+
+import (
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// A Head is the size of a log and the RFC 6962 hash over all of it.
+type Head struct {
+	Size int64
+	Root tlog.Hash
+}
+
+// Check refuses a size that no log can have. A database can come from anywhere, as a backup does, and the arithmetic of trees does not
+// end on some numbers.
+func (h Head) Check() error {
+	if h.Size < 0 || h.Size > evidence.MaxEntries {
+		return fmt.Errorf("%w: the database says that the log has %d records, and no log can have more than %d", ErrDamaged, h.Size, int64(evidence.MaxEntries))
+	}
+	return nil
+}
+
+func (h Head) String() string { return fmt.Sprintf("%d records, root %v", h.Size, h.Root) }
+
+// EmptyHead is the head of a log without records.
+var EmptyHead = Head{Root: emptyRoot()}
+
+func emptyRoot() tlog.Hash {
+	root, err := tlog.TreeHash(0, nil)
+	if err != nil {
+		panic(err) // the hash of nothing reads nothing
+	}
+	return root
+}
