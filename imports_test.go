@@ -57,7 +57,7 @@ var importRules = []importRule{
 	{"jurat/internal/filestore/postgres", []string{"jurat/internal/filestore", "jurat/internal/database", "github.com/jackc/pgx/v5/"},
 		"one database, behind the file store"},
 	{"jurat/internal/filestore/filestoretest", []string{"jurat/internal/filestore"}, "one suite for every file store, so it knows none"},
-	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/names", jsonLibrary},
+	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/verify", "jurat/internal/filestore", "jurat/internal/names", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
 	{"jurat/internal/disclosures", []string{"jurat/evidence", "jurat/internal/filestore", jsonLibrary},
 		"it keeps what opens commitments, and knows no log"},

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/server"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -52,7 +53,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 		return token
 	}
 	register = func(agent string, public []byte) {
-		ok(i.RegisterKeys(ctx, evidence.RoleAgent, agent, []installation.OwnerKey{{Public: public}}, time.Time{}, installation.Why{Reason: "an example", By: "somebody"}))
+		ok(i.Registrar.Register(ctx, evidence.RoleAgent, agent, []keys.OwnerKey{{Public: public}}, time.Time{}, keys.Why{Reason: "an example", By: "somebody"}))
 	}
 	return "http://" + l.Addr().String(), token, register, func() {
 		cancel()

@@ -21,15 +21,15 @@ type whyFlags struct {
 	By     newName `help:"Who decided it. It goes into the log. Default: the name of the account."`
 }
 
-func (f *whyFlags) why() (installation.Why, error) {
+func (f *whyFlags) why() (keys.Why, error) {
 	if f.By != "" {
-		return installation.Why{Reason: f.Reason, By: string(f.By)}, nil
+		return keys.Why{Reason: f.Reason, By: string(f.By)}, nil
 	}
 	account, err := user.Current()
 	if err != nil {
-		return installation.Why{}, hint(fmt.Errorf("finding out who you are: %w", err), "--by NAME says it")
+		return keys.Why{}, hint(fmt.Errorf("finding out who you are: %w", err), "--by NAME says it")
 	}
-	return installation.Why{Reason: f.Reason, By: account.Username}, nil
+	return keys.Why{Reason: f.Reason, By: account.Username}, nil
 }
 
 // publicFlags name an owner's keys.
@@ -39,8 +39,8 @@ type publicFlags struct {
 }
 
 // read reads the keys, and gives each the certificates that begin with its own.
-func (f *publicFlags) read() ([]installation.OwnerKey, error) {
-	var keys []installation.OwnerKey
+func (f *publicFlags) read() ([]keys.OwnerKey, error) {
+	var owned []keys.OwnerKey
 	for _, file := range f.Public {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -54,13 +54,13 @@ func (f *publicFlags) read() ([]installation.OwnerKey, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		keys = append(keys, installation.OwnerKey{Public: der})
+		owned = append(owned, keys.OwnerKey{Public: der})
 	}
 	certificates, err := readCertificates(f.Certificate)
 	if err != nil {
 		return nil, err
 	}
-	return keys, installation.AddCertificates(keys, certificates)
+	return owned, keys.AddCertificates(owned, certificates)
 }
 
 func readCertificates(files []string) ([][]byte, error) {
@@ -110,7 +110,7 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Public) == 0 {
 		return errors.New("want --public FILE")
 	}
-	keys, err := c.read()
+	owned, err := c.read()
 	if err != nil {
 		return err
 	}
@@ -123,14 +123,14 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 		notAfter = *c.NotAfter
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.RegisterKeys(ctx, c.Role, c.Name, keys, notAfter, why); err != nil {
+		if err := i.Registrar.Register(ctx, c.Role, c.Name, owned, notAfter, why); err != nil {
 			return changeHint(err)
 		}
-		return printIDs(io, keys)
+		return printIDs(io, owned)
 	})
 }
 
-func printIDs(io stdio, keys []installation.OwnerKey) error {
+func printIDs(io stdio, keys []keys.OwnerKey) error {
 	for _, k := range keys {
 		if err := io.line("%s", evidence.DigestOf(k.Public)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && c.Alg != "" {
 		return errors.New("--certificate goes with --public, and --alg does not")
 	}
-	keys, err := c.read()
+	owned, err := c.read()
 	if err != nil {
 		return err
 	}
@@ -171,10 +171,10 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if len(keys) > 0 {
-			err = i.RotateOwned(ctx, c.Role, c.Name, keys, why)
+		if len(owned) > 0 {
+			err = i.Registrar.RotateOwned(ctx, c.Role, c.Name, owned, why)
 		} else {
-			err = i.Rotate(ctx, c.Role, c.Name, c.Alg, why)
+			err = i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, why)
 		}
 		if err != nil {
 			return changeHint(err)
@@ -209,7 +209,7 @@ func (c *keysRetireCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Retire(ctx, c.Key, why)) })
+	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Registrar.Retire(ctx, c.Key, why)) })
 }
 
 type keysRevokeCmd struct {
@@ -234,19 +234,19 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	if c.From != nil {
 		from = *c.From
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Revoke(ctx, c.Key, from, why)) })
+	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Registrar.Revoke(ctx, c.Key, from, why)) })
 }
 
 // changeHint says what can be done where something stands in the way of a change to a key.
 func changeHint(err error) error {
 	switch {
-	case errors.Is(err, installation.ErrHeld):
+	case errors.Is(err, keys.ErrHeld):
 		return hint(err, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place")
-	case errors.Is(err, installation.ErrPair):
+	case errors.Is(err, keys.ErrPair):
 		return hint(err, "give both keys in one 'jurat keys rotate', with --public FILE twice")
 	case errors.Is(err, keys.ErrOwner):
 		return hint(err, "--public FILE names the owner's next key")
-	case errors.Is(err, installation.ErrNoSuchKey):
+	case errors.Is(err, keys.ErrNoSuchKey):
 		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' and 'jurat keys register' give an actor its first")
 	case errors.Is(err, keys.ErrEvent):
 		return hint(err, "'jurat keys history' shows what was done to it; nothing was changed")

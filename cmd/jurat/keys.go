@@ -128,7 +128,7 @@ func (*keysHistoryCmd) Help() string {
 // Run prints the chain.
 func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		events, err := i.KeyEvents(ctx)
+		events, err := i.Ledger.KeyEvents(ctx)
 		if err != nil {
 			return err
 		}

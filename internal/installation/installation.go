@@ -121,9 +121,10 @@ type Config struct {
 
 // An Installation is open.
 type Installation struct {
-	Dir    string
-	Keys   *keys.Ring
-	Ledger *ledger.Ledger
+	Dir       string
+	Keys      *keys.Ring
+	Ledger    *ledger.Ledger
+	Registrar *keys.Registrar
 
 	asked asked // witnesses
 	*place
@@ -187,6 +188,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
+	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
 	if err := i.clock.goOn(ctx, i.Ledger); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -344,6 +346,9 @@ func (i *Installation) Close() error {
 	i.archives.Close()
 	return errors.Join(i.Ledger.Close(), i.leave())
 }
+
+// step tells that a step is done.
+func (i *Installation) step(name string) { i.after(name) }
 
 // operator seals the operator's acts in this installation.
 func (i *Installation) operator() ledger.Operator {

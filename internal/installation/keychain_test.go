@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
 
@@ -24,7 +25,7 @@ func TestContradictoryKeyChain(t *testing.T) {
 	}
 	for _, name := range []string{"b", "c"} {
 		_, key := ownKey(t, false)
-		if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, name, []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+		if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because); err != nil {
 			t.Fatal(err)
 		}
 	}

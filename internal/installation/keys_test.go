@@ -23,7 +23,7 @@ import (
 	"jurat/verify"
 )
 
-var because = installation.Why{Reason: "because", By: "somebody"}
+var because = keys.Why{Reason: "because", By: "somebody"}
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -33,7 +33,7 @@ func must[T any](v T, err error) T {
 }
 
 // ownKey makes a key that the installation does not have: a first one, or a second one.
-func ownKey(t *testing.T, second bool) (evidence.Signer, installation.OwnerKey) {
+func ownKey(t *testing.T, second bool) (evidence.Signer, keys.OwnerKey) {
 	t.Helper()
 	var private crypto.Signer
 	if second {
@@ -43,7 +43,7 @@ func ownKey(t *testing.T, second bool) (evidence.Signer, installation.OwnerKey) 
 	} else {
 		private = must(generate())
 	}
-	return must(evidence.NewSigner(private, nil)), installation.OwnerKey{Public: must(evidence.MarshalPublicKey(private.Public()))}
+	return must(evidence.NewSigner(private, nil)), keys.OwnerKey{Public: must(evidence.MarshalPublicKey(private.Public()))}
 }
 
 func generate() (crypto.Signer, error) {
@@ -95,7 +95,7 @@ var (
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	r, err := accept(t, i, signer)
@@ -109,20 +109,20 @@ func TestOwnersKey(t *testing.T) {
 	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("a second key of the operator's: %v", err)
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keys.ErrOwner) {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("rotated by the operator: %v", err)
 	}
 	_, next := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("another one registered: %v", err)
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleReviewer, "p", []installation.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("one key of two actors: %v", err)
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleJuror, "j", []installation.OwnerKey{next}, time.Time{}, because); err == nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
 		t.Error("a juror's key is registered")
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "b", []installation.OwnerKey{next}, time.Time{}, installation.Why{By: "w"}); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("without a reason: %v", err)
 	}
 }
@@ -139,11 +139,11 @@ func TestFromOperatorToOwner(t *testing.T) {
 			before := must(sealRequest(t, i, "r"))
 			before = must(i.Ledger.ProveOne(t.Context(), before))
 			signer, key := ownKey(t, false)
-			given := []installation.OwnerKey{key}
-			if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, installation.ErrHeld) {
+			given := []keys.OwnerKey{key}
+			if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, keys.ErrHeld) {
 				t.Errorf("registered beside the operator's: %v", err)
 			}
-			if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because); err != nil {
+			if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because); err != nil {
 				t.Fatal(err)
 			}
 			r, err := accept(t, i, signer)
@@ -177,7 +177,7 @@ func TestRotation(t *testing.T) {
 			old := must(i.Keys.Signers(evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
 			for range 2 {
-				if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, because); err != nil {
+				if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, because); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -215,7 +215,7 @@ func TestRotation(t *testing.T) {
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
 	must(sealRequest(t, i, "r"))
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
 		t.Fatal(err)
 	}
 	alone := must(sealRequest(t, i, "r"))
@@ -236,7 +236,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		}
 	}
 	demand("before")
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
 		t.Fatal(err)
 	}
 	demand("after")
@@ -253,17 +253,17 @@ func TestPairOfAnOwner(t *testing.T) {
 	i := fresh(t)
 	first, firstKey := ownKey(t, false)
 	second, secondKey := ownKey(t, true)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{secondKey}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, installation.ErrPair) {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, keys.ErrPair) {
 		t.Errorf("a first key to a second one that has signed alone: %v", err)
 	}
-	if err := i.Retire(t.Context(), second.Info().KeyID, because); err != nil {
+	if err := i.Registrar.Retire(t.Context(), second.Info().KeyID, because); err != nil {
 		t.Fatal(err)
 	}
 	second, secondKey = ownKey(t, true)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{firstKey, secondKey}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	r, err := accept(t, i, first, second)
@@ -276,10 +276,10 @@ func TestPairOfAnOwner(t *testing.T) {
 	}
 	nextFirst, nextFirstKey := ownKey(t, false)
 	nextSecond, nextSecondKey := ownKey(t, true)
-	if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextFirstKey}, because); !errors.Is(err, installation.ErrPair) {
+	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because); !errors.Is(err, keys.ErrPair) {
 		t.Errorf("one of two: %v", err)
 	}
-	if err := i.RotateOwned(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextFirstKey, nextSecondKey}, because); err != nil {
+	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := accept(t, i, first, second); !errors.Is(err, keys.ErrEnded) {
@@ -299,7 +299,7 @@ func TestEndOfAKey(t *testing.T) {
 	i := fresh(t)
 	r := must(sealRequest(t, i, "r"))
 	id := r.Payload.Signers[0].KeyID
-	if err := i.Retire(t.Context(), id, because); err != nil {
+	if err := i.Registrar.Retire(t.Context(), id, because); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
@@ -308,27 +308,27 @@ func TestEndOfAKey(t *testing.T) {
 	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("a first key again: %v", err)
 	}
-	if err := i.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("retired twice: %v", err)
 	}
-	if err := i.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, installation.ErrNoSuchKey) {
+	if err := i.Registrar.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, keys.ErrNoSuchKey) {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", because); !errors.Is(err, installation.ErrNoSuchKey) {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", because); !errors.Is(err, keys.ErrNoSuchKey) {
 		t.Errorf("an actor without a key: %v", err)
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
 		t.Fatal(err)
 	}
 	must(sealRequest(t, i, "r"))
 	operator := must(i.Keys.Signers(evidence.RoleOperator, "operator"))[0].Info().KeyID
-	if err := i.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
+	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
 		t.Errorf("the operator's own key: %v", err)
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleOperator, "operator", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", because); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
+	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
 		t.Errorf("the operator's old key: %v", err)
 	}
 }
@@ -344,10 +344,10 @@ func TestKnownEnd(t *testing.T) {
 	defer i.Close()
 	signer, key := ownKey(t, false)
 	end := now.Add(time.Hour).UTC().Truncate(time.Second)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
 		t.Error("a key whose time is over is registered")
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, end, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because); err != nil {
 		t.Fatal(err)
 	}
 	if k := must(i.Trust()).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
@@ -363,7 +363,7 @@ func TestKnownEnd(t *testing.T) {
 		t.Errorf("after its end: %v", err)
 	}
 	next, nextKey := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{nextKey}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := accept(t, i, next); err != nil {
@@ -381,26 +381,26 @@ func TestCertificates(t *testing.T) {
 	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
 	other := must(generate())
 	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
-	given := []installation.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
-	if err := installation.AddCertificates(given, [][]byte{root, own}); err == nil {
+	given := []keys.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
+	if err := keys.AddCertificates(given, [][]byte{root, own}); err == nil {
 		t.Error("a root before the key's own certificate")
 	}
-	if err := installation.AddCertificates(given, [][]byte{own, root}); err != nil {
+	if err := keys.AddCertificates(given, [][]byte{own, root}); err != nil {
 		t.Fatal(err)
 	}
-	wrong := []installation.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
+	wrong := []keys.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
 		t.Error("another key's certificate is registered")
 	}
 	for _, other := range []struct {
 		role evidence.Role
 		name string
 	}{{evidence.RoleAgent, "b"}, {evidence.RoleReviewer, "a"}} {
-		if err := i.RegisterKeys(t.Context(), other.role, other.name, given, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
+		if err := i.Registrar.Register(t.Context(), other.role, other.name, given, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
 			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
 		}
 	}
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	r, err := accept(t, i, signer)
@@ -427,7 +427,7 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	first := must(sealRequest(t, i, "r"))
 	elsewhere := must(installation.Open(t.Context(), c))
 	defer elsewhere.Close()
-	if err := elsewhere.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
 		t.Fatal(err)
 	}
 	second := must(sealRequest(t, i, "r")) // by the one that had the old key at hand
@@ -446,7 +446,7 @@ func TestRevoked(t *testing.T) {
 	}
 	i := must(installation.Open(t.Context(), c))
 	signer, key := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "a", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Close(); err != nil {
@@ -467,7 +467,7 @@ func TestRevoked(t *testing.T) {
 	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
 	revoke := func(from time.Time) *verify.Trust {
 		t.Helper()
-		if err := i.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
+		if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
 			t.Fatal(err)
 		}
 		return must(i.Trust())
@@ -490,10 +490,10 @@ func TestRevoked(t *testing.T) {
 		t.Errorf("signed by the thief: %v", err)
 	}
 	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
-	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("revoked from a later time: %v", err)
 	}
-	if err := i.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keys.ErrEvent) {
+	if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("revoked from before it was the owner's: %v", err)
 	}
 }
@@ -508,7 +508,7 @@ func TestAcceptApart(t *testing.T) {
 	}
 	defer i.Close()
 	signer, key := ownKey(t, false)
-	if err := i.RegisterKeys(t.Context(), evidence.RoleAgent, "courier", []installation.OwnerKey{key}, time.Time{}, because); err != nil {
+	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -535,14 +535,14 @@ func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
 	must(sealRequest(t, i, "r"))
-	if !crash(other, 1, func() { other.Rotate(t.Context(), evidence.RoleAgent, "a", "", because) }) {
+	if !crash(other, 1, func() { other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because) }) {
 		t.Fatal("it has not crashed")
 	}
-	if err := i.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
-	if events := must(i.KeyEvents(t.Context())); len(events) != 3 {
+	if events := must(i.Ledger.KeyEvents(t.Context())); len(events) != 3 {
 		t.Errorf("%d events, want the first key's, and two rotations", len(events))
 	}
 	if files := keyFiles(t, c.Dir); len(files) != 2 { // of the fixture's agent, and of this one

@@ -31,7 +31,7 @@ func rotateAndDie(dir string) error {
 			select {} // the signal comes
 		}
 	})
-	return i.Rotate(ctx, evidence.RoleAgent, "a", "", because)
+	return i.Registrar.Rotate(ctx, evidence.RoleAgent, "a", "", because)
 }
 
 // keyFiles are the names of the key files of agents.

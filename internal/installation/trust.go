@@ -2,11 +2,8 @@ package installation
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
-	"jurat/evidence"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -49,11 +46,11 @@ func (i *Installation) trust(history *keys.History) (*verify.Trust, error) {
 }
 
 func (i *Installation) trustWith(history *keys.History, witnesses *Witnesses) (*verify.Trust, error) {
-	keys, err := i.Keys.Keys()
+	held, err := i.Keys.Keys()
 	if err != nil {
 		return nil, err
 	}
-	t := &verify.Trust{Format: verify.TrustFormat, Keys: trustedKeys(keys, history), Logs: []string{i.log.public},
+	t := &verify.Trust{Format: verify.TrustFormat, Keys: keys.Trusted(held, history), Logs: []string{i.log.public},
 		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...), Quorum: witnesses.Quorum}
 	for _, w := range witnesses.List {
 		t.Witnesses = append(t.Witnesses, w.Key)
@@ -72,102 +69,4 @@ func forever(t *verify.Trust) *verify.Trust {
 		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}
 	}
 	return t
-}
-
-// trustedKeys says whose keys they are, from when to when, and which sign only together: those that the log speaks of, as
-// it says, and the others as their files say.
-func trustedKeys(files []*keys.Held, history *keys.History) []verify.Key {
-	var trusted []verify.Key
-	for _, k := range history.Keys() {
-		trusted = append(trusted, recordedKey(k))
-	}
-	for _, k := range files {
-		if history.Key(k.KeyID) == nil {
-			trusted = append(trusted, unrecordedKey(k, history))
-		}
-	}
-	for _, k := range files {
-		if history.Key(k.KeyID) == nil {
-			pair(trusted, k, history)
-		}
-	}
-	for n := range trusted {
-		trusted[n].NotBefore = trusted[n].NotBefore.Add(-keys.Skew)
-	}
-	slices.SortStableFunc(trusted, compareKeys)
-	return trusted
-}
-
-func recordedKey(k *keys.Key) verify.Key {
-	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
-		Custody: verify.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
-		Revoked: k.Revoked, WithFrom: k.WithFrom}
-	if k.Sudden {
-		t.NotAfter = k.Until.Add(keys.Settling) // what was under way counts
-	}
-	if !k.With.IsZero() {
-		t.With = []evidence.KeyID{k.With}
-	}
-	return t
-}
-
-// unrecordedKey is a key that was made when its actor first signed, and of which the log says nothing. Where it says that
-// the actor has another, as two programs met the actor at the same moment, this one has no time beyond that.
-func unrecordedKey(k *keys.Held, history *keys.History) verify.Key {
-	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
-		Custody: verify.ByOperator, NotBefore: k.Created}
-	for _, other := range history.Keys() {
-		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
-			t.NotAfter = later(k.Created, other.From.Add(keys.Settling))
-			break
-		}
-	}
-	return t
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// pair finds the other key that an actor's unrecorded one signs together with: the second never signs alone, and the first
-// may have, until the second was made, unless it was made to sign with it.
-func pair(trusted []verify.Key, k *keys.Held, history *keys.History) {
-	find := func(second bool) *verify.Key {
-		i := slices.IndexFunc(trusted, func(t verify.Key) bool {
-			known := history.Key(t.KeyID)
-			return t.Role == k.Role && t.Name == k.Name && t.Algorithm.PostQuantum() == second && t.With == nil &&
-				(known == nil && t.NotAfter.IsZero() || known != nil && (known.Until.IsZero() || k.Created.Before(known.Until)))
-		})
-		if i < 0 {
-			return nil
-		}
-		return &trusted[i]
-	}
-	first, second := find(false), find(true)
-	if first == nil || second == nil {
-		return
-	}
-	first.With, second.With = []evidence.KeyID{second.KeyID}, []evidence.KeyID{first.KeyID}
-	if !k.Algorithm.PostQuantum() && k.With != second.KeyID || k.Algorithm.PostQuantum() && history.Key(first.KeyID) != nil {
-		first.WithFrom = second.NotBefore.Add(keys.Settling)
-	}
-}
-
-// compareKeys orders keys by role and name, first keys before second ones, older ones before newer ones.
-func compareKeys(a, b verify.Key) int {
-	second := func(k verify.Key) int {
-		if k.Algorithm.PostQuantum() {
-			return 1
-		}
-		return 0
-	}
-	for _, order := range []int{strings.Compare(string(a.Role), string(b.Role)), strings.Compare(a.Name, b.Name), second(a) - second(b)} {
-		if order != 0 {
-			return order
-		}
-	}
-	return a.NotBefore.Compare(b.NotBefore)
 }

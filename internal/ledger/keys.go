@@ -67,6 +67,32 @@ func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 	return keys, nil
 }
 
+// A KeyEvent is an act of the operator on a key.
+type KeyEvent struct {
+	Record *evidence.Record
+	Body   evidence.KeyEventBody
+}
+
+// KeyEvents returns what the log says was done to keys, in its order.
+func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
+	records, err := l.Chain(ctx, evidence.KeysChain)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var events []KeyEvent
+	for _, r := range records {
+		body, err := evidence.ReadOperatorBody[evidence.KeyEventBody](&r.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		events = append(events, KeyEvent{Record: r, Body: *body})
+	}
+	return events, nil
+}
+
 // admit says whether the signers of these records may sign, by what the log says of keys, and whether the events among
 // them fit what it says.
 func admit(keys *keys.History, records []*evidence.Record, now func() time.Time) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jurat/evidence"
+	"jurat/internal/keys"
 )
 
 // Keys gives every actor the keys that sign for it, all of them and in this order.
@@ -61,6 +62,29 @@ func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []
 		return nil, err
 	}
 	return o.Ledger.SealNext(ctx, chain, signers, next)
+}
+
+// ChangeKeys logs the events that plan makes of what the log says of keys, all in one transaction. If somebody else changes keys
+// meanwhile, plan is asked again.
+func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]evidence.KeyEventBody, error)) error {
+	_, err := o.SealNext(ctx, evidence.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
+		history, err := keys.ReadHistory(chain)
+		if err != nil {
+			return nil, err
+		}
+		events, err := plan(history)
+		if err != nil {
+			return nil, err
+		}
+		acts := make([]evidence.Payload, len(events))
+		for n, e := range events {
+			if acts[n], err = OperatorAct(evidence.Payload{ActionType: evidence.KeyEvent}, e); err != nil {
+				return nil, err
+			}
+		}
+		return acts, nil
+	})
+	return err
 }
 
 // SealLast is Ledger.SealLast, in the chain that the act names.

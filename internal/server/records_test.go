@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/server"
 	"jurat/verify"
 )
@@ -465,8 +466,8 @@ func TestOwnersRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Installation.RegisterKeys(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []installation.OwnerKey{{Public: der}}, time.Time{},
-		installation.Why{Reason: "a test", By: "tester"}); err != nil {
+	if err := r.Installation.Registrar.Register(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []keys.OwnerKey{{Public: der}}, time.Time{},
+		keys.Why{Reason: "a test", By: "tester"}); err != nil {
 		t.Fatal(err)
 	}
 	signer, err := evidence.NewSigner(private, nil)

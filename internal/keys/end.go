@@ -1,4 +1,4 @@
-package installation
+package keys
 
 import (
 	"context"
@@ -8,25 +8,24 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keys"
 )
 
 // RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
 // nobody here signs for it.
-func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
+func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
 	events, err := owned(role, name, given)
 	if err != nil {
 		return fmt.Errorf("rotating key: %w", err)
 	}
-	_, err = i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
-		before, old, err := i.present(h, role, name)
+	err = r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+		before, old, err := r.present(h, role, name)
 		if err != nil {
 			return nil, err
 		}
 		if len(events) < len(old) && old[0].Custody == evidence.CustodyOwner {
 			return nil, ErrPair
 		}
-		return i.rotate(before, old, events)
+		return r.rotate(before, old, events)
 	})
 	if err != nil {
 		return fmt.Errorf("rotating key: %w", err)
@@ -36,29 +35,29 @@ func (i *Installation) RotateOwned(ctx context.Context, role evidence.Role, name
 
 // Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
 // old private halves. algorithm is that of the first key; "": as before.
-func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
-	_, err := i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
-		before, old, err := i.present(h, role, name)
+func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
+	err := r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+		before, old, err := r.present(h, role, name)
 		if err != nil {
 			return nil, err
 		}
 		var events []evidence.KeyEventBody
 		for _, k := range old {
 			if k.Custody == evidence.CustodyOwner {
-				return nil, keys.ErrOwner
+				return nil, ErrOwner
 			}
 			next := k.Algorithm
 			if algorithm != "" && !next.PostQuantum() {
 				next = algorithm
 			}
-			key, err := i.Keys.Next(role, name, next)
+			key, err := r.Ring.Next(role, name, next)
 			if err != nil {
 				return nil, err
 			}
 			events = append(events, evidence.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
 				Custody: evidence.CustodyOperator, PublicKey: key.PublicKey})
 		}
-		return i.rotate(before, old, events)
+		return r.rotate(before, old, events)
 	})
 	if err != nil {
 		return fmt.Errorf("rotating key: %w", err)
@@ -68,15 +67,15 @@ func (i *Installation) Rotate(ctx context.Context, role evidence.Role, name stri
 
 // present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
 // second before the first. before is what the log must be told first: of those among them of which it knows nothing.
-func (i *Installation) present(h *keys.History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
-	keys := h.Active(role, name, i.now())
+func (r *Registrar) present(h *History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
+	keys := h.Active(role, name, r.Now())
 	if len(keys) == 0 {
 		keys = h.Latest(role, name)
 	}
 	for _, k := range keys {
 		old = append(old, bodyOf(k))
 	}
-	if before, err = i.unrecorded(role, name); err != nil {
+	if before, err = r.unrecorded(role, name); err != nil {
 		return nil, nil, err
 	}
 	if old = append(old, before...); len(old) == 0 {
@@ -89,8 +88,8 @@ func (i *Installation) present(h *keys.History, role evidence.Role, name string)
 }
 
 // unrecorded makes the events that tell the log of the keys that an actor got when it first signed.
-func (i *Installation) unrecorded(role evidence.Role, name string) ([]evidence.KeyEventBody, error) {
-	keys, err := i.Keys.Unrecorded(role, name)
+func (r *Registrar) unrecorded(role evidence.Role, name string) ([]evidence.KeyEventBody, error) {
+	keys, err := r.Ring.Unrecorded(role, name)
 	var events []evidence.KeyEventBody
 	for _, k := range keys {
 		events = append(events, evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
@@ -100,8 +99,8 @@ func (i *Installation) unrecorded(role evidence.Role, name string) ([]evidence.K
 }
 
 // rotate makes the events that put each new key in the place of the old one of its kind.
-func (i *Installation) rotate(before, old, events []evidence.KeyEventBody) ([]evidence.KeyEventBody, error) {
-	from, list := i.since(old...), slices.Clone(before)
+func (r *Registrar) rotate(before, old, events []evidence.KeyEventBody) ([]evidence.KeyEventBody, error) {
+	from, list := r.since(old...), slices.Clone(before)
 	for _, e := range events {
 		n := slices.IndexFunc(old, func(k evidence.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
 		if n < 0 {
@@ -114,22 +113,22 @@ func (i *Installation) rotate(before, old, events []evidence.KeyEventBody) ([]ev
 }
 
 // Retire ends a key: it signs no more. What it signed stands.
-func (i *Installation) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
-	return i.endKey(ctx, id, evidence.KeyRetired, time.Time{}, why)
+func (r *Registrar) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
+	return r.endKey(ctx, id, evidence.KeyRetired, time.Time{}, why)
 }
 
 // Revoke ends a key that others may have signed with, from a time on: zero: now.
-func (i *Installation) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
-	return i.endKey(ctx, id, evidence.KeyRevoked, from, why)
+func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
+	return r.endKey(ctx, id, evidence.KeyRevoked, from, why)
 }
 
-func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evidence.KeyChange, from time.Time, why Why) error {
-	_, err := i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
-		role, name, err := i.whose(h, id)
+func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event evidence.KeyChange, from time.Time, why Why) error {
+	err := r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+		role, name, err := r.whose(h, id)
 		if err != nil {
 			return nil, err
 		}
-		before, known, err := i.present(h, role, name)
+		before, known, err := r.present(h, role, name)
 		if err != nil {
 			return nil, err
 		}
@@ -141,10 +140,10 @@ func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evid
 			return nil, fmt.Errorf("%w: %s", ErrNoSuchKey, id)
 		}
 		body := known[n]
-		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(i.now())) {
+		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(r.Now())) {
 			return nil, errors.New("it signs the operator's acts, this one too: rotate it first")
 		}
-		end := i.since(body)
+		end := r.since(body)
 		if !from.IsZero() {
 			end = from
 		}
@@ -158,11 +157,11 @@ func (i *Installation) endKey(ctx context.Context, id evidence.KeyID, event evid
 }
 
 // whose says which actor a key belongs to.
-func (i *Installation) whose(h *keys.History, id evidence.KeyID) (evidence.Role, string, error) {
+func (r *Registrar) whose(h *History, id evidence.KeyID) (evidence.Role, string, error) {
 	if k := h.Key(id); k != nil {
 		return k.Role, k.Name, nil
 	}
-	files, err := i.Keys.Keys()
+	files, err := r.Ring.Keys()
 	if err != nil {
 		return "", "", err
 	}
@@ -175,14 +174,14 @@ func (i *Installation) whose(h *keys.History, id evidence.KeyID) (evidence.Role,
 }
 
 // bodyOf is what an event says of a key that the log knows.
-func bodyOf(k *keys.Key) evidence.KeyEventBody {
+func bodyOf(k *Key) evidence.KeyEventBody {
 	return evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
 }
 
 // since is the present second, or the latest of the times at which these keys became their actor's, if the clock was set
 // back since: a key cannot end before it began.
-func (i *Installation) since(keys ...evidence.KeyEventBody) time.Time {
-	at := i.now().UTC().Truncate(time.Second)
+func (r *Registrar) since(keys ...evidence.KeyEventBody) time.Time {
+	at := r.Now().UTC().Truncate(time.Second)
 	for _, k := range keys {
 		if from, err := evidence.ParseTime(k.From); err == nil && from.After(at) {
 			at = from

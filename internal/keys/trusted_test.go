@@ -1,4 +1,4 @@
-package installation
+package keys
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
-	"jurat/internal/keys"
 	"jurat/verify"
 )
 
@@ -14,8 +13,8 @@ import (
 // key came first never has; one that has no second key signs alone.
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	config := keys.Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
-	ring, err := keys.NewRing(config)
+	config := Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
+	ring, err := NewRing(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +30,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := trustedKeys(held, keys.NewHistory())
+	trusted := Trusted(held, NewHistory())
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))
 	}
@@ -46,7 +45,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 		key, with string
 		from      time.Time
 	}{
-		{"later Ed25519", "later ML-DSA-65", at.Add(keys.Settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
+		{"later Ed25519", "later ML-DSA-65", at.Add(Settling)}, {"later ML-DSA-65", "later Ed25519", time.Time{}},
 		{"first ES256", "first ML-DSA-65", time.Time{}}, {"first ML-DSA-65", "first ES256", time.Time{}},
 	} {
 		k := of[tt.key]

@@ -1,4 +1,4 @@
-package installation
+package keys
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/keys"
-	"jurat/internal/ledger"
 	"jurat/verify"
 )
 
@@ -32,65 +30,58 @@ type OwnerKey struct {
 // Why is what a person says of what they do to keys.
 type Why struct{ Reason, By string }
 
-// change has the log told what plan makes of what it says of keys, and the files follow. It returns what the log says
-// then. A crash before the log is told leaves nothing but perhaps a key that is to replace another, and is used when that
-// is tried again; a crash after it leaves files that Open, or whatever touches them next, brings up to date.
-func (i *Installation) change(ctx context.Context, why Why, plan func(*keys.History) ([]evidence.KeyEventBody, error)) (*keys.History, error) {
-	_, err := i.operator().SealNext(ctx, evidence.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
-		history, err := keys.ReadHistory(chain)
-		if err != nil {
-			return nil, err
+// A Log takes in acts on keys.
+type Log interface {
+	// ChangeKeys logs the events that plan makes of what the log says of keys. It may call plan more than once.
+	ChangeKeys(ctx context.Context, plan func(*History) ([]evidence.KeyEventBody, error)) error
+}
+
+// A Registrar registers, replaces and ends keys: it tells the log, and makes the key files follow. All its fields are required.
+type Registrar struct {
+	Ring  *Ring
+	Log   Log
+	Now   func() time.Time
+	After func(step string) // told when a step is done; tests crash there
+}
+
+// change logs the events that plan makes, and makes the files follow. A crash before the log knows leaves at most a key that is to
+// replace another, which the next attempt uses. A crash after it leaves files that Tidy brings up to date.
+func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]evidence.KeyEventBody, error)) error {
+	err := r.Log.ChangeKeys(ctx, func(h *History) ([]evidence.KeyEventBody, error) {
+		events, err := plan(h)
+		for n := range events {
+			events[n].Reason, events[n].By = why.Reason, why.By
 		}
-		events, err := plan(history)
-		if err != nil {
-			return nil, err
-		}
-		return payloads(events, why)
+		return events, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	i.after("key event sealed")
-	if err := i.Keys.Tidy(); err != nil {
-		return nil, err
-	}
-	return i.Ledger.Keys(ctx)
+	r.After("key event sealed")
+	return r.Ring.Tidy()
 }
 
-func payloads(events []evidence.KeyEventBody, why Why) ([]evidence.Payload, error) {
-	var list []evidence.Payload
-	for _, e := range events {
-		e.Reason, e.By = why.Reason, why.By
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.KeyEvent}, e)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-// RegisterKeys takes in the keys that an actor holds itself: one, or two that sign only together. From then on nobody here
+// Register takes in the keys that an actor holds itself: one, or two that sign only together. From then on nobody here
 // signs for it. Unless notAfter is zero they sign nothing from that time on.
-func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
+func (r *Registrar) Register(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
 	events, err := owned(role, name, given)
 	if err != nil {
 		return fmt.Errorf("registering key: %w", err)
 	}
-	if err := i.Keys.CheckName(role, name); err != nil {
+	if err := r.Ring.CheckName(role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
-	_, err = i.change(ctx, why, func(h *keys.History) ([]evidence.KeyEventBody, error) {
-		if err := i.mayRegister(h, events); err != nil {
+	err = r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+		if err := r.mayRegister(h, events); err != nil {
 			return nil, err
 		}
 		for n := range events {
-			events[n].Event, events[n].From = evidence.KeyRegistered, written(i.since())
+			events[n].Event, events[n].From = evidence.KeyRegistered, written(r.since())
 		}
 		if notAfter.IsZero() {
 			return events, nil
 		}
-		if !notAfter.After(i.now()) {
+		if !notAfter.After(r.Now()) {
 			return nil, fmt.Errorf("the key is to end at %s, and it is later than that", notAfter.UTC().Format(time.RFC3339))
 		}
 		last := events[len(events)-1] // with which the other one ends, if there are two
@@ -104,16 +95,16 @@ func (i *Installation) RegisterKeys(ctx context.Context, role evidence.Role, nam
 }
 
 // mayRegister refuses what would leave an actor with keys of two holders, or with a pair whose second half has signed alone.
-func (i *Installation) mayRegister(h *keys.History, events []evidence.KeyEventBody) error {
+func (r *Registrar) mayRegister(h *History, events []evidence.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
-	unrecorded, err := i.Keys.Unrecorded(role, name)
+	unrecorded, err := r.Ring.Unrecorded(role, name)
 	if err != nil {
 		return err
 	}
 	if len(unrecorded) > 0 {
 		return ErrHeld
 	}
-	for _, k := range h.Active(role, name, i.now()) {
+	for _, k := range h.Active(role, name, r.Now()) {
 		known := slices.ContainsFunc(events, func(e evidence.KeyEventBody) bool { return e.KeyID == k.KeyID })
 		switch {
 		case k.Custody != evidence.CustodyOwner:
@@ -127,7 +118,7 @@ func (i *Installation) mayRegister(h *keys.History, events []evidence.KeyEventBo
 
 // owned makes the events of an owner's keys, the second key first, so that the first never signed without it.
 func owned(role evidence.Role, name string, given []OwnerKey) ([]evidence.KeyEventBody, error) {
-	if !keys.MayOwn(role) {
+	if !MayOwn(role) {
 		return nil, fmt.Errorf("the %s acts here, so its key is the operator's; agents and reviewers can hold theirs", role)
 	}
 	if len(given) == 0 || len(given) > 2 {
@@ -204,30 +195,4 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 		given[at].Certificates = append(given[at].Certificates, der)
 	}
 	return nil
-}
-
-// A LoggedKeyEvent is an act of the operator on a key.
-type LoggedKeyEvent struct {
-	Record *evidence.Record
-	Body   evidence.KeyEventBody
-}
-
-// KeyEvents returns what the log says was done to keys, in its order.
-func (i *Installation) KeyEvents(ctx context.Context) ([]LoggedKeyEvent, error) {
-	records, err := i.Ledger.Chain(ctx, evidence.KeysChain)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var events []LoggedKeyEvent
-	for _, r := range records {
-		body, err := evidence.ReadOperatorBody[evidence.KeyEventBody](&r.Payload)
-		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
-		events = append(events, LoggedKeyEvent{Record: r, Body: *body})
-	}
-	return events, nil
 }
