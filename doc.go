@@ -63,9 +63,8 @@
 //	keys          whose key is whose: what the log says of keys, and one key pair per actor and role, with an ML-DSA-65 key
 //	              beside it where that is wanted
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
-//	brief         what a list shows of a record and what it is linked by, in a few bytes that the ledger keeps beside it
 //	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, ledger/postgres and
-//	              ledger/memory, and ledger/storetest tests it
+//	              ledger/memory, and ledger/storetest tests it; ledger/brief says what lists show of records, and what names what
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted
 //	tsa           time-stamping authorities, asked over HTTP

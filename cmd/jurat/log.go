@@ -178,7 +178,7 @@ others write, and broken off.`
 // Run makes all briefs again.
 func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Ledger.Reindex(ctx, progress(io, "records indexed")); err != nil {
+		if err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed")); err != nil {
 			return err
 		}
 		size, err := i.Ledger.Size(ctx)

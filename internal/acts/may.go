@@ -98,7 +98,7 @@ func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 
 // SubmitterOf is who has submitted what a trial is about; "" where the chain is no trial's.
 func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
-	first, err := a.config.Ledger.FirstOfChain(ctx, chain)
+	first, err := a.config.Ledger.Briefs().FirstOfChain(ctx, chain)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && first.Action != evidence.Submission {
 		return "", nil
 	}

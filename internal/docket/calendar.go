@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/brief"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
 	"jurat/jury"
 )
 
@@ -111,7 +111,7 @@ func (c *calendar) readChanges(ctx context.Context, l *ledger.Ledger) (changes [
 func (c *calendar) readPage(ctx context.Context, l *ledger.Ledger) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	said, next, err := l.BriefsInTrials(ctx, c.next)
+	said, next, err := l.Briefs().InTrials(ctx, c.next)
 	var unreadable *ledger.UnreadableError
 	if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
 		c.unread(unreadable)

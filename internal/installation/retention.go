@@ -407,7 +407,7 @@ func (e *expiring) replace(ctx context.Context, old, next storage.Archived) erro
 		return err
 	}
 	e.after("file replaced")
-	if err := e.Ledger.ForgetExpired(ctx, storage.Range{From: next.From, To: next.To}); err != nil {
+	if err := e.Ledger.Briefs().ForgetExpired(ctx, storage.Range{From: next.From, To: next.To}); err != nil {
 		return err
 	}
 	e.after("briefs of expired records emptied")

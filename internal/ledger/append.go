@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/brief"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -36,7 +36,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		if err := fitsInBundle(record); err != nil {
 			return err
 		}
-		b, err := storedBrief(brief.Of(&record.Payload, record.Digest))
+		b, err := brief.Of(&record.Payload, record.Digest).Stored()
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (l *Ledger) Shed(ctx context.Context, rows []storage.Shedding) error {
 
 // KeptRows returns exactly these rows, as the database has them: those that have shed without what an archive has.
 func (l *Ledger) KeptRows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	return exactly(from, n)(storage.Kept(l.cfg.Store).Rows(ctx, from, n))
+	return storage.Exactly(from, n)(storage.Kept(l.cfg.Store).Rows(ctx, from, n))
 }
 
 // KeptRow returns the row of a record as the database has it, or ErrNotFound.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/brief"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -51,9 +51,9 @@ func (b *blinded) InChain(ctx context.Context, chain string, from, n int64) ([]s
 	return b.Store.InChain(ctx, chain, from, n)
 }
 
-func listed(t testing.TB, l *ledger.Ledger, of ledger.Listing) (list []string) {
+func listed(t testing.TB, l *ledger.Ledger, of brief.Listing) (list []string) {
 	t.Helper()
-	for b, err := range l.List(t.Context(), of) {
+	for b, err := range l.Briefs().List(t.Context(), of) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestListWithoutPayloads(t *testing.T) {
 	whole := seal(t, l, `,"chain_id":"order"`)
 	seal(t, l, `,"saw":["`+whole.Digest.String()+`"]`)
 	seal(t, l, `,"chain_id":"trials"`)
-	want, chain := listed(t, l, ledger.Listing{}), listed(t, l, ledger.Listing{Chain: "order"})
+	want, chain := listed(t, l, brief.Listing{}), listed(t, l, brief.Listing{Chain: "order"})
 	if len(want) != 303 || len(chain) != 1 || chain[0] != want[300] {
 		t.Fatalf("%d and %q", len(want), chain)
 	}
@@ -79,20 +79,20 @@ func TestListWithoutPayloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.blind = true
-	if got := listed(t, opened, ledger.Listing{}); !slices.Equal(got, want) {
+	if got := listed(t, opened, brief.Listing{}); !slices.Equal(got, want) {
 		t.Errorf("%d are listed", len(got))
 	}
-	if got := listed(t, opened, ledger.Listing{From: 7, Chain: "order"}); !slices.Equal(got, chain) {
+	if got := listed(t, opened, brief.Listing{From: 7, Chain: "order"}); !slices.Equal(got, chain) {
 		t.Errorf("%q is listed", got)
 	}
-	g, err := opened.Gather(t.Context(), "order", nil)
+	g, err := opened.Briefs().Gather(t.Context(), "order", nil)
 	if err != nil || !slices.Equal(g.Indexes, []int64{300, 301}) || g.Cut != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if b, err := opened.BriefByID(t.Context(), whole.Payload.RecordID); err != nil || b.Index != 300 || b.Role() != evidence.RoleAgent {
+	if b, err := opened.Briefs().ByID(t.Context(), whole.Payload.RecordID); err != nil || b.Index != 300 || b.Role() != evidence.RoleAgent {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if _, err := opened.BriefByID(t.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := opened.Briefs().ByID(t.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -125,7 +125,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 		one := seal(t, l, "")
 		sealMany(t, l, 600)
 		two := seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
-		want := listed(t, l, ledger.Listing{})
+		want := listed(t, l, brief.Listing{})
 		l.Close()
 		f.without(t)
 
@@ -136,7 +136,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantGathered(t, fixed, two.Payload.RecordID, 0, 601)
-		if got := listed(t, fixed, ledger.Listing{}); !slices.Equal(got, want) {
+		if got := listed(t, fixed, brief.Listing{}); !slices.Equal(got, want) {
 			t.Errorf("%d are listed", len(got))
 		}
 		fixed.Close()
@@ -170,7 +170,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 			t.Errorf("%d are noted, %d were not told of", n, told)
 		}
 		wantGathered(t, l, one.Payload.RecordID, 0, 601)
-		if got := listed(t, l, ledger.Listing{}); !slices.Equal(got, want) {
+		if got := listed(t, l, brief.Listing{}); !slices.Equal(got, want) {
 			t.Errorf("%d are listed", len(got))
 		}
 		wantClean(t, f.fsck(t))
@@ -188,7 +188,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 
 func wantGathered(t testing.TB, l *ledger.Ledger, name string, want ...int64) {
 	t.Helper()
-	g, err := l.Gather(t.Context(), name, nil)
+	g, err := l.Briefs().Gather(t.Context(), name, nil)
 	if err != nil || !slices.Equal(g.Indexes, want) || g.Cut != nil {
 		t.Errorf("of %s are gathered %+v, %v; want %v", name, g, err, want)
 	}
@@ -234,7 +234,7 @@ func TestBriefTampered(t *testing.T) {
 				}
 			}
 			l := must(copied.open(t))
-			if err := l.Reindex(t.Context(), nil); err != nil {
+			if err := l.Briefs().Reindex(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			l.Close()
@@ -278,8 +278,8 @@ func TestGatherIsCut(t *testing.T) {
 	saw[3] = `"` + one.Digest.String() + `"`
 	greedy := seal(t, l, `,"saw":[`+strings.Join(saw, ",")+`]`)
 	for _, id := range []string{one.Payload.RecordID, greedy.Payload.RecordID} {
-		g, err := l.Gather(t.Context(), id, nil)
-		if err != nil || !slices.Equal(g.Indexes, []int64{0, 1}) || !errors.Is(g.Cut, ledger.ErrCut) {
+		g, err := l.Briefs().Gather(t.Context(), id, nil)
+		if err != nil || !slices.Equal(g.Indexes, []int64{0, 1}) || !errors.Is(g.Cut, brief.ErrCut) {
 			t.Errorf("%+v, %v", g, err)
 		}
 	}
@@ -292,7 +292,7 @@ func TestGatherIsCut(t *testing.T) {
 		}
 		seal(t, l, `,"saw":[`+strings.Join(saw, ",")+`]`)
 	}
-	if g, err := l.Gather(t.Context(), root.Payload.RecordID, nil); err != nil || len(g.Indexes) != 26 || !errors.Is(g.Cut, ledger.ErrCut) {
+	if g, err := l.Briefs().Gather(t.Context(), root.Payload.RecordID, nil); err != nil || len(g.Indexes) != 26 || !errors.Is(g.Cut, brief.ErrCut) {
 		t.Errorf("%d are gathered, cut: %v, %v", len(g.Indexes), g.Cut, err)
 	}
 
@@ -301,7 +301,7 @@ func TestGatherIsCut(t *testing.T) {
 	for range 30 {
 		seal(t, l, `,"saw":["`+digest+`"]`)
 	}
-	g, err := l.Gather(t.Context(), whole.Payload.RecordID, nil)
+	g, err := l.Briefs().Gather(t.Context(), whole.Payload.RecordID, nil)
 	if err != nil || len(g.Indexes) != 31 || g.Cut != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -315,12 +315,12 @@ func TestGatherForAReader(t *testing.T) {
 	behind := seal(t, l, `,"saw":["`+hidden.Digest.String()+`"]`)
 	step := seal(t, l, `,"chain_id":"order","saw":["`+one.Digest.String()+`"]`)
 	part := seal(t, l, `,"chain_id":"order"`)
-	but := func(ids ...string) ledger.May {
+	but := func(ids ...string) brief.May {
 		return func(_ context.Context, b *brief.Brief) (bool, error) { return !slices.Contains(ids, b.RecordID), nil }
 	}
 	for _, test := range []struct {
 		name string
-		may  ledger.May
+		may  brief.May
 		want []int64
 		err  error
 	}{
@@ -329,12 +329,12 @@ func TestGatherForAReader(t *testing.T) {
 		{one.Payload.RecordID, but(hidden.Payload.RecordID), []int64{0, 3, 4}, nil},
 		{one.Payload.RecordID, but(part.Payload.RecordID), []int64{0, 1, 2}, nil},
 		{behind.Payload.RecordID, but(hidden.Payload.RecordID), []int64{2}, nil},
-		{one.Payload.RecordID, but(one.Payload.RecordID), nil, ledger.ErrHidden},
-		{step.Payload.RecordID, but(part.Payload.RecordID), nil, ledger.ErrHidden},
-		{"order", but(part.Payload.RecordID), nil, ledger.ErrHidden},
+		{one.Payload.RecordID, but(one.Payload.RecordID), nil, brief.ErrHidden},
+		{step.Payload.RecordID, but(part.Payload.RecordID), nil, brief.ErrHidden},
+		{"order", but(part.Payload.RecordID), nil, brief.ErrHidden},
 		{"other", nil, nil, ledger.ErrNotFound},
 	} {
-		g, err := l.Gather(t.Context(), test.name, test.may)
+		g, err := l.Briefs().Gather(t.Context(), test.name, test.may)
 		if !errors.Is(err, test.err) || err == nil && (!slices.Equal(g.Indexes, test.want) || g.Cut != nil) {
 			t.Errorf("of %s: %+v, %v; want %v, %v", test.name, g, err, test.want, test.err)
 		}

@@ -88,6 +88,21 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 	}
 }
 
+// Linked returns what briefs.Index.Gather gathers, in log order, and why there is more.
+func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
+	g, err := l.briefs.Gather(ctx, name, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for r, err := range l.At(ctx, g.Indexes) {
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, r.Record)
+	}
+	return records, g.Cut, nil
+}
+
 // rowsAt iterates over the rows at these indexes, in log order, and holds their chains against how the log has counted them: a chain is in
 // a case whole or not at all. It ends after an error.
 func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row, error] {

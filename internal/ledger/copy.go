@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -142,7 +143,7 @@ func copyBriefs(ctx context.Context, from storage.Store, begin, n int64) (list [
 		return nil, err
 	}
 	for i := range stored {
-		if b := decoded(&stored[i]); b != nil {
+		if b := brief.Read(&stored[i]); b != nil {
 			stored[i].Keys = b.Keys()
 			list = append(list, stored[i])
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -39,11 +40,11 @@ func (l looking) checkBrief(row *storage.Row) {
 		l.report(DamageBrief, row.Index, row.RecordID, "it is missing")
 		return
 	}
-	b, err := briefOf(row)
+	b, err := brief.OfRow(row)
 	if err != nil {
 		return // which is named as what it is
 	}
-	want, err := storedBrief(b)
+	want, err := b.Stored()
 	if err != nil {
 		l.report(DamageBrief, row.Index, row.RecordID, "%v", err)
 		return
@@ -85,7 +86,7 @@ func (f *fsck) compareKeys(stored []storage.StoredBrief, keys []storage.BriefKey
 		if s.Line == nil && len(has[s.Index]) == 0 {
 			continue
 		}
-		b := decoded(s)
+		b := brief.Read(s)
 		if b == nil {
 			continue // which is named already
 		}

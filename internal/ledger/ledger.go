@@ -80,6 +80,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -200,7 +201,7 @@ type Ledger struct {
 	writing storage.Lock // while it is held, nobody else in this process commits
 	tree    *tree        // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
 
-	briefed atomic.Int64 // so many rows at the beginning of the log have briefs
+	briefs *brief.Index
 
 	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
 
@@ -229,6 +230,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	if p, ok := storage.Kept(l.cfg.Store).(storage.Protected); ok {
 		l.fixed = p.ReadOnly()
 	}
+	l.briefs = brief.New(cfg.Store, l.fixed, cfg.Indexing)
 	return l, nil
 }
 
@@ -250,6 +252,9 @@ func (l *Ledger) Size(ctx context.Context) (int64, error) {
 	head, err := l.cfg.Store.Head(ctx)
 	return head.Size, err
 }
+
+// Briefs returns what lists show of the log's records, and what names what.
+func (l *Ledger) Briefs() *brief.Index { return l.briefs }
 
 // Close closes the store. What Seal has returned needs no Close to be durable.
 func (l *Ledger) Close() error { return l.cfg.Store.Close() }

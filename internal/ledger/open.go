@@ -102,7 +102,7 @@ func (l *Ledger) open(ctx context.Context) error {
 	if err := l.compareWithPublished(ctx, signed, checkpoint, head); err != nil {
 		return err
 	}
-	return l.catchUp(ctx)
+	return l.briefs.CatchUp(ctx)
 }
 
 // agrees checks the parts of the store against each other.

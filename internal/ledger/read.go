@@ -129,25 +129,7 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 
 // rows returns exactly these rows.
 func (l *Ledger) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	return exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
-}
-
-// exactly says which of n rows is missing.
-func exactly(from, n int64) func([]storage.Row, error) ([]storage.Row, error) {
-	return func(rows []storage.Row, err error) ([]storage.Row, error) {
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			if rows[i].Index != from+int64(i) {
-				return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
-			}
-		}
-		if int64(len(rows)) != n {
-			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
-		}
-		return rows, nil
-	}
+	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
 }
 
 // Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is

@@ -16,8 +16,8 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/brief"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
 )
 
 func (s *Server) chainRoutes() []Route {
@@ -34,7 +34,7 @@ func (s *Server) chainRoutes() []Route {
 }
 
 func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	g, err := s.gather(r.Context(), c, r.PathValue("chain_id"), s.config.Installation.Ledger.Gather)
+	g, err := s.gather(r.Context(), c, r.PathValue("chain_id"), s.config.Installation.Ledger.Briefs().Gather)
 	if err == nil {
 		err = s.sendCase(w, r, c, g, "")
 	}
@@ -42,7 +42,7 @@ func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) err
 }
 
 // gather gathers what belongs to a chain or a record, as far as the caller may read it.
-func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, ledger.May) (*ledger.Gathered, error)) (*ledger.Gathered, error) {
+func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, brief.May) (*brief.Gathered, error)) (*brief.Gathered, error) {
 	g, err := from(ctx, name, func(ctx context.Context, b *brief.Brief) (bool, error) {
 		err := s.maySee(ctx, c, b)
 		if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrSignIn) {
@@ -53,16 +53,16 @@ func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(c
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
 		return nil, s.noSuchChain(c)
-	case errors.Is(err, ledger.ErrHidden) && c.Stranger():
+	case errors.Is(err, brief.ErrHidden) && c.Stranger():
 		return nil, notPublic()
-	case errors.Is(err, ledger.ErrHidden):
+	case errors.Is(err, brief.ErrHidden):
 		return nil, fmt.Errorf("%w: the chain is not one that %q may read as a whole", api.ErrForbidden, c.Name())
 	}
 	return g, err
 }
 
 // readableCase returns gathered records, with the texts that are sealed apart. They are counted as they are read.
-func (s *Server) readableCase(ctx context.Context, c *Caller, g *ledger.Gathered) (records []*evidence.Record, err error) {
+func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered) (records []*evidence.Record, err error) {
 	for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {
 		if err == nil {
 			err = s.mayRead(ctx, c, placed.Record)
@@ -141,7 +141,7 @@ const cutHeader = "Jurat-Cut"
 
 // sendCase answers with gathered records as one bundle, to be kept under a name if there is one. They are read twice, first to see that they may be
 // sent and for their tag, and a few are held at a time, however many they are and however slow their reader.
-func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *ledger.Gathered, name string) error {
+func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *brief.Gathered, name string) error {
 	file, err := s.config.Installation.Ledger.CaseFile(r.Context(), g.Indexes)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func limitOf(r *http.Request) (int, error) {
 // list reads on from a place in the log until the page is full or enough was looked at. No payload is read.
 func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
 	listing, looked := api.Listing{Records: []api.Entry{}}, 0
-	for b, err := range s.config.Installation.Ledger.List(ctx, ledger.Listing{From: from, Chain: chain}) {
+	for b, err := range s.config.Installation.Ledger.Briefs().List(ctx, brief.Listing{From: from, Chain: chain}) {
 		if err != nil {
 			return listing, err
 		}

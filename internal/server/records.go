@@ -9,8 +9,8 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/brief"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
 )
 
 func (s *Server) recordRoutes() []Route {
@@ -103,7 +103,7 @@ func (s *Server) reviewed(ctx context.Context, c *Caller, b *brief.Brief) (bool,
 	if !c.Has(access.Agent) || b.Action != evidence.HumanReview {
 		return false, nil
 	}
-	original, err := s.config.Installation.Ledger.BriefByID(ctx, b.Original)
+	original, err := s.config.Installation.Ledger.Briefs().ByID(ctx, b.Original)
 	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
 	"jurat/internal/pages"
 	"jurat/verify"
@@ -76,12 +77,12 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 
 // reportOn verifies a record by this installation's own trust: with all that belongs to it, if the caller may read its chain, for alone it shows
 // less. It returns what belongs to the record, or nil where the caller may not read its chain.
-func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *ledger.Gathered, error) {
+func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *brief.Gathered, error) {
 	trust, err := s.config.Installation.Trust()
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.GatherRecord)
+	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
 	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
 		var records []*evidence.Record
 		if records, err = s.readableCase(ctx, c, g); err == nil {
@@ -114,7 +115,7 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 			return fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
 		}
 	}
-	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Gather)
+	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Briefs().Gather)
 	if err != nil {
 		return unnamed(err)
 	}
@@ -142,7 +143,7 @@ func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	g, err := s.gather(r.Context(), c, record.Payload.RecordID, s.config.Installation.Ledger.GatherRecord)
+	g, err := s.gather(r.Context(), c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
 	if err != nil {
 		return err
 	}

@@ -313,7 +313,7 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Gather)
+	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Briefs().Gather)
 	if err != nil {
 		return err
 	}

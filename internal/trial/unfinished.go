@@ -25,7 +25,7 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Unfinished, error)
 	open := map[string]*Unfinished{}
 	var order []string
 	for from := int64(0); ; {
-		said, next, err := l.BriefsInTrials(ctx, from)
+		said, next, err := l.Briefs().InTrials(ctx, from)
 		if err != nil {
 			return nil, err
 		}

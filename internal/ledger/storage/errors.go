@@ -40,3 +40,6 @@ func (e *DuplicateError) Error() string {
 }
 
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
+
+// Unreadable reports whether an error is about one record, or one archive, and not about the store.
+func Unreadable(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive) }

@@ -99,3 +99,21 @@ func Submitted(p *evidence.Payload) evidence.Digest {
 func LeafHash(r *evidence.Record, counts evidence.LogCounts) tlog.Hash {
 	return tlog.RecordHash(r.LogEntry(counts))
 }
+
+// Exactly passes on rows that are n from an index on, and else says which one is missing.
+func Exactly(from, n int64) func([]Row, error) ([]Row, error) {
+	return func(rows []Row, err error) ([]Row, error) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			if rows[i].Index != from+int64(i) {
+				return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
+			}
+		}
+		if int64(len(rows)) != n {
+			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
+		}
+		return rows, nil
+	}
+}

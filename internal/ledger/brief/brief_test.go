@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/brief"
+	"jurat/internal/ledger/brief"
 )
 
 // encoded is a brief as a store gives it back.

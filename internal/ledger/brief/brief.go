@@ -10,7 +10,7 @@
 // request, and of an act in a trial what lists of trials show. Beside it stand the digests that the record names, and a key of 64 bits for each
 // way in which it is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names, at most MaxNames.
 // In SQLite keys stand by stretches of the log, as digests do. So lists read no payload and hold a bounded amount of each record, and what belongs
-// together is found from any of its records, with one rule for log case, pages, bundles and /v1/chains: ledger.Gather.
+// together is found from any of its records, with one rule for log case, pages, bundles and /v1/chains: Gather.
 //
 // No proof depends on briefs. Opening a log makes those that are missing, from the records, and log fsck compares each with its record. A log
 // that cannot be written is read without them. A brief is emptied when its record expires. Refused: columns of the table of records, whose rows
@@ -29,6 +29,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -174,6 +175,12 @@ func (b *Brief) Role() evidence.Role {
 // Apart reports whether a record is in a chain that is whole in itself: a trial's, or one of the operator's.
 func (b *Brief) Apart() bool {
 	return strings.HasPrefix(b.ChainID, evidence.TrialPrefix) || b.Role() == evidence.RoleOperator
+}
+
+// Stored returns what a store keeps of a brief.
+func (b *Brief) Stored() (storage.StoredBrief, error) {
+	line, names, err := b.Encode()
+	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
 // Encode returns what a store keeps beside the row: what a list shows, and the names apart from it, because lists do not need them.

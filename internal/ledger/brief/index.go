@@ -1,15 +1,17 @@
-package ledger
+package brief
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
-	"jurat/internal/brief"
 	"jurat/internal/ledger/storage"
 )
 
 const (
+	// rowPage is how many rows are read at once, each of which can be as large as a record may be.
+	rowPage = 4
 	// briefPage is how many briefs are stored in one transaction where they are made of records that are in the log already.
 	briefPage = 256
 	// unnoted is how many rows at the end of the log may have briefs without that being noted: they are counted whenever the log is opened.
@@ -18,24 +20,43 @@ const (
 	mostRanges = 1000
 )
 
-// catchUp makes the briefs that are missing: of records that a program without briefs has sealed, or that could not be read before. It can be
+// An Index is the briefs of one log. It is safe for concurrent use.
+type Index struct {
+	store    Store
+	fixed    error                   // why nothing can be written where the store is; nil: it can
+	progress func(done, total int64) // told how far CatchUp is; nil: nobody is told
+	briefed  atomic.Int64            // so many rows at the beginning of the log have briefs
+}
+
+// Store is what an Index needs of a store.
+type Store interface {
+	storage.Records
+	storage.Briefs
+}
+
+// New returns the index of a log. If nothing can be written where the store is, fixed says why. CatchUp calls progress if that is not nil.
+func New(store Store, fixed error, progress func(done, total int64)) *Index {
+	return &Index{store: store, fixed: fixed, progress: progress}
+}
+
+// CatchUp makes the briefs that are missing: of records that a program without briefs has sealed, or that could not be read before. It can be
 // broken off at any point, and several processes can do it at once. Where there is no room for briefs, the log is read without them.
-func (l *Ledger) catchUp(ctx context.Context) error {
-	head, err := l.cfg.Store.Head(ctx)
+func (x *Index) CatchUp(ctx context.Context) error {
+	head, err := x.store.Head(ctx)
 	if err != nil {
 		return err
 	}
-	noted, err := l.cfg.Store.Briefed(ctx)
+	noted, err := x.store.Briefed(ctx)
 	if err != nil {
 		return err
 	}
-	l.briefed.Store(min(noted, head.Size))
-	missing, err := l.cfg.Store.Unbriefed(ctx, noted, head.Size, mostRanges)
-	if err != nil || l.fixed != nil || len(missing) == 0 && head.Size-noted < unnoted {
+	x.briefed.Store(min(noted, head.Size))
+	missing, err := x.store.Unbriefed(ctx, noted, head.Size, mostRanges)
+	if err != nil || x.fixed != nil || len(missing) == 0 && head.Size-noted < unnoted {
 		return err
 	}
-	err = l.makeBriefs(ctx, missing, head.Size)
-	if errors.Is(err, ErrDiskFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrBusy) {
+	err = x.makeBriefs(ctx, missing, head.Size)
+	if errors.Is(err, storage.ErrDiskFull) || errors.Is(err, storage.ErrReadOnly) || errors.Is(err, storage.ErrBusy) {
 		return nil // nothing depends on briefs, and the next to open the log makes them
 	}
 	if err != nil {
@@ -45,33 +66,38 @@ func (l *Ledger) catchUp(ctx context.Context) error {
 }
 
 // Reindex makes all briefs again.
-func (l *Ledger) Reindex(ctx context.Context, progress func(done, total int64)) error {
-	if l.fixed != nil {
-		return l.fixed
+func (x *Index) Reindex(ctx context.Context, progress func(done, total int64)) error {
+	if x.fixed != nil {
+		return x.fixed
 	}
-	size, err := l.Size(ctx)
-	if err == nil {
-		m := &making{l: l, size: size, total: size, progress: progress, whole: true}
-		if err = m.run(ctx, storage.Range{From: 0, To: size}); err == nil {
-			err = m.note(ctx)
-		}
-	}
-	if err != nil {
+	if err := x.reindex(ctx, progress); err != nil {
 		return fmt.Errorf("making briefs of records: %w", err)
 	}
 	return nil
 }
 
+func (x *Index) reindex(ctx context.Context, progress func(done, total int64)) error {
+	head, err := x.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	m := &making{index: x, size: head.Size, total: head.Size, progress: progress, whole: true}
+	if err := m.run(ctx, storage.Range{To: head.Size}); err != nil {
+		return err
+	}
+	return m.note(ctx)
+}
+
 // makeBriefs makes the briefs of these ranges, and of what is missing after them.
-func (l *Ledger) makeBriefs(ctx context.Context, missing []storage.Range, size int64) (err error) {
-	m := &making{l: l, size: size, total: size - l.briefed.Load(), progress: l.cfg.Indexing, whole: true}
+func (x *Index) makeBriefs(ctx context.Context, missing []storage.Range, size int64) (err error) {
+	m := &making{index: x, size: size, total: size - x.briefed.Load(), progress: x.progress, whole: true}
 	for len(missing) > 0 {
 		for _, r := range missing {
 			if err := m.run(ctx, r); err != nil {
 				return err
 			}
 		}
-		if missing, err = l.cfg.Store.Unbriefed(ctx, missing[len(missing)-1].To, size, mostRanges); err != nil {
+		if missing, err = x.store.Unbriefed(ctx, missing[len(missing)-1].To, size, mostRanges); err != nil {
 			return err
 		}
 	}
@@ -80,7 +106,7 @@ func (l *Ledger) makeBriefs(ctx context.Context, missing []storage.Range, size i
 
 // making is one run that makes briefs.
 type making struct {
-	l           *Ledger
+	index       *Index
 	size        int64
 	done, total int64
 	progress    func(done, total int64)
@@ -105,19 +131,19 @@ func (m *making) run(ctx context.Context, in storage.Range) error {
 
 func (m *making) page(ctx context.Context, in storage.Range) error {
 	var briefs []storage.StoredBrief
-	for from := in.From; from < in.To; from += smallPage {
-		rows, err := m.rows(ctx, from, min(smallPage, in.To-from))
+	for from := in.From; from < in.To; from += rowPage {
+		rows, err := m.rows(ctx, from, min(rowPage, in.To-from))
 		if err != nil {
 			return err
 		}
 		for i := range rows {
-			b, err := briefOf(&rows[i])
+			b, err := OfRow(&rows[i])
 			if err == nil {
 				var stored storage.StoredBrief
-				stored, err = storedBrief(b)
+				stored, err = b.Stored()
 				briefs = append(briefs, stored)
 			}
-			if err != nil && !unreadable(err) {
+			if err != nil && !storage.Unreadable(err) {
 				return err
 			}
 		}
@@ -125,13 +151,13 @@ func (m *making) page(ctx context.Context, in storage.Range) error {
 	if m.whole && int64(len(briefs)) < in.To-in.From {
 		m.whole, m.first = false, in.From
 	}
-	return m.l.cfg.Store.PutBriefs(ctx, in, briefs, 0)
+	return m.index.store.PutBriefs(ctx, in, briefs, 0)
 }
 
 // rows reads those of some rows that can be read.
 func (m *making) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	rows, err := m.l.cfg.Store.Rows(ctx, from, n)
-	if err == nil || !unreadable(err) {
+	rows, err := m.index.store.Rows(ctx, from, n)
+	if err == nil || !storage.Unreadable(err) {
 		return rows, err
 	}
 	rows = nil
@@ -151,23 +177,23 @@ func (m *making) note(ctx context.Context) error {
 	if !m.whole {
 		done = m.first
 	}
-	if err := m.l.cfg.Store.PutBriefs(ctx, storage.Range{From: m.size, To: m.size}, nil, done); err != nil {
+	if err := m.index.store.PutBriefs(ctx, storage.Range{From: m.size, To: m.size}, nil, done); err != nil {
 		return err
 	}
-	m.l.briefed.Store(max(m.l.briefed.Load(), done))
+	m.index.briefed.Store(max(m.index.briefed.Load(), done))
 	return nil
 }
 
 // unbriefed returns the ranges of rows that no key leads to. They have to be read.
-func (l *Ledger) unbriefed(ctx context.Context) ([]storage.Range, error) {
-	head, err := l.cfg.Store.Head(ctx)
+func (x *Index) unbriefed(ctx context.Context) ([]storage.Range, error) {
+	head, err := x.store.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := l.cfg.Store.Unbriefed(ctx, l.briefed.Load(), head.Size, mostRanges)
+	missing, err := x.store.Unbriefed(ctx, x.briefed.Load(), head.Size, mostRanges)
 	if err != nil || len(missing) == 0 {
 		if err == nil {
-			l.briefed.Store(max(l.briefed.Load(), head.Size))
+			x.briefed.Store(max(x.briefed.Load(), head.Size))
 		}
 		return nil, err
 	}
@@ -178,48 +204,48 @@ func (l *Ledger) unbriefed(ctx context.Context) ([]storage.Range, error) {
 }
 
 // ForgetExpired takes out of briefs what they say of records of a range that have expired.
-func (l *Ledger) ForgetExpired(ctx context.Context, in storage.Range) error {
+func (x *Index) ForgetExpired(ctx context.Context, in storage.Range) error {
 	for from := in.From; from < in.To; from += briefPage {
 		page := storage.Range{From: from, To: min(in.To, from+briefPage)}
-		if err := l.forgetIn(ctx, page); err != nil {
+		if err := x.forgetIn(ctx, page); err != nil {
 			return fmt.Errorf("forgetting what briefs say of records that have expired: %w", err)
 		}
 	}
 	return nil
 }
 
-func (l *Ledger) forgetIn(ctx context.Context, in storage.Range) error {
-	gone, err := l.expiredIn(ctx, in)
+func (x *Index) forgetIn(ctx context.Context, in storage.Range) error {
+	gone, err := x.expiredIn(ctx, in)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	stored, err := l.cfg.Store.Briefs(ctx, storage.BriefQuery{From: in.From, N: in.To - in.From, Names: true})
+	stored, err := x.store.Briefs(ctx, storage.BriefQuery{From: in.From, N: in.To - in.From, Names: true})
 	if err != nil {
 		return err
 	}
 	var left []storage.StoredBrief
 	for i := range stored {
-		b := decoded(&stored[i])
+		b := Read(&stored[i])
 		if expired := gone[stored[i].Index]; expired != nil {
 			b = expired
 		}
 		if b == nil {
 			continue
 		}
-		kept, err := storedBrief(b)
+		kept, err := b.Stored()
 		if err != nil {
 			return err
 		}
 		left = append(left, kept)
 	}
-	return l.cfg.Store.PutBriefs(ctx, in, left, 0)
+	return x.store.PutBriefs(ctx, in, left, 0)
 }
 
 // expiredIn returns the briefs of what has expired in a range.
-func (l *Ledger) expiredIn(ctx context.Context, in storage.Range) (map[int64]*brief.Brief, error) {
-	gone := map[int64]*brief.Brief{}
-	for from := in.From; from < in.To; from += smallPage {
-		rows, err := l.cfg.Store.Rows(ctx, from, min(smallPage, in.To-from))
+func (x *Index) expiredIn(ctx context.Context, in storage.Range) (map[int64]*Brief, error) {
+	gone := map[int64]*Brief{}
+	for from := in.From; from < in.To; from += rowPage {
+		rows, err := x.store.Rows(ctx, from, min(rowPage, in.To-from))
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +253,7 @@ func (l *Ledger) expiredIn(ctx context.Context, in storage.Range) (map[int64]*br
 			if rows[i].Entry == nil {
 				continue
 			}
-			if gone[rows[i].Index], err = briefOf(&rows[i]); err != nil {
+			if gone[rows[i].Index], err = OfRow(&rows[i]); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,4 @@
-package ledger
+package brief
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/brief"
 	"jurat/internal/ledger/storage"
 )
 
@@ -32,7 +31,7 @@ var (
 )
 
 // May reports whether a reader may read a record.
-type May func(ctx context.Context, b *brief.Brief) (bool, error)
+type May func(ctx context.Context, b *Brief) (bool, error)
 
 // A Gathered is what belongs to a chain or a record.
 type Gathered struct {
@@ -45,23 +44,23 @@ type Gathered struct {
 // Chains of trials and of the operator are whole in themselves: they are not followed into, and of a record in one its chain is gathered.
 // Any chain is gathered whole or not at all. What the reader may not read is not followed.
 //
-// Gather returns ErrNotFound if there is neither such a chain nor such a record, ErrHidden if the reader may not read it, and ErrExpired if
+// Gather returns storage.ErrNotFound if there is neither such a chain nor such a record, ErrHidden if the reader may not read it, and storage.ErrExpired if
 // it was deleted after its retention time.
-func (l *Ledger) Gather(ctx context.Context, name string, may May) (*Gathered, error) {
-	there, err := l.HasChain(ctx, name)
+func (x *Index) Gather(ctx context.Context, name string, may May) (*Gathered, error) {
+	there, err := x.store.Briefs(ctx, storage.BriefQuery{Chain: name, N: 1})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking for chain %q: %w", name, err)
 	}
-	g := newGathering(l, may)
-	if there {
+	g := newGathering(x, may)
+	if len(there) > 0 {
 		return g.run(ctx, name, g.beginChain)
 	}
 	return g.run(ctx, name, g.begin)
 }
 
 // GatherRecord is Gather for a record, whatever chains are named.
-func (l *Ledger) GatherRecord(ctx context.Context, id string, may May) (*Gathered, error) {
-	g := newGathering(l, may)
+func (x *Index) GatherRecord(ctx context.Context, id string, may May) (*Gathered, error) {
+	g := newGathering(x, may)
 	return g.run(ctx, id, g.begin)
 }
 
@@ -80,30 +79,15 @@ func (g *gathering) run(ctx context.Context, name string, begin func(context.Con
 	return &Gathered{Indexes: slices.Sorted(maps.Keys(g.has)), Cut: g.cut}, nil
 }
 
-// Linked returns what Gather gathers, in log order, and why there is more.
-func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
-	g, err := l.Gather(ctx, name, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for r, err := range l.At(ctx, g.Indexes) {
-		if err != nil {
-			return nil, nil, err
-		}
-		records = append(records, r.Record)
-	}
-	return records, g.Cut, nil
-}
-
 // gathering is one run of Gather.
 type gathering struct {
-	l   *Ledger
-	may May
-	cut error
+	index *Index
+	may   May
+	cut   error
 
 	alone    []int64 // where the records of a chain stand that is gathered by itself; nil: what is linked is gathered
 	has      map[int64]bool
-	frontier []*brief.Brief     // gathered, and not looked around yet
+	frontier []*Brief           // gathered, and not looked around yet
 	looked   map[int64]bool     // gathered, or refused for good
 	refused  map[string][]int64 // deliveries that count as soon as who made them is gathered, by that name
 	again    []int64            // those of them that count now
@@ -120,18 +104,18 @@ type linkage struct {
 	actors              map[string]bool // who acts in gathered records
 }
 
-func newGathering(l *Ledger, may May) *gathering {
+func newGathering(x *Index, may May) *gathering {
 	if may == nil {
-		may = func(context.Context, *brief.Brief) (bool, error) { return true, nil }
+		may = func(context.Context, *Brief) (bool, error) { return true, nil }
 	}
-	return &gathering{l: l, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, refused: map[string][]int64{}, closed: map[string]bool{},
+	return &gathering{index: x, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, refused: map[string][]int64{}, closed: map[string]bool{},
 		linkage: linkage{ids: map[string]bool{}, named: map[string]bool{}, digests: map[evidence.Digest]bool{}, seen: map[evidence.Digest]bool{},
 			requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}}
 }
 
 // begin gathers the record that is asked for, with its chain if it is in one.
 func (g *gathering) begin(ctx context.Context, id string) error {
-	first, err := g.l.BriefByID(ctx, id)
+	first, err := g.index.ByID(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -150,7 +134,7 @@ func (g *gathering) begin(ctx context.Context, id string) error {
 func (g *gathering) beginChain(ctx context.Context, chain string) error {
 	g.closed[chain] = true
 	var places []int64
-	var list []*brief.Brief
+	var list []*Brief
 	for b, err := range g.chain(ctx, chain) {
 		if err != nil {
 			return err
@@ -175,16 +159,16 @@ func (g *gathering) beginChain(ctx context.Context, chain string) error {
 }
 
 // chain iterates over the records of a chain, if the reader may read each of them. It ends after an error.
-func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*brief.Brief, error] {
-	return func(yield func(*brief.Brief, error) bool) {
+func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*Brief, error] {
+	return func(yield func(*Brief, error) bool) {
 		for from := int64(0); ; {
-			page, last, err := g.l.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
+			page, last, err := g.index.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
 			for _, b := range page {
 				ok := true
 				switch {
 				case err != nil:
 				case b.Expired():
-					err = fmt.Errorf("%w: record %s of chain %q", ErrExpired, b.RecordID, chain)
+					err = fmt.Errorf("%w: record %s of chain %q", storage.ErrExpired, b.RecordID, chain)
 				default:
 					if ok, err = g.may(ctx, b); err == nil && !ok {
 						err = ErrHidden
@@ -210,7 +194,7 @@ func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*brief.Br
 }
 
 // upTo returns the records of a chain, or ErrCut if there are more than so many.
-func (g *gathering) upTo(ctx context.Context, chain string, most int) (list []*brief.Brief, err error) {
+func (g *gathering) upTo(ctx context.Context, chain string, most int) (list []*Brief, err error) {
 	for b, err := range g.chain(ctx, chain) {
 		if err != nil {
 			return nil, err
@@ -230,7 +214,7 @@ func (g *gathering) cutAt(format string, args ...any) {
 }
 
 // add gathers a record.
-func (g *gathering) add(b *brief.Brief) {
+func (g *gathering) add(b *Brief) {
 	g.has[b.Index], g.looked[b.Index] = true, true
 	g.frontier = append(g.frontier, b)
 	g.ids[b.RecordID], g.digests[b.Digest] = true, true
@@ -252,7 +236,7 @@ func (g *gathering) add(b *brief.Brief) {
 		}
 	}
 	if b.More {
-		g.cutAt("record %s names more than %d records", b.RecordID, brief.MaxNames)
+		g.cutAt("record %s names more than %d records", b.RecordID, MaxNames)
 	}
 }
 
@@ -264,7 +248,7 @@ func (g *gathering) round(ctx context.Context) error {
 		return err
 	}
 	for page := range slices.Chunk(around, lookupPage) {
-		places, err := g.l.cfg.Store.Places(ctx, lookupOf(page))
+		places, err := g.index.store.Places(ctx, lookupOf(page))
 		if err != nil {
 			return err
 		}
@@ -279,19 +263,19 @@ func (g *gathering) round(ctx context.Context) error {
 }
 
 // lookupOf names all that these records name, or are named by.
-func lookupOf(page []*brief.Brief) storage.Lookup {
+func lookupOf(page []*Brief) storage.Lookup {
 	q := storage.Lookup{Most: maxCandidates + 1}
 	for _, b := range page {
 		q.Digests = append(q.Digests, b.Names...)
-		q.Keys = append(q.Keys, brief.Key(brief.ByDigest, string(b.Digest[:])), brief.Key(brief.ByID, b.RecordID))
+		q.Keys = append(q.Keys, Key(ByDigest, string(b.Digest[:])), Key(ByID, b.RecordID))
 		if b.Original != "" {
 			q.RecordIDs = append(q.RecordIDs, b.Original)
 		}
 		if b.RequestID != "" {
-			q.Keys = append(q.Keys, brief.Key(brief.ByParent, b.RequestID))
+			q.Keys = append(q.Keys, Key(ByParent, b.RequestID))
 		}
 		if b.Parent != "" {
-			q.Keys = append(q.Keys, brief.Key(brief.ByRequest, b.Parent))
+			q.Keys = append(q.Keys, Key(ByRequest, b.Parent))
 		}
 	}
 	slices.Sort(q.Keys)
@@ -309,8 +293,8 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 		}
 		page := places[at:min(len(places), at+lookupPage)]
 		g.seenAt += len(page)
-		list, last, err := g.l.briefs(ctx, storage.BriefQuery{At: page, Names: true})
-		if err != nil && !unreadable(err) {
+		list, last, err := g.index.briefs(ctx, storage.BriefQuery{At: page, Names: true})
+		if err != nil && !storage.Unreadable(err) {
 			return err
 		}
 		for _, b := range list {
@@ -333,14 +317,14 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 
 // lookAtUnbriefed reads the records that no key leads to.
 func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
-	ranges, err := g.l.unbriefed(ctx)
+	ranges, err := g.index.unbriefed(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range ranges {
 		for from := r.From; from < r.To; {
-			list, last, err := g.l.briefs(ctx, storage.BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
-			if err != nil && !unreadable(err) {
+			list, last, err := g.index.briefs(ctx, storage.BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
+			if err != nil && !storage.Unreadable(err) {
 				return err
 			}
 			for _, b := range list {
@@ -362,7 +346,7 @@ func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 }
 
 // consider gathers a record if it is linked to what is gathered, with its chain if it is in one.
-func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
+func (g *gathering) consider(ctx context.Context, b *Brief) error {
 	if g.looked[b.Index] {
 		return nil
 	}
@@ -374,7 +358,7 @@ func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
 		return nil // it is found again when something is gathered that it links, or that links it
 	}
 	g.looked[b.Index] = true
-	list := []*brief.Brief{b}
+	list := []*Brief{b}
 	if b.ChainID == "" {
 		if ok, err := g.may(ctx, b); err != nil || !ok {
 			return err
@@ -386,7 +370,7 @@ func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
 		switch {
 		case errors.Is(err, ErrHidden):
 			return nil
-		case errors.Is(err, ErrCut), errors.Is(err, ErrExpired), err != nil && unreadable(err):
+		case errors.Is(err, ErrCut), errors.Is(err, storage.ErrExpired), err != nil && storage.Unreadable(err):
 			g.cutAt("%w", err)
 			return nil
 		case err != nil:
@@ -404,7 +388,7 @@ func (g *gathering) consider(ctx context.Context, b *brief.Brief) error {
 }
 
 // links reports whether a record links one that is gathered.
-func (k *linkage) links(b *brief.Brief) bool {
+func (k *linkage) links(b *Brief) bool {
 	if b.Action == evidence.Delivery && !k.actors[b.Actor] {
 		return false // whoever has a copy of an answer can name it; it is delivered by those who gave it
 	}
@@ -413,6 +397,6 @@ func (k *linkage) links(b *brief.Brief) bool {
 }
 
 // isLinked reports whether one that is gathered links a record.
-func (k *linkage) isLinked(b *brief.Brief) bool {
+func (k *linkage) isLinked(b *Brief) bool {
 	return k.seen[b.Digest] || k.named[b.RecordID] || k.parentsOf[b.RequestID]
 }
