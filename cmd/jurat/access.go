@@ -19,17 +19,17 @@ import (
 type accessCmd struct {
 	List      accessListCmd      `cmd:"" default:"withargs" help:"List who may do what, and who could."`
 	Grant     accessGrantCmd     `cmd:"" help:"Make a token for an agent or a person."`
-	Link      accessLinkCmd      `cmd:"" help:"Print a link by which somebody signs in once, by browser."`
+	Link      accessLinkCmd      `cmd:"" help:"Print a link that signs one person in, once, in a browser."`
 	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
 	Admit     accessAdmitCmd     `cmd:"" help:"Let an agent add to a chain that another has begun."`
-	Publish   accessPublishCmd   `cmd:"" help:"Have everybody read a chain, or a record that is in none."`
-	Unpublish accessUnpublishCmd `cmd:"" help:"Have nobody read it any more who has no role for it."`
+	Publish   accessPublishCmd   `cmd:"" help:"Let everyone read a chain, or a record that is in no chain."`
+	Unpublish accessUnpublishCmd `cmd:"" help:"Let only people with a role for it read it again."`
 }
 
 // Help is shown by 'jurat access --help'.
 func (*accessCmd) Help() string {
-	return `Every change is a sealed record of the operator's in the chain operator-access, and counts at once, also for a server that
-runs. The log has the SHA-256 of a token, from which nobody finds the token.`
+	return `Each change is a sealed record of the operator in the chain operator-access. It counts at once, also for a running server.
+The log holds the SHA-256 of each token, which does not reveal the token.`
 }
 
 // registerOf is the register of an installation.
@@ -46,7 +46,7 @@ type accessGrantCmd struct {
 
 // Help is shown by 'jurat access grant --help'.
 func (*accessGrantCmd) Help() string {
-	return `Prints the token once; it is stored nowhere. An agent has its own records sealed with it, a person signs in with it or
+	return `Prints the token once and does not store it. An agent sends it to get its own records sealed. A person signs in with it, or
 sends it as a header:
 
     jurat access grant logistics-agent-v1 agent --reason "it goes into production"
@@ -75,15 +75,15 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type accessLinkCmd struct {
-	Name newName       `arg:"" optional:"" help:"In whose name the link signs in." default:"operator"`
+	Name newName       `arg:"" optional:"" help:"The name that the link signs in." default:"operator"`
 	Role []access.Role `help:"Of submitter, reviewer, auditor, operator one or more. Default: all of them." placeholder:"ROLE"`
 	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
 }
 
 // Help is shown by 'jurat access link --help'.
 func (*accessLinkCmd) Help() string {
-	return `The link is good once, within the hour. 'jurat serve' prints such a link only on a terminal, so that none comes to stand in a journal.
-The session that it opens is in 'jurat access list', and 'jurat access revoke' ends it.
+	return `The link works once, within an hour. 'jurat serve' prints such a link only on a terminal, so that no journal stores one.
+'jurat access list' shows the session that the link opens, and 'jurat access revoke' ends it.
 
     jurat access link --at https://jurat.example`
 }
@@ -229,8 +229,8 @@ type accessPublishCmd struct {
 
 // Help is shown by 'jurat access publish --help'.
 func (*accessPublishCmd) Help() string {
-	return `From now on everybody who reaches the server reads the records of this chain, present and future, or this one record, with all
-texts that are not sealed apart. What was read can never be called back.`
+	return `From now on everyone who reaches the server can read the records of this chain, present and future, or this one record, with all
+texts that are not sealed apart. What people have read cannot be taken back.`
 }
 
 // Run makes a chain public.

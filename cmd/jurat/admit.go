@@ -14,8 +14,8 @@ type accessAdmitCmd struct {
 
 // Help is shown by 'jurat access admit --help'.
 func (*accessAdmitCmd) Help() string {
-	return `A chain belongs to the agent that sealed its first record. Others add to it when a record in it names them as next_agent, or after this.
-There is no way back: what an agent has added stays.
+	return `A chain belongs to the agent that sealed its first record. Other agents can add to it if a record in it names them as next_agent, or if you
+admit them. This cannot be undone: what an agent has added stays.
 
     jurat access admit tool-agent order-4711 --reason "it took over from the planner"`
 }

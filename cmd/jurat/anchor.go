@@ -14,19 +14,19 @@ type logAnchorCmd struct {
 
 // Help is shown by 'jurat log anchor --help'.
 func (*logAnchorCmd) Help() string {
-	return `Has authorities outside stamp the log's signed checkpoint, and logs their time stamps. One time stamp then says of every
-record that the checkpoint covers that it existed by then, also of those that the operator's own clock alone has stamped. Case
-files and proofs that are written afterwards carry it.
+	return `Asks outside authorities to stamp the log's signed checkpoint, and logs their time stamps. One time stamp then proves of every
+record under the checkpoint that it existed by then, also of records that only the operator's own clock has stamped. Case
+files and proofs that you write afterwards carry it.
 
-Where nothing has been added since the last time, it does nothing. So it can run on a schedule:
+It does nothing if the log has not grown since the last time, so you can run it on a schedule:
 
     0 * * * *  jurat --data /var/lib/jurat log anchor
 
-A checkpoint that too few of the log's witnesses have cosigned is not stamped: proofs would be under it, and not count. The last
-one that enough have cosigned is stamped in its place.
+It does not stamp a checkpoint that too few of the log's witnesses have cosigned, because proofs under it would not count. It stamps
+the last checkpoint that enough witnesses have cosigned.
 
-Exit code 0: every authority has stamped the last checkpoint that counts, or all that is in the log. 3: one did not answer, or too few
-witnesses did for there to be anything new that counts, and they are asked the next time. 2: it could not be done.`
+Exit code 0: every authority has stamped the last checkpoint that counts, or everything in the log. 3: an authority did not answer, or too
+few witnesses did; the next run asks them again. 2: it could not be done.`
 }
 
 // Run has the checkpoint stamped.
@@ -63,5 +63,5 @@ type latestFlag struct {
 
 const latestHelp = `
 
-The proof is against the earliest checkpoint over it that an authority has stamped ('jurat log anchor'), with the stamps; where
-there is none, and with --latest, against the latest checkpoint.`
+The proof leads to the earliest checkpoint over the record that an authority has stamped ('jurat log anchor'), and carries the stamps.
+If there is none, or with --latest, it leads to the latest checkpoint.`

@@ -29,8 +29,8 @@ type withholdFlag struct {
 	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all' leaves out every one. May be given several times." placeholder:"POINTER" sep:"none"`
 }
 
-const withholdHelp = `Texts that were sealed apart are printed with it as far as they were not erased. --withhold POINTER leaves one out, and
---withhold all every one: the proofs stand without them.
+const withholdHelp = `The output includes texts that were sealed apart, unless they were erased. --withhold POINTER leaves one text out, and --withhold all
+leaves out every text: the proofs stand without them.
 
     jurat log prove RECORD --withhold prompt > for-the-auditor.json`
 
@@ -120,7 +120,7 @@ func (p *page) few(indent, what string, f fewTexts, ofMany bool) {
 
 type apartCmd struct {
 	Set   apartSetCmd   `cmd:"" help:"Seal these fields of everything that an actor says apart, from now on."`
-	List  apartListCmd  `cmd:"" default:"withargs" help:"List what is sealed apart of whom."`
+	List  apartListCmd  `cmd:"" default:"withargs" help:"List which fields are sealed apart for which actor."`
 	Unset apartUnsetCmd `cmd:"" help:"Seal the actor's fields as a whole again."`
 }
 
@@ -131,9 +131,9 @@ type apartSetCmd struct {
 
 // Help is shown by 'jurat apart set --help'.
 func (*apartSetCmd) Help() string {
-	return `From now on 'jurat seal' seals these fields apart in each payload of the actor that has them, so that their text can be
-withheld or erased later while every proof stands. It takes the place of what was set for the actor before. It does
-nothing for records that are sealed already: a text that was signed as it is stays part of the proof for ever.
+	return `From now on 'jurat seal' seals these fields apart in each of the actor's payloads that has them. You can then withhold or erase
+their text later, and every proof stands. This replaces what was set for the actor before. It does not change records that are
+already sealed: a text that was signed as it is stays part of the proof.
 
     jurat apart set support-agent prompt response /metadata/user_id`
 }

@@ -35,12 +35,12 @@ type app struct {
 	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log. 'serve', 'trial' and 'seal' do so on first use."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
-	Sign    signCmd    `cmd:"" help:"Sign a payload with a key that you hold yourself, to have it sealed elsewhere."`
+	Sign    signCmd    `cmd:"" help:"Sign a payload with your own key; an installation elsewhere seals it."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
-	Portal  portalCmd  `cmd:"" help:"Write the page on which anybody verifies in a browser, offline, as one file."`
+	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or into a DSSE envelope."`
-	Apart   apartCmd   `cmd:"" help:"What is sealed apart of whom, so that it can be withheld or erased."`
+	Apart   apartCmd   `cmd:"" help:"Which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
@@ -48,7 +48,7 @@ type app struct {
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
 	Serve   serveCmd   `cmd:"" help:"Open the house: pages for people, an HTTP API for programs."`
-	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everybody may read."`
+	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
 	Archive archiveCmd `cmd:"" help:"Move old records into compressed files, where each can still be read and proved."`

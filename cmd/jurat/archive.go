@@ -25,9 +25,9 @@ type archiveCmd struct {
 
 // Help is shown by 'jurat archive --help'.
 func (*archiveCmd) Help() string {
-	return `Records move from the database into immutable files, compressed, where each can still be read, proved and verified by itself. The
-database keeps their hashes, ids and places: every other command finds archived records as before, as long as the files lie in the
-folder 'archive' of the data folder. Copy them to where they are safe; each is verified before anything leaves the database.
+	return `Moves records from the database into immutable, compressed files. Each record in a file can still be read, proved and verified by
+itself. The database keeps their hashes, ids and places, so every other command finds archived records as before, as long as the files are
+in the folder 'archive' of the data folder. Copy the files to a safe place; jurat verifies each before anything leaves the database.
 
     jurat archive --before 2026-01-01
     jurat archive list
@@ -42,9 +42,9 @@ type archiveCreateCmd struct {
 
 // Help is shown by 'jurat archive create --help'.
 func (*archiveCreateCmd) Help() string {
-	return `Archives whole tiles of 256 records from the beginning of the log on: as many as were sealed before the day and wait for no time stamp.
-Each file is written, read again and held against the database byte for byte before a row gives up what is in it; then the
-database file is made smaller. It may run while 'jurat serve' runs, and be interrupted at any point: the next run goes on.`
+	return `Archives whole tiles of 256 records from the beginning of the log: those that were sealed before the day and do not wait for a time stamp.
+It writes each file, reads it again and compares it with the database byte for byte before it removes anything from the database. Then
+it makes the database file smaller. It can run beside 'jurat serve'. You can interrupt it at any point: the next run goes on.`
 }
 
 // Run archives.
@@ -138,12 +138,12 @@ type archiveTidyCmd struct {
 
 // Help is shown by 'jurat archive tidy --help'.
 func (*archiveTidyCmd) Help() string {
-	return `A run that is broken off can leave a file that the log's database does not name. 'jurat archive list' calls it no part of the log. It is
-moved into the folder 'aside' beside the archives, if all that it holds is elsewhere. While anybody archives, on any machine, nothing is
-moved. A file that was not finished (.new-…) goes there, too, when nobody has written to it for a day. Delete that folder when no other
-installation, say one made of a backup, uses the same archives.
+	return `An interrupted run can leave a file that the log's database does not name. 'jurat archive list' shows such a file as no part of the log.
+This command moves it into the folder 'aside' beside the archives if all its records are stored elsewhere, too. It moves nothing while a
+run archives, on any machine. It also moves unfinished files (.new-…) that have not changed for a day. Delete the folder 'aside' once no
+other installation, such as a restored backup, uses the same archives.
 
-Exit code 0: none is left, but what somebody may still be writing. 3: some are kept, and why is said.`
+Exit code 0: no such file is left, except one that a run may still be writing. 3: some are kept; the output says why.`
 }
 
 // Run tidies up.

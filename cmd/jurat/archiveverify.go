@@ -18,18 +18,18 @@ import (
 )
 
 type archiveVerifyCmd struct {
-	Files []string `arg:"" optional:"" name:"file" help:"Archive files, wherever they lie. None: all of this log."`
+	Files []string `arg:"" optional:"" name:"file" help:"Archive files in any place. Without one: all files of this log."`
 	readerFlags
 	JSON bool `name:"json" help:"Print reports as JSON, one after the other."`
 }
 
 // Help is shown by 'jurat archive verify --help'.
 func (*archiveVerifyCmd) Help() string {
-	return `Reads files from end to end on all cores, and names each damage with its place: every block, record, signature and time stamp, and that
-the log's key has signed that these are its records, in this order. With a file named it needs no installation, only your
-trust file. Without one it verifies the archives that this log's database names, by --trust or else by the installation's own keys, and
-holds them against the database and what is not there against the log's acts of expiry. A file by itself shows no such act, so of a record
-that is not in it, it is not proved that it was deleted rightly.
+	return `Reads files from end to end on all cores and names each damage with its place. It checks every block, record, signature and time stamp, and
+that the log's key signed that these are its records, in this order. If you name a file, it needs only your trust file and no
+installation. Without a file it verifies the archives that this log's database names, by --trust or by the installation's own keys. It
+compares them with the database, and records that are missing with the log's acts of expiry. A file by itself contains no such act, so it
+cannot prove that a missing record was deleted rightly.
 
     jurat archive verify --trust trust.json 000000000000-000000065536-5b1c0ffee123.jurat-archive
 
@@ -64,7 +64,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if o.Trust == nil {
-			fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be proved; whoever made the records can give you one with 'jurat trust'")
+			fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 		}
 		return c.all(ctx, io, c.Files, o, nil, nil)
 	}
@@ -313,13 +313,13 @@ func (v *archiveVerification) end() *archiveReport {
 
 type archiveReadCmd struct {
 	Index int64  `arg:"" help:"The record's index in the log."`
-	File  string `arg:"" help:"The archive file, wherever it lies."`
+	File  string `arg:"" help:"The archive file, in any place."`
 }
 
 // Help is shown by 'jurat archive read --help'.
 func (*archiveReadCmd) Help() string {
-	return `Prints one record of a file as it was archived; it needs no installation. From the log itself, where archived records are found as all
-others are, 'jurat log prove' prints it by its id, with the proof of its place and later time stamps.`
+	return `Prints one record of a file as it was archived. It needs no installation. To get the record from the log itself, with the proof of
+its place and later time stamps, use 'jurat log prove' with the record's id.`
 }
 
 // Run prints a record.

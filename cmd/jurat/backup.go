@@ -13,18 +13,18 @@ import (
 
 type backupCmd struct {
 	Into      string `arg:"" help:"A folder that does not exist or is empty."`
-	ApartKeys bool   `name:"apart-keys" help:"Copy the keys to what is sealed apart, too. Then whoever has the copy can read what is erased later."`
+	ApartKeys bool   `name:"apart-keys" help:"Copy the keys to what is sealed apart, too. A reader of the copy can then read what you erase later."`
 	JSON      bool   `name:"json" help:"Print the backup's manifest."`
 }
 
 // Help is shown by 'jurat backup --help'.
 func (*backupCmd) Help() string {
-	return `Copies the data folder, also while it is in use: one committed state of the log, with the keys of that moment. The copy has
-private keys in it: keep it as you keep those. The keys to texts that are sealed apart stay out, because an erasure must reach
+	return `Copies the data folder, also while it is in use: one committed state of the log, with the keys of that moment. The copy contains
+private keys, so protect it as you protect those. The keys to texts that are sealed apart are left out, because an erasure must reach
 every copy of them.
 
-Keep beside it, and not in the same place, the checkpoints that the log signs afterwards ('jurat log checkpoint'): only they
-tell, when the backup is restored, what it lacks.`
+Store the checkpoints that the log signs afterwards ('jurat log checkpoint') in another place. Only they show what the backup lacks
+when you restore it.`
 }
 
 // Run makes a backup.
@@ -42,18 +42,18 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type restoreCmd struct {
 	From        string `arg:"" help:"The backup's folder."`
-	Checkpoint  string `help:"The last checkpoint that anybody has of the log." placeholder:"FILE" xor:"later" required:""`
+	Checkpoint  string `help:"The latest known checkpoint of the log." placeholder:"FILE" xor:"later" required:""`
 	NoneLater   bool   `help:"The log has signed no checkpoint after the backup was made." xor:"later" required:""`
 	Consistency string `help:"A proof that leads from the backup's size to the checkpoint's ('jurat log consistency' of another copy)." placeholder:"FILE"`
 }
 
 // Help is shown by 'jurat restore --help'.
 func (*restoreCmd) Help() string {
-	return `Makes the data folder of a backup (--data says which; it must not exist, or be empty), after looking at every record in it.
+	return `Makes a data folder from a backup, after it has examined every record. --data names the folder, which must be absent or empty.
 
-A log that came back from a backup may lack records of which it has signed that it holds them. Were it to take new ones in
-their place, there would be two histories under one key. So say with --checkpoint what anybody knows of it: a restored log that is
-behind that can be read, and takes nothing.`
+A restored log may lack records although it once signed that it holds them. If it took new records in their place, one key would
+have signed two histories. So give the latest known checkpoint with --checkpoint. You can read a restored log that is behind that
+checkpoint, but it takes no new records.`
 }
 
 // Run restores a backup.
@@ -102,7 +102,7 @@ func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
 	}
 	switch {
 	case r.Missing > 0 && r.Prefix:
-		p.line("it is proved to be the beginning of the published log, of whose %d records it lacks the last %d: it can be read, and takes no new ones", r.Known, r.Missing)
+		p.line("it is proved to be the beginning of the published log and lacks the last %[2]d of its %[1]d records: you can read it, but it takes no new records", r.Known, r.Missing)
 	case r.Missing > 0:
 		p.line("of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Prefix:

@@ -45,7 +45,7 @@ func (f *batchFlags) check() error {
 			continue
 		}
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: %s is there and is no file", flag, file)
+			return fmt.Errorf("%s: %s exists and is not a file", flag, file)
 		}
 		if _, err := os.Stat(filepath.Dir(file)); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
@@ -120,7 +120,7 @@ func (c *trialCmd) place(attempts []*attempt) error {
 	}
 	info, err := os.Stat(c.Out)
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("--out: %s is no folder, which several cases need", c.Out)
+		return fmt.Errorf("--out: %s is not a folder, which several cases need", c.Out)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--out: %w", err)

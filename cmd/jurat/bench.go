@@ -15,8 +15,8 @@ type benchCmd struct {
 	Seal   benchSealCmd   `cmd:"" help:"Sealing: many callers at once, and one caller."`
 	Verify benchVerifyCmd `cmd:"" help:"Verifying: record by record, and a whole log."`
 	Ledger benchLedgerCmd `cmd:"" help:"Appending to a large log, beside a small one."`
-	Trial  benchTrialCmd  `cmd:"" help:"Trials whose jurors take their time: what the program adds."`
-	Watch  benchWatchCmd  `cmd:"" help:"A trial that many watch over WebSocket, beside one that nobody watches."`
+	Trial  benchTrialCmd  `cmd:"" help:"Trials with slow jurors: how much time the program itself adds."`
+	Watch  benchWatchCmd  `cmd:"" help:"A trial with many watchers over WebSocket, beside one without watchers."`
 }
 
 const aboutBench = `
@@ -70,8 +70,8 @@ type benchSealCmd struct {
 
 // Help is shown by 'jurat bench seal --help'.
 func (*benchSealCmd) Help() string {
-	return `Seals records as 'jurat seal' and the server do: canonical form, signature, token of the built-in authority, durable in the log. First
-so many callers at once, then one, record by record.` + aboutBench + `
+	return `Seals records as 'jurat seal' and the server do: canonical form, signature, token of the built-in authority, durable in the log. It
+measures many callers at once, then one caller, record by record.` + aboutBench + `
 
     jurat bench seal --callers 64
     jurat bench seal --dir /var/lib/jurat --json`
@@ -112,8 +112,8 @@ type benchLedgerCmd struct {
 
 // Help is shown by 'jurat bench ledger --help'.
 func (*benchLedgerCmd) Help() string {
-	return `Seals a large log, record by record as any other, and then appends to it in turn with a log of a thousand records: does it become
-slower, or hold more memory?` + aboutBench + `
+	return `Seals a large log, record by record. Then it appends to this log and, in turn, to a log of a thousand records: does the large one
+become slower, or hold more memory?` + aboutBench + `
 
     jurat bench ledger --records 1000000 --dir /var/tmp`
 }
@@ -152,8 +152,8 @@ type benchWatchCmd struct {
 
 // Help is shown by 'jurat bench watch --help'.
 func (*benchWatchCmd) Help() string {
-	return `Holds a trial that so many watch over WebSocket on this machine, in turn with one that nobody watches. Each watcher has to get each
-event, in order.` + aboutBench + `
+	return `Holds a trial with so many watchers over WebSocket on this machine, in turn with one without watchers. Each watcher must get each event,
+in order.` + aboutBench + `
 
     jurat bench watch --watchers 200`
 }

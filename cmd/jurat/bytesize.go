@@ -21,7 +21,7 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return fmt.Errorf("%q is no size: want bytes, or a number with KiB, MiB or GiB", text)
+		return fmt.Errorf("%q is not a size: want bytes, or a number with KiB, MiB or GiB", text)
 	}
 	*b = byteSize(n * unit)
 	return nil

@@ -27,14 +27,14 @@ func checkOut(file string) error {
 	case err != nil:
 		return fmt.Errorf("--out: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("--out: %s is there and is no file", file)
+		return fmt.Errorf("--out: %s exists and is not a file", file)
 	}
 	there, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	if len(there) > 0 && !bytes.Contains(there, []byte(evidence.BundleFormat)) {
-		return hint(fmt.Errorf("--out: %s is there and is no case file", file), "name another file, or remove it yourself")
+		return hint(fmt.Errorf("--out: %s exists and is not a case file", file), "name another file, or remove it yourself")
 	}
 	return checkFolder(filepath.Dir(file))
 }

@@ -59,7 +59,7 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	p.line("%s", p.bold("The case of "+on.Card.Name))
 	p.line("  %s: %s, evidence %s", name, plural.Of(o.Messages, "message"), o.Case)
-	p.line("  nobody is asked, and nothing is recorded")
+	p.line("  no model is asked, and nothing is recorded")
 	who := "Language models would sit"
 	if o.Jurors == config.Offline {
 		who = "Rules would sit, and no language models"

@@ -14,23 +14,23 @@ import (
 
 type eraseCmd struct {
 	Record        string   `arg:"" help:"The record's id."`
-	Field         []string `required:"" help:"The field whose text is destroyed: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
-	Reason        string   `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
+	Field         []string `required:"" help:"The field whose text to destroy: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
+	Reason        string   `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
 	By            newName  `required:"" help:"Which person decided it." placeholder:"WHO"`
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`
 }
 
 // Help is shown by 'jurat erase --help'.
 func (*eraseCmd) Help() string {
-	return `Destroys the text of fields that were sealed apart. The record stays, with every proof: what was signed has commitments in
-their place. An act of the operator in the log says what was erased, when, why and who decided it, and not what it said.
+	return `Destroys the text of fields that were sealed apart. The record stays, with every proof: the signed payload has commitments in
+their place. An act of the operator in the log says what was erased, when, why and who decided it. It does not contain the text.
 
-The text is first looked for in the whole log, in every payload and every text that is kept. Where it stands elsewhere,
-too, or a part of it is quoted there, those records are named and nothing is erased, unless you say --despite-quotes. It is
-looked for as it is: what says the same in other words is not found, nor is a text of less than 8 characters.
+First it searches the whole log for the text, in every payload and every text that is kept. If other records contain the text or
+quote a part of it, it names those records and erases nothing, unless you add --despite-quotes. It searches for the exact text:
+it finds neither the same in other words nor a text of fewer than 8 characters.
 
-What can be destroyed is the key under which this installation keeps the text. A case file or record that was given out
-with the text has it still, and so has a backup of the folder apart-keys.
+The command destroys the key under which this installation keeps the text. Case files and records that you gave out with the
+text still have it, and so does a backup of the folder apart-keys.
 
     jurat erase RECORD --field prompt --field /metadata/user_id --reason "request of 12 May" --by "data protection officer"`
 }

@@ -20,7 +20,7 @@ type explainCmd struct {
 // Help is shown by 'jurat explain --help'.
 func (*explainCmd) Help() string {
 	return `Writes the paragraph that answers "what happened?": who said it, with which model and configuration, when, how it was
-sealed, and what is not proved by all that. Facts come from verified fields alone; what is not proved is said to be so.
+sealed, and what this does not prove. Facts come from verified fields only; the statement says what is not proved.
 
     jurat explain record.json --trust trust.json
 

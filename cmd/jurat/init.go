@@ -10,8 +10,8 @@ type initCmd struct{ keyFlags }
 
 // Help is shown by 'jurat init --help'.
 func (*initCmd) Help() string {
-	return `Makes an installation where there is none: in the data folder, which is not there yet or is empty, or in a database. 'jurat serve',
-'jurat trial' and 'jurat seal' do so, too, on first use. No other command does, so that one with a forgotten --data changes nothing.
+	return `Makes an installation in a database, or in a data folder that is absent or empty. 'jurat serve', 'jurat trial' and 'jurat seal' also
+make one on first use. No other command does, so a command with a forgotten --data changes nothing.
 
     jurat --data ./jurat-data init`
 }

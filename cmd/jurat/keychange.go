@@ -35,7 +35,7 @@ func (f *whyFlags) why() (keys.Why, error) {
 // publicFlags name an owner's keys.
 type publicFlags struct {
 	Public      []string `placeholder:"FILE" help:"The public key in PEM. Repeat it for an ML-DSA-65 key that signs with it."`
-	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. Handed out with records; nobody believes them for that."`
+	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. They go out with records, which makes them no more trusted."`
 }
 
 // read reads the keys, and gives each the certificates that begin with its own.
@@ -94,15 +94,15 @@ type keysRegisterCmd struct {
 
 // Help is shown by 'jurat keys register --help'.
 func (*keysRegisterCmd) Help() string {
-	return `From then on nobody signs for this actor here: what it has signed itself is taken in by 'jurat seal', and non-repudiation is
-proved by this installation's trust file. The private key never comes here.
+	return `From then on this installation does not sign for the actor. 'jurat seal' takes in what the actor signed, and this installation's
+trust file proves non-repudiation. The private key never comes here.
 
     openssl ecparam -genkey -name prime256v1 -noout | openssl pkcs8 -topk8 -nocrypt -out private.pem
     openssl pkey -in private.pem -pubout -out public.pem
     jurat keys register agent logistics-agent-v1 --public public.pem --reason "the owner's own key"
 
-An actor whose key is made and held here gets its owner's with 'jurat keys rotate --public'. Registering a key again gives it
-other certificates.`
+If the installation made and holds the actor's key, 'jurat keys rotate --public' replaces it with the owner's. Registering a key
+again replaces its certificates.`
 }
 
 // Run registers a key.
@@ -149,10 +149,10 @@ type keysRotateCmd struct {
 
 // Help is shown by 'jurat keys rotate --help'.
 func (*keysRotateCmd) Help() string {
-	return `Makes a new key, which signs from now on, and destroys the private half of the old one: it is not needed to verify what it
-signed, and could serve nobody but a thief. Two keys that sign only together are replaced together.
+	return `Makes a new key, which signs from now on, and destroys the private half of the old one. Verification does not need the private half,
+and only a thief could use it. Two keys that sign only together are replaced together.
 
-With --public the new key is one that the actor holds itself, whoever held the old one. There is no way back.
+With --public the actor itself holds the new key. This cannot be undone.
 
 What the old key signed stands; give those who verify a new trust file.`
 }
@@ -199,8 +199,8 @@ type keysRetireCmd struct {
 
 // Help is shown by 'jurat keys retire --help'.
 func (*keysRetireCmd) Help() string {
-	return `For a key that is out of use and was never in other hands. Where two keys sign only together, both end. The actor signs again
-when 'jurat keys rotate' or 'jurat keys register' has given it another key.`
+	return `For a key that is out of use and was never in other hands. If two keys sign only together, both end. The actor signs again
+after 'jurat keys rotate' or 'jurat keys register' has given it another key.`
 }
 
 // Run retires a key.
@@ -220,8 +220,8 @@ type keysRevokeCmd struct {
 
 // Help is shown by 'jurat keys revoke --help'.
 func (*keysRevokeCmd) Help() string {
-	return `For a key that is, or may be, in other hands. What it signed before that stands where an authority's time shows that it was
-before; nothing that it signs is taken in any more. Where two keys sign only together, both end.`
+	return `For a key that is, or may be, in other hands. Records stand if an authority's time proves that they were signed before. The
+installation takes in nothing more that the key signs. If two keys sign only together, both end.`
 }
 
 // Run revokes a key.

@@ -120,7 +120,7 @@ type eventLine struct {
 
 // Help is shown by 'jurat keys history --help'.
 func (*keysHistoryCmd) Help() string {
-	return `Every event is a sealed record of the operator's in the chain operator-keys. As one file that anybody can verify:
+	return `Every event is a sealed record of the operator in the chain operator-keys. To write them as one file that anyone can verify:
 
     jurat log case operator-keys > keys.jurat`
 }

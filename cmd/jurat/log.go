@@ -15,7 +15,7 @@ import (
 type logCmd struct {
 	Checkpoint  logCheckpointCmd  `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
 	Consistency logConsistencyCmd `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
-	Monitor     logMonitorCmd     `cmd:"" help:"Watch a log that somebody else runs: has it only grown?"`
+	Monitor     logMonitorCmd     `cmd:"" help:"Watch another operator's log: has it only grown?"`
 	Witness     logWitnessCmd     `cmd:"" help:"Those who cosign this log's checkpoints."`
 	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
 	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
@@ -64,8 +64,8 @@ type logProveCmd struct {
 func (*logProveCmd) Help() string {
 	return withholdHelp + latestHelp + `
 
-With --log nothing is asked of an installation here: the proof is computed from the tiles of a log that is elsewhere, under its
-newest checkpoint, whose key your trust file has. So whoever has a record can prove that it is still in the log:
+With --log it needs no installation: it computes the proof from the tiles of another operator's log, under its newest checkpoint.
+Your trust file must have the log's key. This proves that a record which you hold is still in the log:
 
     jurat log prove record.json --log https://jurat.example/log --trust trust.json > proved.json`
 }
@@ -124,8 +124,8 @@ type logCaseCmd struct {
 
 // Help is shown by 'jurat log case --help'.
 func (*logCaseCmd) Help() string {
-	return `The case file holds all records that are linked to the record or the chain: by digest, as review or delivery, by chain_id or by
-parent_request_id, one through the other. A trial's chain is whole in itself. Where more than 10,000 are linked, or one of them cannot be
+	return `The case file holds all records that are linked to the record or the chain, directly or through others: by digest, as review or delivery,
+by chain_id or by parent_request_id. A trial's chain is complete by itself. If more than 10,000 records are linked, or one of them cannot be
 read, the file is cut, and stderr says so.
 
 ` + withholdHelp + latestHelp
@@ -170,9 +170,9 @@ type logReindexCmd struct{}
 
 // Help is shown by 'jurat log reindex --help'.
 func (*logReindexCmd) Help() string {
-	return `Beside each record the database keeps in brief what lists show of it, and which records it names. Both are made of the records, and no
-proof depends on them. 'jurat log fsck' says when they are not what the records say; this makes all of them again. It can be run while
-others write, and broken off.`
+	return `Beside each record the database keeps an index entry: what lists show of the record, and which records it names. No proof depends on the
+index. 'jurat log fsck' says when the index does not match the records; this command makes it again from the records. You can run it while
+others write, and interrupt it.`
 }
 
 // Run makes all briefs again.
@@ -195,9 +195,9 @@ type logFsckCmd struct {
 
 // Help is shown by 'jurat log fsck --help'.
 func (*logFsckCmd) Help() string {
-	return `Recomputes everything that the log claims, on all cores, and names each damage and what it means, in the order of the log; so it
-does with the texts that are sealed apart: lost ones, changed ones, and what should have been erased. What is named and harmless
-counts for nothing. It reads alone, and can be run while others write, and broken off. How far it is stands on stderr.
+	return `Recomputes everything that the log claims, on all cores, and names each damage and what it means, in the order of the log. It also
+examines the texts that are sealed apart: lost texts, changed texts, and texts that should have been erased. Harmless findings do
+not change the exit code. It only reads. You can run it while others write, and interrupt it. stderr shows the progress.
 
 Exit code 0: the log is whole. 1: it is damaged. 2: it could not be examined.`
 }

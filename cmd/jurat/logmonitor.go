@@ -19,7 +19,7 @@ import (
 type logMonitorCmd struct {
 	URL   string `arg:"" help:"The log's, such as https://jurat.example/log."`
 	Trust string `required:"" placeholder:"FILE" help:"Your trust file: the log's key, and the witnesses that must have cosigned."`
-	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Where there is no such file, it is the first look, and everything is read."`
+	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Without this file it is the first look, which reads everything."`
 	tokenFlag
 	Every   time.Duration `placeholder:"DURATION" help:"Look again and again, with as much time between, such as 10m. Left out: once."`
 	Full    bool          `help:"Read everything again, and not only what is new."`
@@ -31,28 +31,28 @@ type logMonitorCmd struct {
 
 // Help is shown by 'jurat log monitor --help'.
 func (*logMonitorCmd) Help() string {
-	return `Watches a log that you do not run. Each look demands that the log's key has signed the checkpoint, that what you saw the last
-time is the beginning of what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The
-last checkpoint stays in the file that --state names; keep it where who runs the log cannot write.
+	return `Watches another operator's log. Each look checks that the log's key signed the checkpoint, that what you saw last time is the
+beginning of what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The file that
+--state names keeps the last checkpoint; keep it where the log's operator cannot write.
 
     jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint --every 10m
 
-Where there is no such file, it is the first look: what the log was before, nobody compares, and the output says so. A file that is
-there and has no checkpoint in it, or another than this monitor found or left there, is an error, and nothing is looked at.
+Without this file it is the first look: it compares with nothing earlier, and the output says so. If the file
+exists but holds no checkpoint, or not the one that this monitor found or left there, the command fails without looking at the log.
 
-If the log has done what a log never does, what was seen is written into a folder beside that file, and that file stays as it was.
-how.txt in it says what these files prove to others, what only you have seen, and with which command others look at them.
+If the log did what no honest log does, the monitor writes the evidence into a folder beside that file and leaves the file as it was.
+how.txt in the folder says what the evidence proves to others, what only you have seen, and which command others use to check it.
 
-It is also an alarm if the log says that it has grown by more entries than --most: it can sign any number of equal ones in a moment, and
-while you read them you would see nothing else. If the number can be right, look with a larger --most.
+The monitor also alarms if the log claims to have grown by more than --most entries: a log can sign any number of equal entries in a
+moment, to keep you reading. If the number can be right, run it with a larger --most.
 
-With --every a log that does not answer, or refuses to, is told on stderr and asked again. An alarm ends it, and so does what only a
-person can mend: the trust file, the state.
+With --every, the monitor reports a log that does not answer on stderr and asks again. It ends at an alarm, and at errors that only a
+person can mend, in the trust file or the state.
 
-Entries are read with the token of an auditor, or where the server shows them to everybody; without them the hashes are read alone.
+It reads entries with an auditor's token, or if the server shows them to everyone; otherwise it reads only the hashes.
 
-Exit code 0: the log has only grown. 1: it has forked, shrunk, or what is served in its place is not what it signed. 3: it has only
-grown, and fewer witnesses have cosigned it than the trust file demands. 2: it could not be looked at.`
+Exit code 0: the log has only grown. 1: it has forked or shrunk, or serves what it did not sign. 3: it has only grown, but fewer
+witnesses have cosigned it than the trust file demands. 2: the monitor could not look at it.`
 }
 
 // Run looks once, or until it is interrupted or the log does what it must not.
@@ -193,7 +193,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	p := newPage(io.out)
 	what := "entries"
 	if l.Hidden {
-		what = "leaf hashes (the log does not show entries to everybody)"
+		what = "leaf hashes (the log does not show entries to everyone)"
 	}
 	grown := fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before)
 	if l.First {
@@ -268,7 +268,7 @@ func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err erro
 		files["served.bin"], files["served.txt"] = string(a.Served.Served), a.Served.Path+"\n"
 	}
 	command = lookingAt(a)
-	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file of their own:\n%s.\n\nWhat rests on the word of whoever ran the monitor:\n%s.\n",
+	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file of their own:\n%s.\n\nWhat rests on the word of the person who ran the monitor:\n%s.\n",
 		c.URL, at.Format(time.RFC3339), a.ToOthers(), a.SeenAlone())
 	if command != "" {
 		files["how.txt"] += "\nTo look at them:\n\n    " + command + "\n"

@@ -19,16 +19,16 @@ type logConsistencyCmd struct {
 
 // Help is shown by 'jurat log consistency --help'.
 func (*logConsistencyCmd) Help() string {
-	return `Prints a proof that the log of one size is the beginning of the log of another: nothing was changed, moved or dropped since.
-Somebody who keeps checkpoints of this log ('jurat log checkpoint') needs it to hold a case file, or another checkpoint,
-against one of his own:
+	return `Prints a proof that the log of one size is the beginning of the log of another size: nothing was changed, moved or dropped since.
+People who keep checkpoints of this log ('jurat log checkpoint') need it to compare a case file, or another checkpoint, with
+one of theirs:
 
     jurat log consistency old.checkpoint > proof.json
     jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
 
 The proof is between two sizes: make it for the size that the case file was cut at, which 'jurat verify' shows.
 
-With --log it is computed from the tiles of a log that somebody else runs, whose key your trust file has:
+With --log it computes the proof from the tiles of another operator's log. Your trust file must have the log's key:
 
     jurat log consistency old.checkpoint --log https://jurat.example/log --trust trust.json > proof.json`
 }
@@ -107,14 +107,14 @@ type logEntriesCmd struct {
 
 // Help is shown by 'jurat log entries --help'.
 func (*logEntriesCmd) Help() string {
-	return `Prints the entries of the log, one line each, exactly as the log hashes them. They hold digests, signatures and counts, and
-nothing of what was said; whoever knows a chain_id can count its records in them. With all entries and a checkpoint somebody
-else can see that a file leaves nothing out, not even at the end:
+	return `Prints the entries of the log, one line each, exactly as the log hashes them. They hold digests, signatures and counts, and no text.
+A reader who knows a chain_id can count its records. With all entries and a checkpoint, others can see that a file leaves nothing out,
+not even at the end:
 
     jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
     jurat verify --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl chain.jurat
 
-Who has the first N already fetches the rest with --from N and appends it.`
+If you already have the first N entries, fetch the rest with --from N and append them.`
 }
 
 // Run prints the entries.

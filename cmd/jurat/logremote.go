@@ -18,7 +18,7 @@ import (
 
 // tokenFlag names what lets in who may read everything.
 type tokenFlag struct {
-	TokenFile string `placeholder:"FILE" env:"JURAT_TOKEN_FILE" help:"File with a token for the server, where entries are not shown to everybody."`
+	TokenFile string `placeholder:"FILE" env:"JURAT_TOKEN_FILE" help:"File with a token for the server, needed if it does not show entries to everyone."`
 }
 
 func (f *tokenFlag) token() (string, error) {
@@ -52,7 +52,7 @@ func (f *logFlags) open() (*remoteLog, error) {
 
 func openRemote(url, trust string, by tokenFlag) (*remoteLog, error) {
 	if trust == "" {
-		return nil, hint(errors.New("--trust: without the log's key nothing that a log says can be believed"), "whoever runs it gives you the file that 'jurat trust' prints; compare its fingerprint over another channel")
+		return nil, hint(errors.New("--trust: nothing that a log says can be believed without the log's key"), "its operator gives you the file that 'jurat trust' prints; compare its fingerprint over another channel")
 	}
 	r := new(remoteLog)
 	var err error
@@ -121,7 +121,7 @@ func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, 
 	}
 	server, is := strings.CutSuffix(r.URL(), "/log/")
 	if !is {
-		return nil, fmt.Errorf("%s: there is no such file, and --log is not that of a jurat server, which would have records by id", name)
+		return nil, fmt.Errorf("%s: no such file; to look a record up by its id, --log must be the address of a jurat server", name)
 	}
 	c, err := client.NewClient(client.Config{URL: server, Token: r.token})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type logWitnessCmd struct {
 	Add    logWitnessAddCmd    `cmd:"" help:"Have a witness cosign the log's checkpoints from now on."`
 	List   logWitnessListCmd   `cmd:"" help:"List the witnesses, and what they have cosigned."`
-	Remove logWitnessRemoveCmd `cmd:"" help:"Ask a witness no more."`
+	Remove logWitnessRemoveCmd `cmd:"" help:"Stop asking a witness."`
 	Ask    logWitnessAskCmd    `cmd:"" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
 }
 
@@ -22,19 +22,18 @@ type quorumFlag struct {
 
 type logWitnessAddCmd struct {
 	URL string `arg:"" help:"Where the witness takes checkpoints: what comes before /add-checkpoint."`
-	Key string `required:"" placeholder:"KEY" help:"Its verifier key, as whoever runs it gives it: name+hash+base64."`
+	Key string `required:"" placeholder:"KEY" help:"Its verifier key, which its operator gives you: name+hash+base64."`
 	quorumFlag
 }
 
 // Help is shown by 'jurat log witness add --help'.
 func (*logWitnessAddCmd) Help() string {
-	return `A witness is somebody else who sees that this log only grows, and says so with a signature on its checkpoints. It must be told of
-this log's key, which 'jurat trust' prints under "logs". Every witness that speaks C2SP tlog-witness will do, and 'jurat witness'
-makes one.
+	return `A witness, run by another operator, checks that this log only grows and then signs its checkpoints. Give the witness this log's key,
+which 'jurat trust' prints under "logs". Any witness that speaks C2SP tlog-witness will do; 'jurat witness' makes one.
 
-From now on 'jurat trust' demands the quorum: whoever verifies by that file believes no order that too few have cosigned. 'jurat
-serve' asks the witnesses whenever the log has grown, and elsewhere those commands do that give out checkpoints and proofs. Nobody
-who seals waits for a witness.
+From now on 'jurat trust' demands the quorum: a reader who verifies with that file does not accept an order that too few witnesses have
+cosigned. 'jurat serve' asks the witnesses whenever the log has grown. Without a server, the commands that print checkpoints and proofs
+ask them. Sealing does not wait for witnesses.
 
     jurat log witness add https://witness.example --key witness.example/w1+0a1b2c3d+BIqI…`
 }
@@ -45,7 +44,7 @@ func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err := i.AddWitness(installation.LogWitness{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(io.err, "jurat: give those who verify the new trust file ('jurat trust'); 'jurat log witness ask' asks at once")
+		_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness ask' asks at once")
 		return err
 	})
 }
@@ -60,7 +59,7 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if len(settings.List) == 0 {
-			return io.line("nobody cosigns this log's checkpoints")
+			return io.line("no witness cosigns this log's checkpoints")
 		}
 		kept, err := i.LastCosigned(ctx)
 		if err != nil {
@@ -109,7 +108,7 @@ func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err := i.RemoveWitness(c.Name, c.Quorum); err != nil {
 			return hint(err, "'jurat log witness list' names them")
 		}
-		_, err := fmt.Fprintln(io.err, "jurat: trust files that were given out demand it still, until they are replaced")
+		_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")
 		return err
 	})
 }
@@ -118,7 +117,9 @@ type logWitnessAskCmd struct{}
 
 // Help is shown by 'jurat log witness ask --help'.
 func (*logWitnessAskCmd) Help() string {
-	return `Exit code 0: as many have cosigned as are demanded. 3: too few. 2: it could not be done.`
+	return `Asks every witness to cosign the log's latest checkpoint.
+
+Exit code 0: as many witnesses as the quorum demands have cosigned. 3: too few. 2: it could not be done.`
 }
 
 // Run asks.
@@ -129,7 +130,7 @@ func (*logWitnessAskCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if c == nil {
-			return hint(fmt.Errorf("there is no witness"), "'jurat log witness add URL --key KEY' adds one")
+			return hint(fmt.Errorf("this log has no witness"), "'jurat log witness add URL --key KEY' adds one")
 		}
 		if err := printCosigning(io, c, c.Size); err != nil || c.Met() {
 			return err

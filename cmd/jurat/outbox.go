@@ -54,14 +54,14 @@ type logStampCmd struct{}
 
 // Help is shown by 'jurat log stamp --help'.
 func (*logStampCmd) Help() string {
-	return `A record is sealed also when an authority that should stamp it does not answer: then it waits. This asks every such
-authority for everything that waits for it, checks each time stamp, and adds it to its record, together with an act that
+	return `If an authority does not answer, a record is sealed without its time stamp and waits for it. This command asks every authority
+for all the time stamps that records wait for, checks each one, and adds it to its record, together with an act that
 says so. An authority that stamps in batches ('jurat tsa add --batch') is asked once for all: each record gets an evidence
-record (RFC 4998), which verifies alone. It can be broken off and repeated at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
+record (RFC 4998), which verifies alone. You can interrupt and repeat it at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
 
 A time stamp proves that a record existed when it was stamped. A late one proves no earlier time.
 
-Exit code 0: nothing waits any more. 3: something still does. 2: it could not be done.`
+Exit code 0: no record waits. 3: some records still wait. 2: it could not be done.`
 }
 
 // Run stamps what waits.
@@ -100,7 +100,7 @@ type logPendingCmd struct {
 
 // Help is shown by 'jurat log pending --help'.
 func (*logPendingCmd) Help() string {
-	return `Lists the records that wait for a time stamp: for whom, since when, and how many time stamps of others they have.
+	return `Lists the records that wait for a time stamp: from which authority, since when, and how many other time stamps they have.
 'jurat log stamp' asks for what is missing.`
 }
 

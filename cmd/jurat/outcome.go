@@ -18,7 +18,7 @@ import (
 // outcome says what a trial came to, and ends with its exit code.
 func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
-		return hint(fmt.Errorf("--outcome: %q is no trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the page of a trial say it", evidence.TrialPrefix)
+		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the trial's page show it", evidence.TrialPrefix)
 	}
 	var found *jury.TrialOutcome
 	rules := false

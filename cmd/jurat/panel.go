@@ -24,14 +24,14 @@ type panelFlags struct {
 	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3." env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
-	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars. More than 0. Where it is reached the trial is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
+	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars, more than 0. A trial that reaches it is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
 }
 
-const panelHelp = `Who sits: three language models where OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with
-its vendor's key; a seat whose key is missing stays empty, and the trial is degraded. Without any key three rule jurors sit:
-a first sieve, and the baseline that a model has to beat. Their safe_pass exits with 0 only where somebody said that rules are
-to sit (--jurors offline), so that nothing passes because a key is missing; --jurors llm ends without a key. --config FILE says everything about the panel: models, parameters,
-keys' places, substitutes, rubric, deadlines, prices. A flag counts more than the environment, that more than the file.`
+const panelHelp = `Three language models sit if OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with its vendor's key.
+A seat without a key stays empty, and the trial is degraded. Without any key three rule jurors sit: a first sieve, and the baseline
+that models have to beat. Their safe_pass exits with 0 only if you say --jurors offline, so that nothing passes because a key is
+missing. --jurors llm fails if a key is missing. --config FILE describes the whole panel: models, parameters, where keys are found,
+substitutes, rubric, deadlines, prices. Flags override the environment, and the environment overrides the file.`
 
 // howToGetAJury is what to do where no model sits.
 const howToGetAJury = "set the keys for a jury of language models; if rules are what you want, say so by --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"

@@ -13,14 +13,13 @@ type portalCmd struct {
 
 // Help is shown by 'jurat portal --help'.
 func (*portalCmd) Help() string {
-	return `Writes the verification portal as one file: a page for a browser, in which whoever has it verifies records and case
-files as 'jurat verify' does, without a network and without anything of this program. It brings no trust: whoever checks
-chooses a trust file of his own.
+	return `Writes the verification portal as one file: a page for a browser that verifies records and case files as 'jurat verify' does,
+without a network and without this program. It brings no trust: the reader chooses a trust file.
 
     jurat portal --out verify.html
 
-The page's SHA-256 is printed on stderr. Any jurat that was built from the same source prints the same, so whoever got
-the page from somebody else can compare.`
+stderr shows the page's SHA-256. Every jurat built from the same source prints the same one, so a person who got the page from
+others can compare.`
 }
 
 // Run writes the page.

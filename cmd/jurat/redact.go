@@ -12,18 +12,18 @@ import (
 
 type redactCmd struct {
 	File   string   `arg:"" help:"A record file or a case file; - is standard input."`
-	Field  []string `required:"" help:"The field whose text is taken out: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
+	Field  []string `required:"" help:"The field whose text to take out: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
 	Record string   `help:"Only of the record with this id. Default: of every record in the file." placeholder:"ID"`
 	Out    string   `help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
 }
 
 // Help is shown by 'jurat redact --help'.
 func (*redactCmd) Help() string {
-	return `Writes the file again without the texts of these fields, for a reader who is not to have them. What was signed has
-commitments in their place, so everything that remains is proved as before, and the reader sees that a text is withheld.
+	return `Writes the file again without the texts of these fields, for a reader who must not have them. The signed payload has
+commitments in their place, so everything else is proved as before, and the reader sees that a text is withheld.
 
-Only what was sealed apart can be taken out ('jurat seal --apart', 'jurat apart set'). A text that is part of what was
-signed cannot: then nothing is written. The text stays in your log; 'jurat erase' destroys it there.
+You can take out only what was sealed apart ('jurat seal --apart', 'jurat apart set'). If a text is part of the signed payload,
+the command writes nothing. The text stays in your log; 'jurat erase' destroys it there.
 
     jurat redact case.jurat --field prompt --out for-the-auditor.jurat`
 }

@@ -75,7 +75,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 		id = list[len(list)-1].ID
 	}
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
-		return nil, hint(fmt.Errorf("--resume: %q is no trial", id), "'jurat trial --list' lists those without a verdict")
+		return nil, hint(fmt.Errorf("--resume: %q is not a trial", id), "'jurat trial --list' lists those without a verdict")
 	}
 	r, err := trial.Reopen(ctx, i.Ledger, id)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -97,7 +97,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 // announce says how far the trial got.
 func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	if r.State.Finished {
-		fmt.Fprintf(io.err, "jurat: %s has its verdict already; nobody is asked again\n", r.ID)
+		fmt.Fprintf(io.err, "jurat: %s has its verdict already; no juror is asked again\n", r.ID)
 		fmt.Fprintf(io.err, "jurat: hint: 'jurat trial --outcome %s' says what people decided on it\n", r.ID)
 		return
 	}

@@ -17,7 +17,7 @@ import (
 
 // decidedFlags say why something was decided, and by whom.
 type decidedFlags struct {
-	Reason string  `required:"" help:"Why, for the act that says so. It stands in the log for ever, so name nobody in it." placeholder:"TEXT"`
+	Reason string  `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
 	By     newName `required:"" help:"Which person decided it." placeholder:"WHO"`
 }
 
@@ -34,8 +34,8 @@ func (*archiveExpireCmd) Help() string {
 retention time ('jurat archive retention'), which is six months at least, and leaves what is on hold ('jurat hold list'), what is not proved to be
 that old, and the operator's own acts. Today is what the clock says, but no later than the newest time stamp of the log.
 
-The log keeps each record's id, digest, place and hash: the proofs of all other records stand, and an act says when, why and by whom it was
-decided. Copies of the old files and backups still have the records: delete them, too.
+The log keeps each record's id, digest, place and hash: the proofs of all other records stand, and an act says when, why and who
+decided it. Copies of the old files and backups still have the records: delete them, too.
 
     jurat archive expire --before 2025-01-01 --reason "retention time over" --by "records office"`
 }
@@ -129,7 +129,7 @@ func parseDays(text string) (int64, error) {
 		}
 		return n * days, nil
 	}
-	return 0, fmt.Errorf("%q is no length of time: want a whole number and d, mo or y, such as 24mo", text)
+	return 0, fmt.Errorf("%q is not a length of time: want a whole number and d, mo or y, such as 24mo", text)
 }
 
 type holdCmd struct {

@@ -25,7 +25,7 @@ func (*sealCmd) Help() string {
 agent first signs; a human_review is signed with the key of its reviewer_id), has it time-stamped, appends it to the
 log, and prints the sealed record. Nothing is printed before it is durable.
 
-With --pq the actor signs twice, and ever after: the second time with ML-DSA-65, which withstands quantum computers. The
+With --pq the actor signs twice from now on: the second time with ML-DSA-65, which withstands quantum computers. The
 trust file then says that neither key signs alone.
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
@@ -37,18 +37,17 @@ every proof stands. This cannot be added to a record later. 'jurat apart set' do
 
     jurat seal payload.json --apart prompt --apart /metadata/user_id
 
-An authority that does not answer holds up nothing for long: the record is sealed, says so, and waits for its time stamp,
-which 'jurat log stamp' asks for again.
+If an authority does not answer, the record is sealed all the same. It says so, and waits for its time stamp;
+'jurat log stamp' asks again.
 
-A payload that brings its record_id makes one record, however often it is sealed: the same again is printed again, and
-something else under that id is refused. A person does not decide on
-what the same person said or submitted.
+A payload with a record_id makes one record, however often you seal it: the same payload prints the same record again, and
+another payload under that id is refused. People cannot decide on what they said or submitted themselves.
 
 A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
 so that the review is bound to what the record says.
 
-Where an actor holds its key itself ('jurat keys register'), nobody signs for it here. What it has signed is taken in
-instead, if the key is registered as that actor's and the signature is right: a record as 'jurat sign --key' prints it, or
+If an actor holds its own key ('jurat keys register'), this installation does not sign for it. It takes in what the actor signed,
+if the key is registered as that actor's and the signature is right: a record as 'jurat sign --key' prints it, or
 the canonical payload of 'jurat sign --prepare' with the signature beside it.
 
     jurat seal signed.json > record.json

@@ -22,16 +22,16 @@ import (
 )
 
 type serveCmd struct {
-	Addr          string   `help:"Where to listen. Beyond this machine only with --tls-key, or when somebody has a token." default:"127.0.0.1:8417"`
+	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted." default:"127.0.0.1:8417"`
 	Origin        []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
 	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Name          newName  `help:"In whose name the sign-in link that is printed signs in." default:"operator"`
+	Name          newName  `help:"The name that the printed sign-in link signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
 	Memory        byteSize `placeholder:"SIZE" help:"What the process is to hold in memory at most: bytes, or a number with KiB, MiB or GiB. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
 	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
 	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
-	PublicEntries bool     `help:"Show everybody what the log hashed for each record: digests, signatures, counts, and no word of what was said."`
+	PublicEntries bool     `help:"Show everyone what the log hashed for each record: digests, signatures and counts, without any text."`
 	LogJSON       bool     `name:"log-json" help:"Write the server's log as JSON lines."`
 	Parallel      int      `help:"How many trials are held at a time; the others wait." default:"4"`
 	Waiting       int      `help:"How many trials may wait." default:"1000"`
@@ -49,7 +49,7 @@ type oidcFlags struct {
 	Issuer     string   `name:"oidc-issuer" placeholder:"URL" help:"People sign in by this provider of OpenID Connect, too."`
 	ClientID   string   `name:"oidc-client-id" help:"How the provider knows this server."`
 	SecretFile string   `name:"oidc-secret-file" placeholder:"FILE" help:"File with the secret that the provider has given this server."`
-	NameClaim  string   `name:"oidc-name-claim" help:"In which claim the name stands under which a person acts. It must be nobody else's, ever." default:"email"`
+	NameClaim  string   `name:"oidc-name-claim" help:"The claim that holds the name under which a person acts. No two people may ever have the same value." default:"email"`
 	RolesClaim string   `name:"oidc-roles-claim" help:"In which claim a person's groups stand." default:"groups"`
 	RoleOf     []string `name:"oidc-role" placeholder:"GROUP=ROLE" help:"What a group may do. May be given several times." sep:"none"`
 }
@@ -92,9 +92,9 @@ func (f *oidcFlags) checkRules() error {
 
 // Help is shown by 'jurat serve --help'.
 func (*serveCmd) Help() string {
-	return `Opens the installation in the data folder, which is made on first use, prints where it answers, and a link by which you
-sign in once. Interrupt it (Ctrl-C, SIGTERM or SIGHUP) and it finishes what it is at: requests are answered, and trials stop between two acts
-and go on when it is started again, if the jury sits as before.
+	return `Opens the installation in the data folder, which it makes on first use. It prints its address, and a link that signs you in once.
+Interrupted by Ctrl-C, SIGTERM or SIGHUP, it answers the requests that it has begun, and stops trials between two acts. They go on when
+you start it again, if the jury sits as before.
 
 ` + panelHelp + `
 
@@ -178,10 +178,10 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
 	switch {
 	case c.plain():
-		fmt.Fprintf(io.err, "jurat: over plain http from another machine nobody can sign in by browser, as browsers keep sessions over https alone; programs with a token can send it\n")
+		fmt.Fprintf(io.err, "jurat: people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token\n")
 		fmt.Fprintf(io.err, "jurat: hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr\n")
 	case c.LogJSON || terminalOf(io.err) == nil:
-		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link by which somebody signs in once\n", at)
+		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link that signs one person in, once\n", at)
 	default:
 		link, err := s.SignInLink(string(c.Name), access.PeopleRoles()...)
 		if err != nil {
@@ -285,7 +285,7 @@ func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	if err != nil && !errors.Is(err, installation.ErrNone) || someone {
 		return err
 	}
-	return hint(fmt.Errorf("--addr %s: others could reach it, and neither is --tls-key given nor does anybody have a token", c.Addr),
+	return hint(fmt.Errorf("--addr %s: other machines could reach it, but --tls-key is not given and no token has been granted", c.Addr),
 		"'jurat access grant' makes a token; without --addr it answers on this machine alone")
 }
 

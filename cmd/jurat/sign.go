@@ -20,12 +20,12 @@ func (*signCmd) Help() string {
 	return `For those who hold their keys themselves. It needs no installation and no network, and records nothing.
 
 Completes a payload (record_id, schema, signers), signs it with your key, and prints a record that has no time stamp yet.
-Hand it to whoever runs the installation, who must have registered the key ('jurat keys register'):
+Send it to the installation's operator, who must have registered the key ('jurat keys register'):
 
     jurat sign --key private.pem payload.json > signed.json
     jurat seal signed.json > record.json
 
-By hand, with the key wherever openssl finds it: --prepare prints exactly the bytes that are signed, without a line feed.
+By hand, with a key that openssl can use: --prepare prints exactly the bytes to sign, without a line feed.
 
     jurat sign --prepare --public public.pem draft.json > payload.json
     openssl dgst -sha256 -sign private.pem -out sig.bin payload.json               # RSA, P-256

@@ -24,7 +24,7 @@ for nominal data, each with a 95 % interval from 1,000 bootstrap samples of tria
 majority and without citing anything new, how often the discussion and the final judgment changed the outcome, and for each juror
 how often it answered, what that cost and how long it took.
 
-Case files are taken at their word here: 'jurat verify' says whether they are what they say.
+This command believes what case files say: use 'jurat verify' to check them.
 
     jurat stats
     jurat stats *.jurat --json`
@@ -39,7 +39,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	s := tally.Stats()
 	if s.Trials == 0 {
-		return hint(errors.New("there is no finished trial to count"), "'jurat trial CASE' tries one")
+		return hint(errors.New("no trial has finished yet"), "'jurat trial CASE' tries one")
 	}
 	if c.JSON {
 		return io.json(s)

@@ -174,7 +174,7 @@ func leftOut(asJSON bool) func(to io.Writer, lost int64) {
 		if asJSON {
 			line.log = slog.New(slog.NewJSONHandler(escaping{to}, nil))
 		}
-		fmt.Fprintf(line, "jurat: %d lines are left out here: nobody was reading them", lost)
+		fmt.Fprintf(line, "jurat: %d lines are left out here: stderr was not read", lost)
 	}
 }
 

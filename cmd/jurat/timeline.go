@@ -99,7 +99,7 @@ func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), 
 // whoSaid prints which record introduced a text.
 func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text string) error {
 	if strings.TrimSpace(text) == "" {
-		return errors.New("--who-said: there is no text to look for")
+		return errors.New("--who-said: the text is empty")
 	}
 	found := verify.Introduced(records, text)
 	switch n := len(found.By); {
@@ -109,9 +109,9 @@ func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text 
 			p.text("", fmt.Sprintf("It was also brought in, without having been shown it by what it followed, by %s.", called(r, report)))
 		}
 	case len(found.Repeated) > 0:
-		p.text("", "Nobody here introduced it: whoever gave it out had been given it.")
+		p.text("", "No agent here introduced it: each agent that gave it out had received it.")
 	default:
-		p.text("", "Nobody here gave it out: no response in the file holds it.")
+		p.text("", "No agent here gave it out: no response in the file contains it.")
 	}
 	p.each("It was given from outside to", found.Given, report)
 	p.each("It was repeated by", found.Repeated, report)

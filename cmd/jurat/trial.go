@@ -21,7 +21,7 @@ type trialCmd struct {
 	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
 	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
-	Check       bool   `xor:"mode" help:"Say what would happen and what it would cost. Asks nobody, records nothing."`
+	Check       bool   `xor:"mode" help:"Show who would sit and what the trial would cost. Asks no model and records nothing."`
 	ShowPrompts bool   `help:"With --check: the prompts, whole."`
 	recordFlags
 	batchFlags
@@ -37,25 +37,24 @@ func (*trialCmd) Help() string {
 task history). Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
 follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
 
-Records that an agent sealed are evidence as they are, if CASE is a file. They are verified first, by your trust file: what is
-refuted is no evidence, and what is not proved the jurors are told. Each finding then names the record that it rests on.
+CASE can also be a file of records that an agent sealed. They are verified first, with your trust file: refuted records are not
+accepted as evidence, and the jurors are told what is not proved. Each finding then names the record that it rests on.
 
 ` + panelHelp + `
---check shows what would happen, for how much money, and asks nobody.
+--check shows what would happen and what it would cost, without asking a model.
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, a degraded safe_pass, or a safe_pass by rules that sat only
-because no key was there. 2: it could not be done.
-Of several cases the worst counts, in this order: 1, 2, 3, 0.
+because no key was set. 2: it could not be done. With several cases, the worst code counts, in this order: 1, 2, 3, 0.
 
 With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be tried, and otherwise 0. An unsafe_fail always
-fails; beside it fail the kinds that are named: needs_review (which inconclusive trials are, too), inconclusive, degraded. What does
-not fail then exits with 3 all the same where no language model sat, and nobody said --jurors offline.
+fails. The kinds that you name fail, too: needs_review (which includes inconclusive), inconclusive, degraded. A trial by rules without
+--jurors offline that does not fail still exits with 3.
 
---outcome TRIAL says what a trial came to by now, and ends with 0, 1 or 3 by what a person decided where one did: 3 as long as a
-person has to decide.
+--outcome TRIAL shows a trial's outcome so far. If a person decided, the exit code 0 or 1 is that of the decision; it is 3 while a
+person still has to decide.
 
-A trial that was broken off, by Ctrl-C, a crash or a power cut, goes on from its records with --resume: nobody whose
-answer is recorded is asked again. It takes the same flags, environment and configuration as before.
+--resume continues a trial after Ctrl-C, a crash or a power cut, from its records. No juror whose answer is recorded is asked again.
+Give it the same flags, environment and configuration as before.
 
     jurat trial examples/kitchen-return
     jurat trial --resume last

@@ -11,8 +11,8 @@ type trustCmd struct{}
 
 // Help is shown by 'jurat trust --help'.
 func (*trustCmd) Help() string {
-	return `Prints whose keys are whose, which time-stamping authority and which log are this installation's, and on stderr the
-fingerprint of it all. Give the file to those who verify, and the fingerprint over another channel.
+	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
+Give the file to the people who verify, and the fingerprint over another channel.
 
     jurat trust > trust.json`
 }

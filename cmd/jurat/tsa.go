@@ -18,7 +18,7 @@ import (
 type tsaCmd struct {
 	Add    tsaAddCmd    `cmd:"" help:"Have an authority stamp every record from now on."`
 	List   tsaListCmd   `cmd:"" help:"List the authorities that stamp beside the built-in one."`
-	Remove tsaRemoveCmd `cmd:"" help:"Have an authority stamp no more."`
+	Remove tsaRemoveCmd `cmd:"" help:"Stop asking an authority."`
 }
 
 type tsaAddCmd struct {
@@ -57,7 +57,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		err := i.AddOutside(ctx,
 			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
 		if errors.Is(err, tsa.ErrUnavailable) {
-			return hint(err, "--untried adds it all the same; records then wait for its time stamps")
+			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
 		}
 		return err
 	})

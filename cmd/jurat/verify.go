@@ -23,7 +23,7 @@ type verifyCmd struct {
 	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 
-	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Let this guarantee count, too, wherever it is asked or not: configuration, non-repudiation, human-review. May be given several times."`
+	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Count this guarantee, too: configuration, non-repudiation, human-review. May be given several times."`
 
 	knownLogFlags
 }
@@ -31,8 +31,8 @@ type verifyCmd struct {
 // Help is shown by 'jurat verify --help'.
 func (*verifyCmd) Help() string {
 	return `Answers, for each guarantee, whether it is proved, not proved or refuted, and why. It needs no network and no
-installation: only the files, and the trust file that you got from somebody you believe ('jurat trust' writes one; compare
-its fingerprint over another channel). Nothing is ever trusted because the file under verification says so.
+installation: only the files, and a trust file from a source that you trust ('jurat trust' writes one; compare its fingerprint
+over another channel). It never trusts anything because the file under verification says so.
 
 Exit code 0: every guarantee that counts is proved, and nothing is refuted. 1: something is refuted. 3: something that counts is not
 proved. 2: a file could not be read. All guarantees count but these, of which the report says so where they are not proved:
@@ -58,11 +58,10 @@ keep the lists and give that moment:
 
     jurat verify --trust trust.json --crl root.crl --crl issuing.crl --at 2026-02-01T00:00:00Z case.jurat
 
-A file cannot show what was cut off its end, nor whether the log shows others another history. Who keeps a checkpoint of the
-log, got earlier or later than the file ('jurat log checkpoint'), can ask: --checkpoint holds the file's log against it, by
-the proof in --consistency ('jurat log consistency') where the two differ in size. With the log's --entries up to that
-checkpoint ('jurat log entries'), it also shows whether records of the file's chains are missing. A checkpoint can itself be
-the file:
+A file cannot show what was cut off its end, nor whether the log shows other readers another history. A checkpoint of the log
+from an earlier or later time can ('jurat log checkpoint'): --checkpoint compares the file's log with it, by the proof in
+--consistency ('jurat log consistency') if the two differ in size. With the log's --entries up to that checkpoint
+('jurat log entries'), it also shows whether records of the file's chains are missing. A checkpoint can itself be the file:
 
     jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json new.checkpoint`
 }
@@ -80,7 +79,7 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	for _, g := range c.Require {
 		g = verify.Guarantee(strings.ReplaceAll(string(g), "-", "_"))
 		if !slices.Contains(verify.Guarantees(), g) {
-			return fmt.Errorf("--require: there is no guarantee %q: want one of %v", g, verify.Guarantees())
+			return fmt.Errorf("--require: unknown guarantee %q: want one of %v", g, verify.Guarantees())
 		}
 		o.Require = append(o.Require, g)
 	}
@@ -106,7 +105,7 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	}
 	worst = worse(worst, together)
 	if o.Trust == nil && worst != exitCannot {
-		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be proved; whoever made the records can give you one with 'jurat trust'")
+		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	}
 	if worst == 0 {
 		return nil

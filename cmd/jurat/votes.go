@@ -75,7 +75,7 @@ type aggregateCmd struct {
 func (*aggregateCmd) Help() string {
 	return aboutVotes + `
 
-Each item gets one verdict: the choice whose votes weigh most, and none (null) on a tie or where no vote weighs anything. With
+Each item gets one verdict: the choice whose votes weigh most, or null on a tie or if no vote weighs anything. With
 labels the accuracy is told; an item without a verdict counts as wrong. The method calibrated judges each item by weights that have
 not seen that item's own label, wherever they come from.
 

@@ -71,8 +71,8 @@ type witnessInitCmd struct {
 
 // Help is shown by 'jurat witness init --help'.
 func (*witnessInitCmd) Help() string {
-	return `A witness sees logs that others run grow, and says so: as long as it does, who runs a log cannot show different people different
-histories. It needs one small machine that the log's operator has no power over.
+	return `A witness watches other operators' logs grow and signs what it saw. As long as it does, an operator cannot show different people
+different histories. It needs one small machine that the log's operator does not control.
 
     jurat witness init witness.example/w1
     jurat witness serve --log trust.json`
@@ -137,11 +137,11 @@ type witnessServeCmd struct {
 
 // Help is shown by 'jurat witness serve --help'.
 func (*witnessServeCmd) Help() string {
-	return `Answers POST /add-checkpoint as C2SP tlog-witness has it, for the logs whose keys are given. It prints its own key, which those
-who trust it put into their trust files ('witnesses'), and whoever runs a log gives to 'jurat log witness add'.
+	return `Answers POST /add-checkpoint by C2SP tlog-witness, for the logs whose keys are given. It prints its own key. Readers who trust the
+witness put this key into their trust files ('witnesses'), and operators give it to 'jurat log witness add'.
 
-What it refuses although the log has signed it is written to its log with all that was sent. Two checkpoints of one size and with
-different roots are evidence against the log; a proof that does not hold may be the fault of whoever has sent it.`
+If it refuses what a log has signed, it writes all that was sent to its own log. Two checkpoints of one size with different roots are
+evidence against the log; a proof that does not hold may be the sender's fault.`
 }
 
 // Run serves until it is interrupted.

@@ -47,7 +47,7 @@ type keysRewrapCmd struct{}
 
 // Help is shown by 'jurat keys rewrap --help'.
 func (*keysRewrapCmd) Help() string {
-	return `For changing the wrapping key: see 'jurat keys wrapping-key --help'. It can be interrupted and run again, also while machines
+	return `For changing the wrapping key: see 'jurat keys wrapping-key --help'. You can interrupt it and run it again, also while machines
 serve.`
 }
 
