@@ -34,7 +34,7 @@ leaves out every text: the proofs stand without them.
 
     jurat log prove RECORD --withhold prompt > for-the-auditor.json`
 
-// disclose adds the texts that are sealed apart to records, but for those that are withheld.
+// disclose adds to records the texts that are sealed apart, except the withheld ones.
 func (f *withholdFlag) disclose(i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
 	all := slices.Contains(f.Withhold, "all")
 	withheld, err := readPointers("--withhold", slices.DeleteFunc(slices.Clone(f.Withhold), func(p string) bool { return p == "all" }))

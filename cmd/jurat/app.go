@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 		return code
 	}
 	if errors.Is(err, errGone) {
-		return report(io, err) // of the help, as much was read as somebody wanted
+		return report(io, err) // the reader closed the help early, which is fine
 	}
 	if err != nil {
 		return report(io, hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(commandOf(err)+" --help")))
@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 	return report(io, advise(fault.Guard(func() error { return parsed.Run() })))
 }
 
-// commandOf is the command whose arguments were wrong, as it is typed; "" if it is none.
+// commandOf returns the command whose arguments were wrong, as it is typed, or "" if the error is not about a command's arguments.
 func commandOf(err error) string {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
@@ -147,7 +147,7 @@ func report(io stdio, err error) int {
 	what := oneLine(err)
 	switch {
 	case errors.Is(err, errGone) && h.hint == "":
-		return exitCannot // who has closed it knows
+		return exitCannot // the reader who closed the output knows
 	case errors.Is(err, errGone):
 		what = errGone.Error()
 	case errors.Is(err, context.Canceled):
@@ -224,7 +224,7 @@ func joined(io stdio, i *installation.Installation, data string) {
 	}
 }
 
-// closing is how something ended that was closed after it. An exit code alone must not hide that closing failed.
+// closing joins the error of a command with the error of closing what it used: an exit code must not hide a failed close.
 func closing(err, failed error) error {
 	var code exitCode
 	if failed != nil && errors.As(err, &code) {

@@ -182,7 +182,7 @@ type archiveVerification struct {
 	options verify.Options
 	book    *archive.Book // nil: no acts are known
 
-	mu          sync.Mutex // while it is held, nobody else changes what follows
+	mu          sync.Mutex // guards the fields below
 	report      *archiveReport
 	unexplained int64            // records that are not there, by no act that is known
 	byAct       map[string]int64 // how many are not there

@@ -174,7 +174,7 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, att
 	})
 }
 
-// holdOne tries a case. Where several are tried at a time, each is told as a whole when it is over.
+// holdOne tries a case. If several run at a time, it prints each one's transcript whole, when the trial is over.
 func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installation.Installation, ct *court, at *attempt, telling *sync.Mutex) {
 	if ctx.Err() != nil {
 		return
@@ -201,7 +201,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	at.err = cmp.Or(at.err, failed)
 }
 
-// conclude writes reports, and returns what the command comes to. What was done is reported whatever ended it.
+// conclude writes the reports, also after an error or Ctrl-C, and returns the command's result.
 func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	if failed != nil {
 		for _, at := range attempts {

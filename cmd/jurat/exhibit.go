@@ -62,7 +62,7 @@ func (f *recordFlags) records(ctx context.Context, io stdio, name string) (*subj
 	return c, nil
 }
 
-// card reads the card, and no more of the file than a card can have.
+// card reads the card, up to the largest size that a card can have.
 func (f *recordFlags) card() ([]byte, error) {
 	if f.Card == "" {
 		return nil, nil
@@ -75,7 +75,7 @@ func (f *recordFlags) card() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, subject.MaxFile+1))
 }
 
-// tellDoubts says on stderr what the jurors are told, too.
+// tellDoubts prints to stderr the doubts that the jurors are told.
 func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 	v := c.Recorded.Verification
 	fmt.Fprintf(io.err, "jurat: %s: %s, proved: %s\n", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))

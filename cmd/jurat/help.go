@@ -7,8 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// help prints the help of a command. In its usage line, flags of which one is needed stand as alternatives: the library
-// lists them as if all were.
+// help prints the help of a command. Its usage line shows flags of which one is needed as alternatives; the library lists them as
+// if all were needed.
 func help(options kong.HelpOptions, ctx *kong.Context) error {
 	var text bytes.Buffer
 	out := ctx.Stdout

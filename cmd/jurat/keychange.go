@@ -15,7 +15,7 @@ import (
 	"jurat/internal/keys"
 )
 
-// whyFlags are what everybody has to say who does something to a key.
+// whyFlags are the flags of every command that changes a key: the reason, for the log.
 type whyFlags struct {
 	Reason string  `required:"" help:"Why. It goes into the log."`
 	By     newName `help:"Who decided it. It goes into the log. Default: the name of the account."`

@@ -42,7 +42,7 @@ func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// cosign has witnesses cosign what is about to be given out. Those who do not answer keep nobody from giving it out.
+// cosign asks the witnesses to cosign what the command is about to print. A witness that does not answer does not stop the command.
 func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 	c, err := i.Cosign(ctx)
 	switch {
@@ -70,7 +70,7 @@ Your trust file must have the log's key. This proves that a record which you hol
     jurat log prove record.json --log https://jurat.example/log --trust trust.json > proved.json`
 }
 
-// elsewhere proves a record by a log that somebody else runs.
+// elsewhere proves a record from another operator's log.
 func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	if c.Latest || len(c.Withhold) > 0 {
 		return errors.New("--latest and --withhold are for the log of an installation here, and not for --log")

@@ -126,7 +126,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 
 const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
 
-// remembered reads the checkpoint that was seen last: "" where there is no file.
+// remembered reads the checkpoint of the last look. It returns "" if there is no file.
 func (c *logMonitorCmd) remembered() (string, error) {
 	text, err := os.ReadFile(c.State)
 	last := string(text)
@@ -142,7 +142,7 @@ func (c *logMonitorCmd) remembered() (string, error) {
 	return last, nil
 }
 
-// stillRemembered reports whether the state is as this process found or left it, be it that there is none.
+// stillRemembered returns an error unless the state file is as this process found or left it, which includes its absence.
 func (c *logMonitorCmd) stillRemembered(last string) error {
 	now, err := c.remembered()
 	switch {
@@ -164,7 +164,7 @@ type lookJSON struct {
 	Size     int64          `json:"size"`
 	Before   int64          `json:"before"`            // the size that was known before
 	Read     int64          `json:"read"`              // entries that were held against the tree
-	Entries  bool           `json:"entries"`           // false: their hashes alone, as the log does not show them to everybody
+	Entries  bool           `json:"entries"`           // false: only their hashes, because the log does not show them to everyone
 	Cosigned []cosignedJSON `json:"cosigned"`          // by the trust file's witnesses
 	Quorum   int            `json:"quorum"`            // how many of them must have
 	Unmet    string         `json:"unmet,omitzero"`    // why too few have
@@ -216,7 +216,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 	folder, command, err := c.keep(a)
 	if err != nil {
-		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and is told all the same
+		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
 	}
 	if c.JSON {
 		doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedJSON{}}
@@ -247,7 +247,7 @@ func lookedAtBy(command string) string {
 	return "; others look at it with:\n    " + command
 }
 
-// keep writes what was seen into a new folder, and returns the command by which somebody else looks at it there.
+// keep writes what was seen into a new folder, and returns the command by which others can check it.
 func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err error) {
 	at := time.Now().UTC()
 	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))

@@ -79,7 +79,7 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// printCosigning says who has cosigned what.
+// printCosigning prints which witnesses cosigned which checkpoint.
 func printCosigning(io stdio, c *installation.Cosigning, size int64) error {
 	p := newPage(io.out)
 	met := "which counts"

@@ -2,11 +2,11 @@
 //
 // # Many cases: the worst counts, and everything is reported
 //
-// The order is that of `verify`: what failed (1) is worse than what could not be tried (2), that than what is undecided (3). A case
-// that cannot be read keeps no other from being tried, and a command that is interrupted writes its reports all the same, in which
-// what was not tried is an error or skipped and never passed. `--fail-on` can only add to `unsafe_fail`: a list of kinds that left
-// it out by mistake must not let it through. A SARIF result points at the lines of the message in the case's own file; of records,
-// which stand in one line, at the record and the message.
+// The order is that of `verify`: a failure (1) is worse than a case that could not be tried (2), and that is worse than an undecided
+// one (3). An unreadable case does not stop the others. An interrupted command still writes its reports; cases that it did not try
+// are errors or skipped there, never passed. `--fail-on` can only add to `unsafe_fail`, so that a list which leaves it out by mistake
+// does not let it through. A SARIF result points at the lines of the message in the case's own file. Records stand in one line each, so
+// there it names the record and the message.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() { os.Exit(mainExit()) }
 
-// mainExit is main with its exit code returned, so that what is deferred runs and tests can call it.
+// mainExit returns the exit code instead of exiting, so that deferred calls run and tests can call it.
 func mainExit() int {
 	// After the first signal the program winds up; a second one ends it at once.
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -29,7 +29,7 @@ func mainExit() int {
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	// A reader who has seen enough must not end a trial in the middle: writing to him fails, and the trial goes on.
+	// A closed pipe must not end a trial in the middle: the write fails, and the trial goes on.
 	signal.Ignore(syscall.SIGPIPE)
 	if err := forgetEmpty(); err != nil {
 		return report(stdio{err: os.Stderr}.guarded(), err)

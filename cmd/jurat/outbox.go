@@ -18,8 +18,8 @@ type stampFlags struct {
 	BatchTokens bool `name:"batch-tokens" help:"The built-in authority stamps all records that wait to be stored with one token; each has an evidence record (RFC 4998) that verifies alone. Faster where many seal at once, and larger on disk."`
 }
 
-// catchUp asks authorities that answer for what waits for them, and says what still does. What was sealed is sealed,
-// whatever comes of it.
+// catchUp asks the authorities for the time stamps that records wait for, and prints how many still wait. It cannot fail: what was
+// sealed stays sealed.
 func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	outcomes, err := i.StampWaiting(ctx, installation.StampConfig{CatchUp: true})
 	if err != nil {
@@ -27,7 +27,7 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	}
 	for _, o := range outcomes {
 		if o.Records > 0 && i.InBatches(o.Authority) {
-			continue // it stamps when it is asked to, and 'jurat log pending' lists for what
+			continue // it stamps in batches; 'jurat log pending' lists the records that wait
 		}
 		if o.Records > 0 && i.Selected(o.Authority) {
 			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))

@@ -84,7 +84,7 @@ func (c *trialCmd) printOutcome(io stdio, o *jury.TrialOutcome) error {
 	return p.err
 }
 
-// outcomeCode is the exit code of an outcome: 0 only for a safe_pass on which nobody has to decide any more.
+// outcomeCode returns the exit code of an outcome: 0 only for a safe_pass that no longer needs a person's decision.
 func outcomeCode(o *jury.TrialOutcome) exitCode {
 	switch {
 	case o.Failed():

@@ -63,5 +63,5 @@ func packageCommands(null bool) string {
 		check = `{ printf '\060\057\060\013\006\011\140\206\110\001\145\003\004\002\001\004\040'; openssl dgst -sha256 -binary canonical.bin; } > digestinfo.bin &&
 openssl pkeyutl -verify -pubin -inkey public.pem -in digestinfo.bin -sigfile signature.bin`
 	}
-	return "(" + check + " &&\nopenssl ts -verify -data signature.bin -in token.tsr -CAfile authority.pem)\n" // as one, so that each can fail
+	return "(" + check + " &&\nopenssl ts -verify -data signature.bin -in token.tsr -CAfile authority.pem)\n" // in one line, so that the failure of either command fails the whole
 }

@@ -68,8 +68,8 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
 }
 
-// file reads the configuration. One that was found and not named is told of: it can say to whom keys are sent. Beside a case
-// none is looked for, as a case may come from the accused.
+// file reads the configuration. It tells the user about a file that it found without being told its name, because the file decides
+// where keys are sent. It does not look beside the case, which may come from the accused.
 func (c *panelFlags) file(io stdio) (*config.File, error) {
 	name := c.Config
 	if name == "" {

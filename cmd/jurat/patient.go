@@ -11,8 +11,8 @@ const (
 	lastLines    = 2 * time.Second // for them to be written when the program ends
 )
 
-// patient is a writer that keeps nobody waiting, for a log whose reader may have stopped to read: a pipe that is full would stop every
-// request. Lines for which there is no room are counted and left out. It is safe for concurrent use.
+// patient is a writer that never blocks its callers. A log's reader may have stopped reading, and a full pipe would then stop every
+// request. It drops lines for which it has no room, and counts them. It is safe for concurrent use.
 type patient struct {
 	to    io.Writer
 	lines chan item
@@ -20,7 +20,7 @@ type patient struct {
 	note  func(to io.Writer, lost int64) // writes how many lines were left out
 }
 
-// item is a line, or somebody who waits until all lines before are written.
+// item is a line, or a caller that waits until all earlier lines are written.
 type item struct {
 	line    []byte
 	written chan struct{}
@@ -38,7 +38,7 @@ func (p *patient) run() {
 			close(next.written)
 			continue
 		}
-		_, _ = p.to.Write(next.line) // whoever reads logs no more hears of nothing
+		_, _ = p.to.Write(next.line) // the log's reader is gone, so there is nobody to tell
 		if lost := p.lost.Swap(0); lost > 0 {
 			p.note(p.to, lost)
 		}

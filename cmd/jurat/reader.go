@@ -7,7 +7,7 @@ import (
 	"jurat/verify"
 )
 
-// readerFlags are what whoever verifies brings along, since nothing of it may come from what is verified.
+// readerFlags are the reader's own inputs to verification. None of them may come from the file under verification.
 type readerFlags struct {
 	Trust string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At    *time.Time `help:"The moment of checking (RFC 3339), by which it is judged what is still to come and what is out of date. Left out: now." placeholder:"TIME"`
@@ -79,7 +79,7 @@ func (f *readerFlags) options() (verify.Options, error) {
 	return b.options()
 }
 
-// readTrust reads a reader's trust file. Without one there is no trust.
+// readTrust reads a reader's trust file. Without a name it returns an empty trust file, which trusts nothing.
 func readTrust(name string) (*verify.Trust, error) {
 	b := new(brought)
 	defer b.close()

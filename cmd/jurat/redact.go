@@ -86,7 +86,7 @@ func (c *redactCmd) write(io stdio, file marshaler) error {
 // A marshaler is a record or a bundle.
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// openFile opens a record or a bundle, in whatever spelling, so that it can be written again in its one form.
+// openFile opens a record or a bundle in any spelling, so that it can be written again in its canonical form.
 func openFile(doc []byte) (marshaler, []*evidence.Record, error) {
 	if evidence.IsBundle(doc) {
 		b, _, err := evidence.ReadWholeBundle(doc)

@@ -15,7 +15,7 @@ import (
 	"jurat/internal/plural"
 )
 
-// decidedFlags say why something was decided, and by whom.
+// decidedFlags give the reason of a decision, and who decided.
 type decidedFlags struct {
 	Reason string  `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
 	By     newName `required:"" help:"Which person decided it." placeholder:"WHO"`

@@ -192,7 +192,7 @@ func (at *attempt) uri() string {
 	return (&url.URL{Path: path}).String()
 }
 
-// fingerprintOf stays when messages are put in before the finding, so that a report can be compared with the last one.
+// fingerprintOf does not change when messages are inserted before the finding, so that tools can compare reports.
 func fingerprintOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])

@@ -174,7 +174,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// welcome says how people sign in. A link by which one does so comes to stand on a terminal alone, and in no journal.
+// welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.
 func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
 	switch {
 	case c.plain():
@@ -193,7 +193,7 @@ func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
 	return nil
 }
 
-// plain reports whether others reach the server by http alone.
+// plain reports whether other machines reach the server over plain http only.
 func (c *serveCmd) plain() bool {
 	return !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0
 }
@@ -242,7 +242,7 @@ func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio
 	}
 }
 
-// limits are those of the flags, in which 0 is none.
+// limits returns the limits that the flags set. A flag of 0 means no limit.
 func (c *serveCmd) limits() (server.Limits, error) {
 	switch {
 	case math.IsNaN(c.RateLimit) || math.IsInf(c.RateLimit, 0) || c.RateLimit < 0:
@@ -268,7 +268,7 @@ func (c *serveCmd) secure() (bool, error) {
 	return c.TLSKey != "" || len(c.Origin) > 0 || !isLoopback(c.Addr), nil
 }
 
-// mayListen refuses to show the house to others while nobody but strangers could come.
+// mayListen refuses to listen beyond this machine while no one has a token.
 func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8417: %w", c.Addr, err)
@@ -289,7 +289,7 @@ func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 		"'jurat access grant' makes a token; without --addr it answers on this machine alone")
 }
 
-// isLoopback reports whether an address is reached from this machine alone.
+// isLoopback reports whether only this machine can reach an address.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

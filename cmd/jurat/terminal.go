@@ -66,7 +66,7 @@ func inertLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// inertJSON escapes the same characters in a JSON document. They can stand in its strings alone, so its values stay what they are.
+// inertJSON escapes the same characters in a JSON document. They occur only inside strings, so the values do not change.
 func inertJSON(doc []byte) []byte {
 	var out bytes.Buffer
 	for _, c := range string(doc) {
@@ -111,12 +111,12 @@ func oneLine(err error) string {
 	return line.String() + inert(text)
 }
 
-// messages is the door to stderr. One Write is one message, and comes out as one line, whatever is in it.
+// messages writes to stderr. It prints each Write as one line, whatever the message contains.
 type messages struct {
 	to  io.Writer
 	log *slog.Logger // where it is set, messages are lines of this log
 
-	patient *patient // to, once there is a log; nil: whoever writes waits
+	patient *patient // set once a server logs; nil: writes block
 }
 
 func (m *messages) Write(text []byte) (int, error) {
@@ -147,8 +147,8 @@ func (io stdio) fail(what, hint string) {
 	}
 }
 
-// logger returns the log of a server, on stderr. If it is one of JSON, messages are lines of it from now on. From then on nobody waits for
-// whoever reads stderr.
+// logger returns a server's log, on stderr. With asJSON, messages become lines of this log. From now on no caller waits for the reader
+// of stderr.
 func (io stdio) logger(asJSON bool) *slog.Logger {
 	m, ok := io.err.(*messages)
 	if !ok {
@@ -195,7 +195,7 @@ func (e escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// errGone says that whoever was reading standard output has seen enough, as head has.
+// errGone says that the reader closed standard output, as head does.
 var errGone = errors.New("standard output is closed")
 
 // outlet is standard output, bare.
@@ -266,7 +266,7 @@ func (io stdio) json(value any) error {
 	return io.machine(doc)
 }
 
-// machine prints a JSON document whose bytes nobody hashes.
+// machine prints a JSON document for machines. Its bytes need not be canonical.
 func (io stdio) machine(doc []byte) error {
 	_, err := bare(io.out).Write(inertJSON(doc))
 	return err
@@ -312,7 +312,7 @@ func marshalIndented(v any) ([]byte, error) {
 	return append(doc, '\n'), err
 }
 
-// shown is a value that is printed inert, with whatever verb.
+// shown is a value that prints inert with any verb.
 type shown struct{ value any }
 
 // Format implements fmt.Formatter.

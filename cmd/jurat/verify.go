@@ -113,7 +113,7 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	return worst
 }
 
-// together prints what the files of each log say together, and returns the exit code for that and for files that are open alone.
+// together prints the joint report on the files of each log. It returns the exit code of these reports and of the files that alone leave something open.
 func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, error) {
 	worst := exitCode(0)
 	for _, r := range joint {
@@ -174,7 +174,7 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 	return r, codeOf(r), c.print(io, name, r, apart)
 }
 
-// archive verifies an archive file, unless that cannot be told: what is asked of other files beside that would not be answered.
+// archive verifies an archive file. It refuses if flags ask about other kinds of files, because it could not answer them.
 func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
 	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{})) {
 		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency and --entries ask about records, and this is an archive file of many", name),

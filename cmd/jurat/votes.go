@@ -129,7 +129,7 @@ func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
 	return ballots, nil
 }
 
-// readCalibration reads a calibration file. Without one there is none.
+// readCalibration reads a calibration file. It returns nil if no file is named.
 func readCalibration(file string) (*stats.Calibration, error) {
 	if file == "" {
 		return nil, nil
