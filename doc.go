@@ -70,6 +70,7 @@
 //	tsa           time-stamping authorities, asked over HTTP
 //	witness       cosigns checkpoints of logs that it has seen grow, and asks others to; and watches a log that somebody else
 //	              runs, and alarms when it forks, shrinks or rewrites
+//	card          an A2A agent card's signatures, made and checked in each form that implementations use
 //	subject       the agent under trial: reads its card and its conversation, or what its sealed
 //	              records say, once they are verified
 //	juror         what all jurors share; juror/model seats language models, and juror/rules, below them, jurors and a judge

@@ -39,6 +39,9 @@ var importRules = []importRule{
 	{"jurat/verify", []string{"jurat/evidence", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/plural", jsonLibrary, logHashing, "golang.org/x/sync/semaphore"},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
+	{"jurat/internal/card", []string{"jurat/evidence", jsonLibrary, cryptobyte + "/"},
+		"a card is signed and checked by the keys that the caller brings; it fetches nothing"},
+
 	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/verify", jsonLibrary},
 		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
 

@@ -83,6 +83,6 @@ func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 		fmt.Fprintf(io.err, "jurat: %s: not proved, and the jurors are told: %s: %s\n", name, d.Guarantee, d.Reason)
 	}
 	if r.Trust == "" {
-		fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing is proved of records")
+		fmt.Fprintln(io.err, "jurat: hint: nothing is proved of records without --trust FILE")
 	}
 }

@@ -57,7 +57,7 @@ func (c *explainCmd) Run(io stdio) error {
 		return hint(fmt.Errorf("%s: %w", c.File, err), "the file is damaged, so nothing can be stated from it; 'jurat verify' says more")
 	}
 	if o.Trust == nil {
-		defer fmt.Fprintln(io.err, "jurat: hint: without --trust FILE nothing can be stated as proved")
+		defer fmt.Fprintln(io.err, "jurat: hint: nothing can be stated as proved without --trust FILE")
 	}
 	p := newPage(io.out)
 	if c.WhoSaid != nil {

@@ -83,7 +83,7 @@ func TestResumeCommand(t *testing.T) {
 	_, said = ran(t, 2, data, "trial", "--resume", "trial-0", "--rounds", "2")
 	has(t, said, "no trial-0 in the log")
 	_, said = ran(t, 2, data, "trial", "--resume", "some-chain")
-	has(t, said, "no trial")
+	has(t, said, "not a trial")
 
 	file := filepath.Join(dir, "case.jurat")
 	out, said = ran(t, 3, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/pharmacy-refill", "--out", file)

@@ -185,7 +185,7 @@ func TestServeStaysAtHome(t *testing.T) {
 	if !strings.HasPrefix(at, "http://") || stop() != 0 {
 		t.Errorf("%s", at)
 	}
-	has(t, stderr.String(), "over plain http from another machine nobody can sign in by browser")
+	has(t, stderr.String(), "people on other machines cannot sign in over plain http")
 	has(t, stderr.String(), "hint: --tls-cert and --tls-key")
 	if strings.Contains(stderr.String(), "access link") {
 		t.Errorf("it has %q:\n%s", "access link", stderr.String())
