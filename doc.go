@@ -21,6 +21,7 @@
 // Public, pure (no clock, no file, no network; they compile to WebAssembly):
 //
 //	evidence    payload, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
+//	            evidence/operator: what the operator states: bodies of its acts, checkpoints, consistency, cosignatures
 //	timestamp   RFC 3161: request, response, token, verification; the built-in authority and the deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replaying a trial from its acts
 //	aep         an older neighbour's evidence packages, read

@@ -150,7 +150,7 @@ func apartAllowed(pointer string, r rule) error {
 	}
 	if !slices.Contains(r.apart, name) || (name == "metadata") != (inner != "") {
 		return &FieldError{Field: "sealed_apart", Reason: fmt.Sprintf("%q cannot be sealed apart here: want one of [%s]",
-			abbreviate(pointer), strings.Join(apartNames(r), ", "))}
+			Abbreviate(pointer), strings.Join(apartNames(r), ", "))}
 	}
 	return nil
 }
@@ -190,9 +190,15 @@ func splitPointer(pointer string) (name, inner string, err error) {
 	return parts[1], inner, nil
 }
 
+// CheckPointer returns a *FieldError if a pointer names no member that can be sealed apart.
+func CheckPointer(pointer string) error {
+	_, _, err := splitPointer(pointer)
+	return err
+}
+
 func badPointer(pointer string) error {
 	return &FieldError{Field: "sealed_apart",
-		Reason: fmt.Sprintf("%q is not a pointer like /prompt or /metadata/user_id", abbreviate(pointer))}
+		Reason: fmt.Sprintf("%q is not a pointer like /prompt or /metadata/user_id", Abbreviate(pointer))}
 }
 
 func (m members) get(pointer string) (jsontext.Value, error) { return m.getter()(pointer) }

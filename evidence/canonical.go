@@ -168,12 +168,12 @@ func inexact(literal string) string {
 	}
 	float, err := strconv.ParseFloat(literal, 64)
 	if err != nil || !value.exponentFits {
-		return "number outside the range of an IEEE 754 double: " + abbreviate(literal)
+		return "number outside the range of an IEEE 754 double: " + Abbreviate(literal)
 	}
 	form := strconv.FormatFloat(float, 'e', -1, 64)
 	if decimalOf(form) != value {
 		return fmt.Sprintf("number that a double cannot hold exactly: %s would become %s",
-			abbreviate(literal), shortest(float))
+			Abbreviate(literal), shortest(float))
 	}
 	return ""
 }
@@ -187,8 +187,8 @@ func shortest(f float64) string {
 	return string(form)
 }
 
-// abbreviate keeps an error readable when a hostile number has a million digits.
-func abbreviate(literal string) string {
+// Abbreviate cuts a text to 40 bytes, so that an error stays readable when a hostile file holds a million digits.
+func Abbreviate(literal string) string {
 	const most = 40
 	if len(literal) <= most {
 		return literal

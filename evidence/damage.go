@@ -15,7 +15,7 @@ func recordIDIn(record []byte) string {
 		if err != nil {
 			return guessRecordID(record[dec.InputOffset():])
 		}
-		if token.Kind() == '"' && dec.StackPointer() == "/payload/record_id" && checkRecordID(token.String()) == nil {
+		if token.Kind() == '"' && dec.StackPointer() == "/payload/record_id" && CheckRecordID(token.String()) == nil {
 			return token.String()
 		}
 		if dec.StackDepth() == 0 {
@@ -28,7 +28,7 @@ func guessRecordID(rest []byte) string {
 	rest, _, _ = bytes.Cut(rest, []byte(`"timestamps":[`)) // the last member of a record
 	_, rest, _ = bytes.Cut(rest, []byte(`"record_id":"`))
 	id := string(rest[:min(len(rest), len("00000000-0000-7000-8000-000000000000"))])
-	if checkRecordID(id) != nil {
+	if CheckRecordID(id) != nil {
 		return ""
 	}
 	return id

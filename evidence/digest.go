@@ -20,7 +20,7 @@ func ParseDigest(text string) (Digest, error) {
 	var d Digest
 	hexadecimal, ok := strings.CutPrefix(text, digestPrefix)
 	if !ok || len(hexadecimal) != hex.EncodedLen(len(d)) || strings.ToLower(hexadecimal) != hexadecimal {
-		return d, fmt.Errorf("%q is not a digest: want %s and 64 lower-case hexadecimal digits", abbreviate(text), digestPrefix)
+		return d, fmt.Errorf("%q is not a digest: want %s and 64 lower-case hexadecimal digits", Abbreviate(text), digestPrefix)
 	}
 	if _, err := hex.Decode(d[:], []byte(hexadecimal)); err != nil {
 		return Digest{}, fmt.Errorf("%q is not a digest: %w", text, err)

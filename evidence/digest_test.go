@@ -35,7 +35,7 @@ func TestRecordID(t *testing.T) {
 	}
 	for i, last := 0, ""; i < 1000; i++ {
 		id, err := NewRecordID(testTime.Add(time.Duration(i)*time.Millisecond), nil)
-		if err != nil || checkRecordID(id) != nil || id <= last {
+		if err != nil || CheckRecordID(id) != nil || id <= last {
 			t.Fatalf("%s after %s: %v", id, last, err)
 		}
 		last = id

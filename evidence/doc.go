@@ -7,16 +7,16 @@
 //	record, err = evidence.Open(file)                  // strict: what opens marshals to the same bytes
 //	err = record.CheckSignature(0, key)                // with a key that the caller trusts
 //
-// What opens is well-formed, and no more than that: signatures, disclosures, time stamps, certificates and log proofs
-// are claims until they are checked with trust from elsewhere, which is the business of package verify.
+// A record that opens is well-formed, and no more. Its signatures, disclosures, time stamps, certificates and log proof are claims until
+// package verify checks them with the reader's own trust.
 //
-// This is the format in brief. Every byte of it is in docs/format.md, and vectors for other programs in testdata/vectors of the module.
+// This is the format in brief. docs/format.md specifies every byte; testdata/vectors has test vectors for other programs.
 //
 // # Canonical form
 //
-// RFC 8785, restricted so that two documents of different content never share a form: no number whose exact decimal
-// value is not that of its form (9007199254740993, 1e400), no negative zero, no member twice, no lone surrogate, no
-// invalid UTF-8, nothing after the value, no normalisation of Unicode. At most 32 MiB, and 128 levels deep.
+// RFC 8785, restricted so that two documents of different content never share a form. Refused are: a number whose form has another exact
+// decimal value (9007199254740993, 1e400), negative zero, a duplicate member, a lone surrogate, invalid UTF-8, and text after the value.
+// Unicode is not normalised. A document has at most 32 MiB and 128 levels.
 //
 // # Payload
 //
@@ -33,7 +33,7 @@
 //	                     string, object or array
 //	parameters           object
 //	tools_used           array
-//	metadata             object: members of the actor's own go here, and nowhere else
+//	metadata             object: the only place for members of the actor's own
 //	chain_id, previous_agent, next_agent, parent_request_id, original_response_id
 //	                     name
 //	chain_position       whole number from 1
@@ -43,8 +43,8 @@
 //	approval_status      approved, approved_with_modifications, rejected
 //	sealed_apart         sorted JSON pointers, at least one
 //
-// A name has 1 to 200 bytes, is not white space alone, and has no control characters. A digest is "sha256:" and 64
-// hexadecimal digits in lower case, and not all zero. No member is null. A member that is not in the list is refused.
+// A name has 1 to 200 bytes, among them one that is not white space, and no control characters. A digest is "sha256:" and 64
+// hexadecimal digits in lower case, at least one of them not zero. A null member and a member outside this list are refused.
 //
 // # Action types
 //
@@ -80,10 +80,15 @@
 //	evaluation statement, with role juror; judge_opinion, with role judge
 //	    required   agent_id request_id timestamp model model_version parameters response
 //	               chain_id chain_position previous_record saw case request_digest
+//	late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event retention_event
+//	    role operator
+//	    required   agent_id timestamp response
+//
+// Package operator reads the responses of the operator's acts.
 //
 // Required and filled in everywhere: schema, record_id, action_type, signers. Optional everywhere: chain_id,
 // chain_position, previous_agent, next_agent, parent_request_id, previous_record, saw, metadata, sealed_apart. Everything
-// else is forbidden. The response of an act of a trial is an object. A payload without action_type is a chain_step if it
+// else is forbidden. The response of an act of a trial or of the operator is an object. A payload without action_type is a chain_step if it
 // has chain_position and none of model, model_version, prompt and parameters, and a model_output otherwise.
 //
 // # Signatures, imprint and links
@@ -94,10 +99,9 @@
 //	ML-DSA-65
 //	         FIPS 204, pure, with an empty context, 3309 bytes; no key with t1 = 0
 //
-// Each is over the canonical payload, which names them all in signers, so that none can be stripped. ML-DSA-65, which is
-// to withstand quantum computers, is normally the second of two. A key's id is the digest of its SubjectPublicKeyInfo in
-// DER. What a time-stamping authority stamps is the SHA-256 of the signatures, one
-// after the other. Records refer to each other by the digest of the payload.
+// Each signature is over the canonical payload. The payload lists all of them in signers, so none can be stripped. ML-DSA-65 withstands
+// quantum computers and is normally the second of two. A key's id is the digest of its SubjectPublicKeyInfo in DER. A time-stamping
+// authority stamps the SHA-256 of the concatenated signatures. Records refer to each other by the digest of the payload.
 //
 // # Commitments
 //
@@ -105,28 +109,25 @@
 //
 //	"hmac-sha256:" hex( HMAC-SHA256( salt, pointer ‖ 0x00 ‖ canonical value ) )
 //
-// with 32 random bytes of salt, and its JSON pointer is listed in sealed_apart, so that no data can pass for a
-// commitment. A [Disclosure] opens it.
+// with 32 random bytes of salt. sealed_apart lists its JSON pointer, so no other data passes for a commitment. A [Disclosure] opens it.
 //
 // # Files
 //
 // A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
 // feed. The entry of a record in a log is the canonical JSON object of case, case_seq, chain, chain_seq, payload and
-// signatures, where payload is its digest, case and chain are hashes that only who knows the names can recognise, and the
-// other two are the log's own counts.
+// signatures, where payload is a digest, case and chain are hashes that reveal nothing to a reader who does not know the names, and
+// case_seq and chain_seq are the log's own counts.
 //
 // # A payload is kept as it came
 //
-// It is read into a table of its members as well as into a struct, and what is signed is made from the table, so that no member is
-// lost or normalised on its way through Go types. Members that the format does not know are refused: a member of your own goes into
-// `metadata`.
+// This package reads a payload into a struct and into a table of its members, and signs the table. So no member is lost or normalised
+// on its way through Go types. Unknown members are refused; an actor's own members go into `metadata`.
 //
 // # An action type is inferred in one case only
 //
-// A payload without `action_type` is a model output, and must have all that a model output must have; unless it has a place in a
-// chain and nothing of a model (no `model`, `model_version`, `prompt`, `parameters`): then it is a `chain_step`, as in the audit
-// model's own example.
+// A payload without `action_type` is a model output and must have all members of one. The one exception is a payload that has a place in
+// a chain and none of `model`, `model_version`, `prompt` and `parameters`: it is a `chain_step`, as in the audit model's own example.
 //
 // # Numbers are refused rather than rounded
 //
@@ -140,19 +141,18 @@
 //
 // # Roles are in the key
 //
-// A key belongs to one role, an action type to one role. Writing `juror-gpt` into `agent_id` gets the signature of an agent with
-// that name, which is no juror's.
+// A key belongs to one role, and so does an action type. An agent that writes `juror-gpt` into `agent_id` signs as an agent of that
+// name, not as a juror.
 //
 // # Counters in the log entry
 //
-// The log counts, for each chain, the records in it, and for each case, the submissions of it. The counts are part of what the log
-// hashes. A clerk that opens a second branch of a trial and shows the better one leaves a hole in the count, and a rerun until it
-// passes shows as "submission 3 of this evidence". *(Not in the first plan, which left this to whoever scans the whole log; a reader
-// of one case file could not see it.)*
+// The log counts the records of each chain and the submissions of each case, and hashes these counts. A clerk that opens a second
+// branch of a trial and shows the better one leaves a hole in the count. A rerun until the agent passes shows as "submission 3 of this
+// evidence", also to the reader of one case file.
 //
 // # Apart is decided before signing
 //
-// A text that was signed as it is stays part of every proof, so no command can take it out later. What may have to be withheld or
-// erased is sealed apart at once, by flag or by a setting for an actor; a setting that cannot be read stops sealing. It is off by
-// default: a proof without its text proves less to whoever needs the text.
+// A text that is signed in clear stays part of every proof, and no command can take it out later. A text that may have to be withheld or
+// erased is sealed apart from the start, by a flag or by a setting for an actor. A setting that cannot be read stops sealing. Sealing
+// apart is off by default, because a proof without its text proves less.
 package evidence

@@ -158,7 +158,7 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 		return &FieldError{Field: "signers", Reason: "names other keys than those that sign here; leave it out"}
 	}
 	if d.RecordID == "" {
-		if err := checkRecordID(s.RecordID); err != nil {
+		if err := CheckRecordID(s.RecordID); err != nil {
 			return &FieldError{Field: "record_id", Reason: err.Error()}
 		}
 		m["record_id"] = quote(s.RecordID)

@@ -23,6 +23,15 @@ func decode(doc []byte, form any) error {
 	return nil
 }
 
+// DecodeForm reads canonical JSON into a form, a pointer to a struct whose members stand in canonical order. Its error is a
+// *SyntaxError if the document has other members, or is not what the form marshals to.
+func DecodeForm(doc []byte, form any) error {
+	if err := decode(doc, form); err != nil {
+		return err
+	}
+	return sameBytes(func() ([]byte, error) { return encode(form) }, doc)
+}
+
 // encode writes a form whose members stand in canonical order and whose values are canonical.
 func encode(form any) ([]byte, error) {
 	doc, err := json.Marshal(form)

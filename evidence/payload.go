@@ -106,12 +106,12 @@ func ParseTime(text string) (time.Time, error) { return parseTime(text) }
 // parseTime reads an RFC 3339 time in UTC, written with Z.
 func parseTime(text string) (time.Time, error) {
 	if !strings.HasSuffix(text, "Z") {
-		return time.Time{}, fmt.Errorf("%q is not in UTC: want a time like 2026-01-31T16:15:00Z", abbreviate(text))
+		return time.Time{}, fmt.Errorf("%q is not in UTC: want a time like 2026-01-31T16:15:00Z", Abbreviate(text))
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	// time.Parse also takes hours of one digit, a comma for the point, and digits that it then drops.
 	if err != nil || len(text) > maxTime || !strings.HasPrefix(text, t.Format(time.DateOnly+"T"+time.TimeOnly)) || strings.Contains(text, ",") {
-		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time: want one like 2026-01-31T16:15:00Z", abbreviate(text))
+		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time: want one like 2026-01-31T16:15:00Z", Abbreviate(text))
 	}
 	return t, nil
 }
@@ -219,10 +219,10 @@ func (p *Payload) checkRelations(m members, r rule) error {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
-		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, which %s is no part of", abbreviate(p.ChainID), p.ActionType)}
+		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, which %s is no part of", Abbreviate(p.ChainID), p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, OperatorPrefix) && !p.ActionType.ByOperator() {
-		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is a chain of the operator's, which %s is no part of", abbreviate(p.ChainID), p.ActionType)}
+		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is a chain of the operator's, which %s is no part of", Abbreviate(p.ChainID), p.ActionType)}
 	}
 	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}

@@ -294,3 +294,21 @@ func TestTrialChainIsReserved(t *testing.T) {
 		}
 	}
 }
+
+func TestOperatorChains(t *testing.T) {
+	for _, action := range ActionTypes() {
+		names := strings.Fields(table[action].required)
+		if !slices.Contains(names, "chain_id") {
+			names = append(names, "chain_id")
+		}
+		doc := strings.Replace(document(action, names...), sample["chain_id"], `"operator-keys"`, 1)
+		_, err := ParseDraft([]byte(doc))
+		if action.ByOperator() {
+			if err != nil {
+				t.Errorf("%s: %v", action, err)
+			}
+		} else {
+			wantField(t, err, "chain_id")
+		}
+	}
+}

@@ -208,7 +208,7 @@ func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
 	seen := make(map[[sha256.Size]byte]bool, len(stamps))
 	for i, t := range stamps {
 		if !slices.Contains(kinds, t.Kind) {
-			return fmt.Errorf("timestamp %d: kind %q is none of %s", i, abbreviate(string(t.Kind)), list(kinds))
+			return fmt.Errorf("timestamp %d: kind %q is none of %s", i, Abbreviate(string(t.Kind)), list(kinds))
 		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
 			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)
@@ -258,7 +258,7 @@ func (r *Record) checkDisclosureForm() error {
 			return fmt.Errorf("disclosures: not sorted by pointer, or a salt that has not %d bytes", saltSize)
 		}
 		if _, listed := slices.BinarySearch(r.Payload.SealedApart, d.Pointer); !listed { // both are sorted
-			return fmt.Errorf("disclosures: %q is not sealed apart in the payload", abbreviate(d.Pointer))
+			return fmt.Errorf("disclosures: %q is not sealed apart in the payload", Abbreviate(d.Pointer))
 		}
 		last = d.Pointer
 	}

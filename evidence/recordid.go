@@ -32,7 +32,7 @@ func RecordIDFor(like string, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	id := sum[:16]
 	copy(id, make([]byte, 6))
-	if checkRecordID(like) == nil {
+	if CheckRecordID(like) == nil {
 		if time, err := hex.DecodeString(like[:8] + like[9:13]); err == nil {
 			copy(id, time)
 		}
@@ -51,7 +51,8 @@ func formatRecordID(id []byte) string {
 // idForm is the shape of a UUIDv7: x is a hexadecimal digit in lower case, v the variant's.
 const idForm = "xxxxxxxx-xxxx-7xxx-vxxx-xxxxxxxxxxxx"
 
-func checkRecordID(id string) error {
+// CheckRecordID returns an error if id is not a UUIDv7 in lower case.
+func CheckRecordID(id string) error {
 	if len(id) != len(idForm) {
 		return badRecordID(id)
 	}
@@ -71,5 +72,5 @@ func checkRecordID(id string) error {
 }
 
 func badRecordID(id string) error {
-	return fmt.Errorf("%q is not a UUIDv7 in lower case", abbreviate(id))
+	return fmt.Errorf("%q is not a UUIDv7 in lower case", Abbreviate(id))
 }

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/timestamp"
@@ -181,8 +182,8 @@ func (h *House) Options(t testing.TB) verify.Options {
 
 // SignCheckpoint signs whatever it is given with the log's key, which is the same in every House: so two Houses are two
 // histories under one key.
-func (h *House) SignCheckpoint(c evidence.Checkpoint) (string, error) {
-	return evidence.SignCheckpoint(c, h.log)
+func (h *House) SignCheckpoint(c operator.Checkpoint) (string, error) {
+	return operator.SignCheckpoint(c, h.log)
 }
 
 // Seal seals a payload with the keys of its actor.

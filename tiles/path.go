@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	EntriesLevel = -1
 
 	maxLevel = 63
-	maxIndex = evidence.MaxEntries / Width // of the tile with the last entry that there can be
+	maxIndex = operator.MaxEntries / Width // of the tile with the last entry that there can be
 )
 
 // Path is where a tile is below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX, the index in groups

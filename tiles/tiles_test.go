@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/tiles"
 )
 
@@ -66,10 +66,10 @@ func TestLastTile(t *testing.T) {
 	}
 	for _, n := range []int64{1<<55 - 1, 1 << 55, math.MaxInt64} {
 		for _, level := range []int{tiles.EntriesLevel, 0, 1, 7, 63} {
-			if tile := (tlog.Tile{H: 8, L: level, N: n, W: 256}); tiles.In(tile, evidence.MaxEntries) || tiles.In(tile, 3) {
+			if tile := (tlog.Tile{H: 8, L: level, N: n, W: 256}); tiles.In(tile, operator.MaxEntries) || tiles.In(tile, 3) {
 				t.Errorf("%v is in a tree", tile)
 			}
-			if tile := tiles.Of(level, n, evidence.MaxEntries); tile.W != 0 {
+			if tile := tiles.Of(level, n, operator.MaxEntries); tile.W != 0 {
 				t.Errorf("%v is %d wide", tile, tile.W)
 			}
 		}
@@ -138,7 +138,7 @@ type shelf struct {
 	mu     sync.Mutex // while it is held, nobody else reads or changes what follows
 	files  map[string][]byte
 	asked  map[string]int
-	head   evidence.Checkpoint
+	head   operator.Checkpoint
 	before func(w http.ResponseWriter, r *http.Request) bool // answers itself; nil: nothing does
 }
 
@@ -182,7 +182,7 @@ func newShelf(t testing.TB, n int64) (*shelf, *tiles.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{files: map[string][]byte{"checkpoint": []byte("as it is")}, asked: map[string]int{}, head: evidence.Checkpoint{Origin: "log", Size: n, Root: root}}
+	s := &shelf{files: map[string][]byte{"checkpoint": []byte("as it is")}, asked: map[string]int{}, head: operator.Checkpoint{Origin: "log", Size: n, Root: root}}
 	for level := 0; n>>(8*level) > 0; level++ {
 		for i := int64(0); i < n>>(8*level); i++ {
 			name := fmt.Sprintf("%03d", i/256)
@@ -232,7 +232,7 @@ func TestTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			if small == 0 {
-				old.head.Root = evidence.EmptyRoot()
+				old.head.Root = operator.EmptyRoot()
 			}
 			if err := proof.Check(old.head, s.head); err != nil {
 				t.Errorf("from %d to %d: %v", small, n, err)
@@ -242,7 +242,7 @@ func TestTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			old.head.Root[0] ^= 1 // of another history
-			if err := fork.Check(old.head, s.head); !errors.Is(err, evidence.ErrFork) {
+			if err := fork.Check(old.head, s.head); !errors.Is(err, operator.ErrFork) {
 				t.Errorf("that %d and %d entries are of two histories: %v", small, n, err)
 			}
 		}
@@ -303,8 +303,8 @@ func (s *shelf) set(path string, doc []byte) {
 // TestSizesThatNoLogHas: one who has the key can sign any size, and must not keep a reader busy for ever.
 func TestSizesThatNoLogHas(t *testing.T) {
 	_, client := newShelf(t, 3)
-	for _, size := range []int64{evidence.MaxEntries + 1, 1<<60 + 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
-		tree := client.Tree(t.Context(), evidence.Checkpoint{Size: size})
+	for _, size := range []int64{operator.MaxEntries + 1, 1<<60 + 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
+		tree := client.Tree(t.Context(), operator.Checkpoint{Size: size})
 		ask := map[string]func() error{
 			"leaves":              func() error { _, err := tree.Leaves(size-1, size); return err },
 			"an inclusion proof":  func() error { _, err := tree.ProveInclusion(size - 1); return err },
@@ -318,7 +318,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 			}
 		}
 	}
-	largest := client.Tree(t.Context(), evidence.Checkpoint{Size: evidence.MaxEntries})
+	largest := client.Tree(t.Context(), operator.Checkpoint{Size: operator.MaxEntries})
 	if _, err := largest.Leaves(0, 1); !errors.Is(err, tiles.ErrUnavailable) { // of which there are no tiles
 		t.Error(err)
 	}

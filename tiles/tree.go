@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // ErrInconsistent says that what a log serves is not what its checkpoint covers.
@@ -39,7 +39,7 @@ const parallel = 8
 type Tree struct {
 	ctx    context.Context
 	client *Client
-	head   evidence.Checkpoint
+	head   operator.Checkpoint
 	reader tlog.HashReader
 	kept   map[tlog.Tile][]byte // tiles that lie under the root, but for whole ones of level 0, of which there are many
 
@@ -48,7 +48,7 @@ type Tree struct {
 }
 
 // Tree makes the tree of a checkpoint whose signature the caller has checked.
-func (c *Client) Tree(ctx context.Context, head evidence.Checkpoint) *Tree {
+func (c *Client) Tree(ctx context.Context, head operator.Checkpoint) *Tree {
 	t := &Tree{ctx: ctx, client: c, head: head, kept: map[tlog.Tile][]byte{}}
 	t.reader = tlog.TileHashReader(tlog.Tree{N: head.Size, Hash: head.Root}, (*tileReader)(t))
 	return t
@@ -57,14 +57,14 @@ func (c *Client) Tree(ctx context.Context, head evidence.Checkpoint) *Tree {
 // possible refuses the tree of a size that is made up: whoever has the log's key can sign it, and would stop every monitor, as from
 // 2^62 on the arithmetic of package tlog overflows and does not end.
 func (t *Tree) possible() error {
-	if t.head.Size < 0 || t.head.Size > evidence.MaxEntries {
-		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(evidence.MaxEntries))}
+	if t.head.Size < 0 || t.head.Size > operator.MaxEntries {
+		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(operator.MaxEntries))}
 	}
 	return nil
 }
 
 // Head is the checkpoint.
-func (t *Tree) Head() evidence.Checkpoint { return t.head }
+func (t *Tree) Head() operator.Checkpoint { return t.head }
 
 // ReadHashes implements tlog.HashReader. What is served against the checkpoint is an *InconsistentError; what is not served, an
 // ErrUnavailable or ErrRefused.
@@ -240,14 +240,14 @@ func (t *Tree) ProveInclusion(index int64) ([]tlog.Hash, error) {
 
 // ProveConsistency returns the proof from the first entries of the tree, so many, to all of it. Whether a smaller checkpoint fits
 // onto it is for its Check to say.
-func (t *Tree) ProveConsistency(size int64) (*evidence.Consistency, error) {
+func (t *Tree) ProveConsistency(size int64) (*operator.Consistency, error) {
 	if size < 0 || size > t.head.Size {
 		return nil, fmt.Errorf("the checkpoint covers %d entries, and not the first %d", t.head.Size, size)
 	}
 	if err := t.possible(); err != nil {
 		return nil, err
 	}
-	proof := &evidence.Consistency{Origin: t.head.Origin, From: size, To: t.head.Size}
+	proof := &operator.Consistency{Origin: t.head.Origin, From: size, To: t.head.Size}
 	if size == 0 || size == t.head.Size {
 		return proof, nil
 	}
@@ -257,8 +257,8 @@ func (t *Tree) ProveConsistency(size int64) (*evidence.Consistency, error) {
 }
 
 // ProveFork is ProveConsistency that takes no root for granted: where a smaller checkpoint, which the same key has signed, is not of the
-// beginning of this tree, it shows that to everybody. See evidence.ErrFork.
-func (t *Tree) ProveFork(size int64) (*evidence.Consistency, error) {
+// beginning of this tree, it shows that to everybody. See operator.ErrFork.
+func (t *Tree) ProveFork(size int64) (*operator.Consistency, error) {
 	proof, err := t.ProveConsistency(size)
 	if err != nil || len(proof.Proof) == 0 || size&(size-1) != 0 {
 		return proof, err

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -89,7 +90,7 @@ func bundleFile(b *testing.B, file string, records, payload int) verify.Options 
 	must(out.Flush())
 	root, err := tlog.TreeHash(int64(records), reader)
 	must(err)
-	checkpoint, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: log.Name(), Size: int64(records), Root: root}, log)
+	checkpoint, err := operator.SignCheckpoint(operator.Checkpoint{Origin: log.Name(), Size: int64(records), Root: root}, log)
 	must(err)
 	empty, err := (&evidence.Bundle{Checkpoint: checkpoint}).Marshal()
 	must(err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/timestamp"
 )
@@ -443,7 +444,7 @@ func (c *chance) prove(records []*evidence.Record) (checkpoint string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	checkpoint, err = c.house.SignCheckpoint(evidence.Checkpoint{Origin: jurattest.Origin, Size: size, Root: root})
+	checkpoint, err = c.house.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: root})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/timestamp"
 )
 
 // stampedCheckpoint is the checkpoint of what is checked, and what its time stamps prove: all that it covers existed by
 // then.
 type stampedCheckpoint struct {
-	tree   *evidence.Checkpoint // nil: none that a log of the reader's signed
+	tree   *operator.Checkpoint // nil: none that a log of the reader's signed
 	err    error                // why there is none
 	times  []ProvedTime
 	doubts several

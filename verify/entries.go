@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/plural"
 )
 
@@ -76,7 +77,7 @@ func (f *frontier) add(leaf tlog.Hash) {
 
 func (f *frontier) root() tlog.Hash {
 	if f.size == 0 {
-		return evidence.EmptyRoot()
+		return operator.EmptyRoot()
 	}
 	root := f.nodes[len(f.nodes)-1]
 	for _, left := range slices.Backward(f.nodes[:len(f.nodes)-1]) {
@@ -88,7 +89,7 @@ func (f *frontier) root() tlog.Hash {
 // wholeLog goes through all entries that a checkpoint covers: they must have its root and that of the file's checkpoint,
 // and hold no more of the file's chains than the file does. Entries of another root are nobody's, and say nothing of the log. It reports
 // whether nothing was found.
-func (c *check) wholeLog(known evidence.Checkpoint) bool {
+func (c *check) wholeLog(known operator.Checkpoint) bool {
 	tree, count := new(frontier), c.newCensus()
 	fileRoot := tree.root() // at the size of the file's checkpoint
 	err := readEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
@@ -198,7 +199,7 @@ func (n *chainCensus) take(e *evidence.Entry, later bool) {
 }
 
 // judgeCensus draws the conclusions, and reports whether nothing is missing or falsely counted.
-func (c *check) judgeCensus(n *census, known evidence.Checkpoint) bool {
+func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 	whole := true
 	for _, chain := range n.order {
 		whole = c.judgeChain(chain) && whole

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Inputs are what a reader brings along, since nothing of it may come from what is verified. The zero Inputs bring nothing,
@@ -88,16 +89,16 @@ func checkpoint(doc []byte) (string, error) {
 }
 
 // consistency reads a proof, in whatever spelling of JSON it came.
-func consistency(doc []byte) (*evidence.Consistency, error) {
+func consistency(doc []byte) (*operator.Consistency, error) {
 	form, _, err := evidence.Mend(doc)
 	if err != nil {
 		return nil, fmt.Errorf("reading consistency proof: %w", err)
 	}
-	return evidence.ParseConsistency(form)
+	return operator.ParseConsistency(form)
 }
 
 // parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.
-func parsed[T *Trust | *x509.RevocationList | *evidence.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *Trust | *x509.RevocationList | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

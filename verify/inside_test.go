@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/dertest"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -116,7 +117,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 			r.Log.Proof = r.Log.Proof[:63]
 		}
 		o.Checkpoint, o.Trust = checkpointOfSize(t, o.Trust, int64(len(choice)))
-		o.Consistency = &evidence.Consistency{Origin: "hostile.example/log", From: min(int64(len(choice)), number), To: max(int64(len(choice)), number)}
+		o.Consistency = &operator.Consistency{Origin: "hostile.example/log", From: min(int64(len(choice)), number), To: max(int64(len(choice)), number)}
 	},
 	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, _ int64) { // a token of the checkpoint
 		token := must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))

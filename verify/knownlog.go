@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/plural"
 )
 
@@ -66,13 +66,13 @@ func (c *check) fork(format string, args ...any) {
 
 // oneLog asks whether the shorter of the two logs is the beginning of the longer one, and reports whether this may be
 // gone on from.
-func (c *check) oneLog(known evidence.Checkpoint) bool {
+func (c *check) oneLog(known operator.Checkpoint) bool {
 	small, large := known, *c.log
 	if small.Size > large.Size {
 		small, large = large, small
 	}
 	switch {
-	case small.Size == 0 && small.Root != evidence.EmptyRoot():
+	case small.Size == 0 && small.Root != operator.EmptyRoot():
 		c.fork("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", known.Origin)
 		return false
 	case small.Size == large.Size && small.Root != large.Root:
@@ -88,7 +88,7 @@ func (c *check) oneLog(known evidence.Checkpoint) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, evidence.ErrFork):
+	case errors.Is(err, operator.ErrFork):
 		c.fork("the key of the log %s has signed two histories: %v", known.Origin, err)
 		return false
 	case c.options.Entries != nil && known.Size >= c.log.Size:
@@ -172,6 +172,6 @@ func isCheckpoint(file []byte) bool {
 	if n == nil {
 		return false
 	}
-	_, err = evidence.ParseCheckpoint(n.Text)
+	_, err = operator.ParseCheckpoint(n.Text)
 	return err == nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -62,7 +63,7 @@ func (k *keeper) bundle() *evidence.Bundle {
 	return k.Bundle(k.t, k.steps...)
 }
 
-func (k *keeper) consistency(from, to int64) *evidence.Consistency {
+func (k *keeper) consistency(from, to int64) *operator.Consistency {
 	k.t.Helper()
 	proof, err := k.Ledger.Consistency(k.t.Context(), from, to)
 	if err != nil {
@@ -72,7 +73,7 @@ func (k *keeper) consistency(from, to int64) *evidence.Consistency {
 }
 
 // fork is what shows to whoever has another checkpoint of the same size that it is of another history.
-func (k *keeper) fork(from string, to int64) *evidence.Consistency {
+func (k *keeper) fork(from string, to int64) *operator.Consistency {
 	k.t.Helper()
 	head, err := k.Options(k.t).Trust.OpenCheckpoint(from)
 	if err != nil {
@@ -152,7 +153,7 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			o.Consistency.Proof[0][7] ^= 1
 		}, verify.NotProved, "consistency", "says nothing against the log: get the proof from 4 to 6"},
 		{"a proof without nodes", func(b *evidence.Bundle, o *verify.Options) {
-			o.Checkpoint, o.Consistency = late, &evidence.Consistency{Origin: jurattest.Origin, From: 6, To: 10}
+			o.Checkpoint, o.Consistency = late, &operator.Consistency{Origin: jurattest.Origin, From: 6, To: 10}
 		}, verify.NotProved, "consistency", "does not hold"},
 		{"a proof of another history", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Consistency = late, impostor.consistency(6, 10)
@@ -283,7 +284,7 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errors.New("the
 // signedCheckpoint is signed with the key of every house's log.
 func signedCheckpoint(t *testing.T, size int64, root evidence.Digest) string {
 	t.Helper()
-	signed, err := jurattest.New(t).SignCheckpoint(evidence.Checkpoint{Origin: jurattest.Origin, Size: size, Root: [32]byte(root)})
+	signed, err := jurattest.New(t).SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: [32]byte(root)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +325,7 @@ func TestKnownLogOfAnotherName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Checkpoint, err = evidence.SignCheckpoint(evidence.Checkpoint{Origin: "other.example/log", Size: 2}, signer); err != nil {
+	if o.Checkpoint, err = operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer); err != nil {
 		t.Fatal(err)
 	}
 	o.Trust.Logs = append(o.Trust.Logs, public)

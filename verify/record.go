@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/plural"
 )
 
@@ -137,9 +138,9 @@ var errForged = errors.New("the checkpoint is not what the log signed")
 // can be.
 var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
 
-func (c *check) openCheckpoint(checkpoint string) (evidence.Checkpoint, error) {
+func (c *check) openCheckpoint(checkpoint string) (operator.Checkpoint, error) {
 	if checkpoint == "" {
-		return evidence.Checkpoint{}, errors.New("there is no checkpoint of a log")
+		return operator.Checkpoint{}, errors.New("there is no checkpoint of a log")
 	}
 	tree, err := c.trust.OpenCheckpoint(checkpoint)
 	if errors.Is(err, errUnknownLog) && c.options.Trust == nil {
@@ -159,7 +160,7 @@ func oneForm(opened *note.Note) error {
 }
 
 // included checks the audit path from the record's leaf to the checkpoint's root (RFC 9162, section 2.1.3.2).
-func included(r *evidence.Record, tree evidence.Checkpoint) error {
+func included(r *evidence.Record, tree operator.Checkpoint) error {
 	if r.Log.Index >= tree.Size {
 		return fmt.Errorf("the checkpoint covers %s", plural.Of(tree.Size, "entry"))
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Together gathers the records of several files of one log, to judge what they say of each other. It is put into the Options of
@@ -30,7 +31,7 @@ func NewTogether(o Options) *Together {
 // gathered is what the files of one log hold.
 type gathered struct {
 	files   int
-	largest *evidence.Checkpoint
+	largest *operator.Checkpoint
 	roots   map[int64]tlog.Hash // by size
 	at      map[int64]*evidence.Record
 	said    map[*evidence.Record]spoken

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // TrustFormat is the version of the trust file format that this package reads and writes.
@@ -34,7 +35,7 @@ type Trust struct {
 	Witnesses []string `json:"witnesses,omitempty"`
 	Quorum    int      `json:"quorum,omitzero"`
 
-	witnesses []*evidence.Witness
+	witnesses []*operator.Witness
 }
 
 // A Key says that a public key is an actor's.

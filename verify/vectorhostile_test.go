@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/dertest"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -27,7 +28,7 @@ func hostileVectors(t *testing.T) []given {
 		change(r, &o)
 		list = append(list, givenRecord(t, slug("hostile", name), r, o))
 	}
-	for _, size := range []int64{evidence.MaxEntries, evidence.MaxEntries + 1, 1<<62 + 1, math.MaxInt64} {
+	for _, size := range []int64{operator.MaxEntries, operator.MaxEntries + 1, 1<<62 + 1, math.MaxInt64} {
 		add(fmt.Sprintf("checkpoint of %d", size), func(r *evidence.Record, o *verify.Options) {
 			r.Log.Checkpoint, o.Trust = checkpointOfSize(t, o.Trust, size)
 		})

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -156,7 +157,7 @@ func checkpointOfOther(t *testing.T, trust *verify.Trust) (string, *verify.Trust
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: "other.example/log", Size: 2}, signer)
+	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/jury"
 	"jurat/verify"
 )
@@ -274,7 +274,7 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 	}
 	o.Checkpoint = string(files[v.Checkpoint])
 	if v.Consistency != "" {
-		o.Consistency, err = evidence.ParseConsistency(files[v.Consistency])
+		o.Consistency, err = operator.ParseConsistency(files[v.Consistency])
 		check(err)
 	}
 	if v.Entries != "" {

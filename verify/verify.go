@@ -11,6 +11,7 @@ import (
 
 	"jurat/dsse"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/fault"
 	"jurat/timestamp"
 )
@@ -25,7 +26,7 @@ type Options struct {
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost something, or has two histories.
 	Checkpoint  string                // a signed note, got earlier or later than the file; "": none
-	Consistency *evidence.Consistency // between that checkpoint and the file's; nil: none
+	Consistency *operator.Consistency // between that checkpoint and the file's; nil: none
 	Entries     io.ReaderAt           // all entries that Checkpoint covers (without one: the file's own); nil: none
 
 	// Each is called with every record of a file as it was opened, in the order of the file and by one goroutine at a time,
@@ -160,8 +161,8 @@ type check struct {
 	outputs   map[*evidence.Record]spokenText // that were asked for
 	decisions map[string][]*evidence.Record   // likewise, by the id of what they are on
 
-	log       *evidence.Checkpoint // the file's, verified; nil: it has none, or none that counts
-	known     *evidence.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
+	log       *operator.Checkpoint // the file's, verified; nil: it has none, or none that counts
+	known     *operator.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
 	witnesses string               // who has cosigned the file's checkpoint, to be said of it; "": nothing was asked
 	whole     string               // what the log's entries show of the file to be whole; "": they do not
 	closed    bool                 // a trial whose end is there

@@ -12,16 +12,17 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // prepareWitnesses refuses demands that mean nothing, or less than they seem to.
 func (t *Trust) prepareWitnesses() error {
 	for i, text := range t.Witnesses {
-		w, err := evidence.ParseWitness(text)
+		w, err := operator.ParseWitness(text)
 		if err != nil {
 			return fmt.Errorf("reading trust file: witnesses/%d: %w", i, err)
 		}
-		same := func(other *evidence.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
+		same := func(other *operator.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
 		if slices.ContainsFunc(t.witnesses, same) {
 			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count for two", i)
 		}
@@ -46,9 +47,9 @@ var errUnknownLog = errors.New("the checkpoint is signed by no log that the trus
 
 // OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. The error is ErrNoCheckpoint
 // if it signed something else. Whether it is witnessed is another question.
-func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
+func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	if err := evidence.CheckEncoding([]byte(signed)); err != nil {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+		return operator.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
 	}
 	opened, err := note.Open([]byte(signed), t.logVerifiers())
 	if err == nil {
@@ -57,16 +58,16 @@ func (t *Trust) OpenCheckpoint(signed string) (evidence.Checkpoint, error) {
 	var unverified *note.UnverifiedNoteError
 	switch {
 	case errors.As(err, &unverified):
-		return evidence.Checkpoint{}, errUnknownLog
+		return operator.Checkpoint{}, errUnknownLog
 	case err != nil:
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+		return operator.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
 	}
-	tree, err := evidence.ParseCheckpoint(opened.Text)
+	tree, err := operator.ParseCheckpoint(opened.Text)
 	if err != nil {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
+		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	}
 	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
-		return evidence.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed with the key of another", ErrNoCheckpoint, tree.Origin)
+		return operator.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed with the key of another", ErrNoCheckpoint, tree.Origin)
 	}
 	return tree, nil
 }
@@ -78,15 +79,15 @@ var ErrNotWitnessed = errors.New("too few witnesses have cosigned the checkpoint
 // ErrNotWitnessed in the error's chain if they are too few, and with any other error if somebody has made up what one of them has said.
 // What is of a later time than clocks explain was said by a witness whose clock is wrong, or whose key somebody has who prepares for
 // when it is missed. It does not count.
-func (t *Trust) Witnessed(signed string, at time.Time) ([]evidence.Cosignature, error) {
-	said, err := evidence.Cosignatures(signed, t.witnesses...)
+func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, error) {
+	said, err := operator.Cosignatures(signed, t.witnesses...)
 	if err != nil {
 		return nil, err
 	}
-	var found []evidence.Cosignature
+	var found []operator.Cosignature
 	var missing []string
 	for _, w := range t.witnesses {
-		i := slices.IndexFunc(said, func(c evidence.Cosignature) bool { return c.Witness == w })
+		i := slices.IndexFunc(said, func(c operator.Cosignature) bool { return c.Witness == w })
 		switch {
 		case i < 0:
 			missing = append(missing, w.Name())

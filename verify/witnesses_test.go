@@ -11,33 +11,33 @@ import (
 	"testing"
 	"time"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/verify"
 )
 
 // cosigner is a witness whose key follows from a number.
-func cosigner(t testing.TB, seed byte, name string) *evidence.Cosigner {
+func cosigner(t testing.TB, seed byte, name string) *operator.Cosigner {
 	t.Helper()
-	c, err := evidence.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name)
+	c, err := operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func threeWitnesses(t testing.TB) []*evidence.Cosigner {
+func threeWitnesses(t testing.TB) []*operator.Cosigner {
 	t.Helper()
-	return []*evidence.Cosigner{cosigner(t, 1, "witness.example/w1"), cosigner(t, 2, "witness.example/w2"), cosigner(t, 3, "other.example")}
+	return []*operator.Cosigner{cosigner(t, 1, "witness.example/w1"), cosigner(t, 2, "witness.example/w2"), cosigner(t, 3, "other.example")}
 }
 
 // cosigned is when witnesses do it.
 var cosigned = time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
 
 // cosign adds what witnesses say of a checkpoint.
-func cosign(signed string, by ...*evidence.Cosigner) string { return cosignAt(signed, cosigned, by...) }
+func cosign(signed string, by ...*operator.Cosigner) string { return cosignAt(signed, cosigned, by...) }
 
-func cosignAt(signed string, at time.Time, by ...*evidence.Cosigner) string {
+func cosignAt(signed string, at time.Time, by ...*operator.Cosigner) string {
 	text, _, _ := strings.Cut(signed, "\n\n")
 	for _, c := range by {
 		signed += c.Cosign(text+"\n", at)
@@ -46,7 +46,7 @@ func cosignAt(signed string, at time.Time, by ...*evidence.Cosigner) string {
 }
 
 // asWitness is a line in a witness's name with something else in it.
-func asWitness(c *evidence.Cosigner, said []byte) string {
+func asWitness(c *operator.Cosigner, said []byte) string {
 	hash := c.KeyHash()
 	line := append([]byte{byte(hash >> 24), byte(hash >> 16), byte(hash >> 8), byte(hash)}, said...)
 	return "— " + c.Name() + " " + base64.StdEncoding.EncodeToString(line) + "\n"
@@ -55,7 +55,7 @@ func asWitness(c *evidence.Cosigner, said []byte) string {
 // A witnessCase is a checkpoint with what stands beside the log's signature, for a reader who wants two of three witnesses.
 type witnessCase struct {
 	name   string
-	signed func(checkpoint string, w []*evidence.Cosigner) string
+	signed func(checkpoint string, w []*operator.Cosigner) string
 	quorum int // 0: 2
 	status verify.Status
 	rule   string
@@ -63,55 +63,55 @@ type witnessCase struct {
 }
 
 var witnessCases = []witnessCase{
-	{"as many as are demanded", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", time.Time{}},
-	{"all of them", func(s string, w []*evidence.Cosigner) string { return cosign(s, w...) }, 0, verify.Proved, "", time.Time{}},
-	{"beside somebody unknown", func(s string, w []*evidence.Cosigner) string {
+	{"as many as are demanded", func(s string, w []*operator.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", time.Time{}},
+	{"all of them", func(s string, w []*operator.Cosigner) string { return cosign(s, w...) }, 0, verify.Proved, "", time.Time{}},
+	{"beside somebody unknown", func(s string, w []*operator.Cosigner) string {
 		return cosign(s, w[0]) + "— who.example AAAAAAAA\n" + strings.TrimPrefix(cosign(s, w[1]), s)
 	}, 0, verify.Proved, "", time.Time{}},
-	{"none", func(s string, _ []*evidence.Cosigner) string { return s }, 0, verify.NotProved, "witnesses", time.Time{}},
-	{"one too few", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
-	{"one of them twice", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[1], w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
-	{"two of three", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[:2]...) }, 3, verify.NotProved, "witnesses", time.Time{}},
-	{"over another checkpoint", func(s string, w []*evidence.Cosigner) string {
+	{"none", func(s string, _ []*operator.Cosigner) string { return s }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"one too few", func(s string, w []*operator.Cosigner) string { return cosign(s, w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"one of them twice", func(s string, w []*operator.Cosigner) string { return cosign(s, w[1], w[1]) }, 0, verify.NotProved, "witnesses", time.Time{}},
+	{"two of three", func(s string, w []*operator.Cosigner) string { return cosign(s, w[:2]...) }, 3, verify.NotProved, "witnesses", time.Time{}},
+	{"over another checkpoint", func(s string, w []*operator.Cosigner) string {
 		return s + strings.TrimPrefix(cosign(strings.Replace(s, "\n", "x\n", 1), w...), strings.Replace(s, "\n", "x\n", 1))
 	}, 0, verify.Refuted, "cosignature", time.Time{}},
-	{"made up in the name of one", func(s string, w []*evidence.Cosigner) string {
+	{"made up in the name of one", func(s string, w []*operator.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 72))
 	}, 0, verify.Refuted, "cosignature", time.Time{}},
-	{"too short in the name of one", func(s string, w []*evidence.Cosigner) string {
+	{"too short in the name of one", func(s string, w []*operator.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[2], make([]byte, 64))
 	}, 0, verify.Refuted, "cosignature", time.Time{}},
-	{"good and then made up in the same name", func(s string, w []*evidence.Cosigner) string {
+	{"good and then made up in the same name", func(s string, w []*operator.Cosigner) string {
 		return cosign(s, w[:2]...) + asWitness(w[1], make([]byte, 72))
 	}, 0, verify.Proved, "", time.Time{}},
-	{"by another key in the name of one", func(s string, w []*evidence.Cosigner) string {
+	{"by another key in the name of one", func(s string, w []*operator.Cosigner) string {
 		other := strings.Fields(strings.TrimPrefix(cosign(s, w[2]), s))[2]
 		return cosign(s, w[0]) + "— " + w[1].Name() + " " + other + "\n"
 	}, 0, verify.NotProved, "witnesses", time.Time{}},
-	{"as late as clocks explain", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", cosigned.Add(-5 * time.Minute)},
-	{"one of them from the future", func(s string, w []*evidence.Cosigner) string {
+	{"as late as clocks explain", func(s string, w []*operator.Cosigner) string { return cosign(s, w[0], w[2]) }, 0, verify.Proved, "", cosigned.Add(-5 * time.Minute)},
+	{"one of them from the future", func(s string, w []*operator.Cosigner) string {
 		return cosignAt(cosign(s, w[0]), cosigned.Add(time.Second), w[2])
 	}, 0, verify.NotProved, "witnesses", cosigned.Add(-5 * time.Minute)},
-	{"one of them from the future, by parts of a second", func(s string, w []*evidence.Cosigner) string { return cosign(s, w[0], w[2]) },
+	{"one of them from the future, by parts of a second", func(s string, w []*operator.Cosigner) string { return cosign(s, w[0], w[2]) },
 		0, verify.NotProved, "witnesses", cosigned.Add(-5*time.Minute - time.Millisecond)},
-	{"enough beside one from the future", func(s string, w []*evidence.Cosigner) string {
+	{"enough beside one from the future", func(s string, w []*operator.Cosigner) string {
 		return cosign(cosignAt(s, cosigned.AddDate(1, 0, 0), w[1]), w[0], w[2])
 	}, 0, verify.Proved, "", cosigned},
-	{"from the future and then again in the same name", func(s string, w []*evidence.Cosigner) string {
+	{"from the future and then again in the same name", func(s string, w []*operator.Cosigner) string {
 		return cosign(cosignAt(s, cosigned.AddDate(1, 0, 0), w[1]), w[0], w[1])
 	}, 0, verify.NotProved, "witnesses", cosigned},
-	{"one of them from the end of time", func(s string, w []*evidence.Cosigner) string {
+	{"one of them from the end of time", func(s string, w []*operator.Cosigner) string {
 		return cosignAt(cosign(s, w[0]), time.Unix(math.MaxInt64, 0), w[1])
 	}, 0, verify.NotProved, "witnesses", cosigned},
-	{"one of them from the end of time, and nobody says what time it is", func(s string, w []*evidence.Cosigner) string {
+	{"one of them from the end of time, and nobody says what time it is", func(s string, w []*operator.Cosigner) string {
 		return cosignAt(cosign(s, w[0]), time.Unix(math.MaxInt64, 0), w[1])
 	}, 0, verify.Proved, "", time.Time{}},
-	{"one of them from long ago", func(s string, w []*evidence.Cosigner) string { return cosignAt(cosign(s, w[0]), time.Unix(0, 0), w[1]) },
+	{"one of them from long ago", func(s string, w []*operator.Cosigner) string { return cosignAt(cosign(s, w[0]), time.Unix(0, 0), w[1]) },
 		0, verify.Proved, "", cosigned},
 }
 
 // demand has a reader want so many of the witnesses.
-func demand(o verify.Options, quorum int, witnesses ...*evidence.Cosigner) verify.Options {
+func demand(o verify.Options, quorum int, witnesses ...*operator.Cosigner) verify.Options {
 	trust := *o.Trust
 	trust.Quorum = quorum
 	for _, w := range witnesses {
@@ -206,7 +206,7 @@ func refusedWitnesses(t testing.TB) [][3]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := evidence.NewWitness("witness.example/w1", data[1:])
+	own, err := operator.NewWitness("witness.example/w1", data[1:])
 	if err != nil {
 		t.Fatal(err)
 	}

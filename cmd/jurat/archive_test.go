@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
@@ -121,7 +122,7 @@ func TestArchiveVerifyExpired(t *testing.T) {
 
 	var v archiveVerification // one more than the act counts, and one that no act names
 	v.report, v.byAct = &archiveReport{}, map[string]int64{}
-	v.book = &archive.Book{Expiries: []archive.Expiry{{ID: "act", ExpiredRecords: evidence.ExpiredRecords{From: 0, To: 256, Count: 1}}}}
+	v.book = &archive.Book{Expiries: []archive.Expiry{{ID: "act", ExpiredRecords: operator.ExpiredRecords{From: 0, To: 256, Count: 1}}}}
 	for n, act := range []string{"act", "act", "another"} {
 		v.record(&storage.Row{Index: int64(n), Entry: []byte("{}"), ExpiredBy: act}, nil)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -104,7 +105,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // actsOf reads what the log says on keeping records. Nothing is explained by acts of which one is not proved.
 func actsOf(ctx context.Context, i *installation.Installation, o verify.Options) (*archive.Book, error) {
-	acts, err := i.Ledger.Chain(ctx, evidence.RetentionChain)
+	acts, err := i.Ledger.Chain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 )
@@ -71,7 +71,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return fmt.Errorf("--consistency: %w", err)
 		}
-		if order.Consistency, err = evidence.ParseConsistency(text); err != nil {
+		if order.Consistency, err = operator.ParseConsistency(text); err != nil {
 			return fmt.Errorf("--consistency: %s: %w", c.Consistency, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/tiles"
 )
 
@@ -117,15 +117,15 @@ func TestTesseraIsWitnessed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := evidence.OpenCheckpoint(signed, verifier)
+	head, err := operator.OpenCheckpoint(signed, verifier)
 	if err != nil || head.Size != 300 {
 		t.Fatalf("%+v, %v", head, err)
 	}
-	witness, err := evidence.ParseWitness(key)
+	witness, err := operator.ParseWitness(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, err := evidence.Cosignatures(signed, witness); err != nil || len(said) != 1 {
+	if said, err := operator.Cosignatures(signed, witness); err != nil || len(said) != 1 {
 		t.Errorf("%v, %v", said, err)
 	}
 	count := 0

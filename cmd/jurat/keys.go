@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 )
@@ -52,7 +53,7 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 	for _, k := range files {
 		if history.Key(k.KeyID) == nil {
 			lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
-				Created: k.Created.UTC().Format(keyTime), Custody: evidence.CustodyOperator, State: "active"})
+				Created: k.Created.UTC().Format(keyTime), Custody: operator.CustodyOperator, State: "active"})
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b keyLine) int {
@@ -115,7 +116,7 @@ type keysHistoryCmd struct {
 type eventLine struct {
 	Record    string                `json:"record_id"`
 	Timestamp string                `json:"timestamp"`
-	Event     evidence.KeyEventBody `json:"event"`
+	Event     operator.KeyEventBody `json:"event"`
 }
 
 // Help is shown by 'jurat keys history --help'.

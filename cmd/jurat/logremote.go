@@ -12,6 +12,7 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/tiles"
 	"jurat/verify"
 )
@@ -67,10 +68,10 @@ func openRemote(url, trust string, by tokenFlag) (*remoteLog, error) {
 }
 
 // newest fetches the log's checkpoint and has its signature checked.
-func (r *remoteLog) newest(ctx context.Context) (string, evidence.Checkpoint, error) {
+func (r *remoteLog) newest(ctx context.Context) (string, operator.Checkpoint, error) {
 	signed, err := r.Checkpoint(ctx)
 	if err != nil {
-		return "", evidence.Checkpoint{}, whereLogsAre(err)
+		return "", operator.Checkpoint{}, whereLogsAre(err)
 	}
 	head, err := r.trust.OpenCheckpoint(signed)
 	return signed, head, err
@@ -131,12 +132,12 @@ func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, 
 }
 
 // consistency makes a proof from the log's tiles, between two sizes or checkpoints of it.
-func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*evidence.Consistency, error) {
+func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*operator.Consistency, error) {
 	old, err := r.sizeOrCheckpoint(from)
 	if err != nil {
 		return nil, err
 	}
-	var head evidence.Checkpoint
+	var head operator.Checkpoint
 	if to == nil {
 		_, head, err = r.newest(ctx)
 	} else {
@@ -159,17 +160,17 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 	return proof, nil
 }
 
-func (r *remoteLog) sizeOrCheckpoint(text string) (evidence.Checkpoint, error) {
+func (r *remoteLog) sizeOrCheckpoint(text string) (operator.Checkpoint, error) {
 	if size, ok := wholeNumber(text); ok {
-		return evidence.Checkpoint{Size: size}, nil
+		return operator.Checkpoint{Size: size}, nil
 	}
 	return r.readCheckpoint(text)
 }
 
-func (r *remoteLog) readCheckpoint(file string) (evidence.Checkpoint, error) {
+func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
 	signed, err := os.ReadFile(file)
 	if err != nil {
-		return evidence.Checkpoint{}, err
+		return operator.Checkpoint{}, err
 	}
 	head, err := r.trust.OpenCheckpoint(string(signed))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/server"
 	"jurat/internal/witness"
@@ -200,7 +201,7 @@ func (l watchedLog) sign(t *testing.T, size int64, root tlog.Hash) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: signer.Name(), Size: size, Root: root}, signer)
+	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: signer.Name(), Size: size, Root: root}, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -624,7 +625,7 @@ type seeing struct {
 
 func knownWitness(t *testing.T, l watchedLog) *seeing {
 	t.Helper()
-	key, err := evidence.GenerateCosigner(nil, "witness.example/w1")
+	key, err := operator.GenerateCosigner(nil, "witness.example/w1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
@@ -142,7 +143,7 @@ func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, 
 	lines := []pendingLine{}
 	for _, o := range owing {
 		for from := int64(0); ; {
-			page, err := i.Ledger.Waiting(ctx, o.Authority, from, evidence.MaxLateStamps)
+			page, err := i.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 			if err != nil {
 				return nil, err
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -46,7 +46,7 @@ func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 		done, err := i.Expire(ctx, installation.ExpireOrder{Before: c.Before, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun, Progress: steps(io)})
 		if errors.Is(err, installation.ErrTooYoung) {
 			return hint(err, "'jurat archive retention' says how long records are kept; less than %d days is not possible. If nothing was sealed lately, seal something: "+
-				"the clock counts no further than the log's newest time stamp", evidence.MinRetention)
+				"the clock counts no further than the log's newest time stamp", operator.MinRetention)
 		}
 		if err != nil {
 			return hint(archiveError(err), "what an act says was deleted is finished by the next run")

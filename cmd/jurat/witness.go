@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
 	"jurat/internal/plural"
@@ -37,7 +37,7 @@ func (f *witnessFolder) keyFile() string { return filepath.Join(f.Dir, "witness.
 
 func (f *witnessFolder) memory() string { return filepath.Join(f.Dir, "witness.db") }
 
-func (f *witnessFolder) key() (*evidence.Cosigner, error) {
+func (f *witnessFolder) key() (*operator.Cosigner, error) {
 	text, err := filestore.ReadPrivate(f.keyFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hint(err, "'jurat witness init NAME' makes a witness")
@@ -45,7 +45,7 @@ func (f *witnessFolder) key() (*evidence.Cosigner, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := evidence.ParseCosigner(strings.TrimSuffix(string(text), "\n"))
+	key, err := operator.ParseCosigner(strings.TrimSuffix(string(text), "\n"))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.keyFile(), err)
 	}
@@ -80,7 +80,7 @@ different histories. It needs one small machine that the log's operator does not
 
 // Run makes a witness.
 func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
-	key, err := evidence.GenerateCosigner(nil, c.Name)
+	key, err := operator.GenerateCosigner(nil, c.Name)
 	if err != nil {
 		return err
 	}

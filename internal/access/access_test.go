@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/jurattest"
 )
@@ -132,11 +133,11 @@ func TestPublicChains(t *testing.T) {
 func TestTokensAreNotInTheLog(t *testing.T) {
 	h, _, open := house(t)
 	token := grant(t, open(), access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
-	records, err := h.Ledger.Chain(t.Context(), evidence.AccessChain)
+	records, err := h.Ledger.Chain(t.Context(), operator.AccessChain)
 	if err != nil || len(records) != 1 {
 		t.Fatal(records, err)
 	}
-	body, err := evidence.ReadAccessEvent(&records[0].Payload)
+	body, err := operator.ReadAccessEvent(&records[0].Payload)
 	if err != nil || body.Token != evidence.DigestOf([]byte(token)) || len(token) < 43 {
 		t.Error(body, err)
 	}
@@ -148,16 +149,16 @@ func TestTokensAreNotInTheLog(t *testing.T) {
 // TestUnreadableEventsLetNobodyIn breaks the chain in the ways in which only the operator's key can.
 func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 	digest := evidence.DigestOf([]byte("x"))
-	for name, event := range map[string]evidence.AccessEventBody{
+	for name, event := range map[string]operator.AccessEventBody{
 		"no such event":        {By: "b", Event: "lent", Reason: "r", Token: digest},
-		"revoked, not granted": {By: "b", Event: evidence.AccessRevoked, Reason: "r", Token: digest},
-		"under nothing": {By: "b", Event: evidence.AccessGranted, Reason: "r", Token: digest, Under: evidence.DigestOf([]byte("y")), Name: "n",
+		"revoked, not granted": {By: "b", Event: operator.AccessRevoked, Reason: "r", Token: digest},
+		"under nothing": {By: "b", Event: operator.AccessGranted, Reason: "r", Token: digest, Under: evidence.DigestOf([]byte("y")), Name: "n",
 			Roles: []string{"operator"}, NotAfter: "2030-01-01T00:00:00Z"},
 	} {
 		h, _, open := house(t)
 		r := open()
 		token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
-		response, err := evidence.EncodeOperatorBody(event)
+		response, err := operator.Encode(event)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Ledger.SealLast(t.Context(), evidence.AccessChain, signers,
+		if _, err := h.Ledger.SealLast(t.Context(), operator.AccessChain, signers,
 			evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", Response: response}); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func TestConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
-	records, err := h.Ledger.Chain(t.Context(), evidence.AccessChain)
+	records, err := h.Ledger.Chain(t.Context(), operator.AccessChain)
 	if err != nil || len(records) != 8 {
 		t.Fatal(len(records), err)
 	}

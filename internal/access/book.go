@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // A book is what the log says of access up to some record.
@@ -22,7 +23,7 @@ func newBook() *book {
 
 // apply takes in one event more. What does not fit is an error for good: nobody is let in by a list that cannot be read.
 func (b *book) apply(r *evidence.Record) error {
-	e, err := evidence.ReadAccessEvent(&r.Payload)
+	e, err := operator.ReadAccessEvent(&r.Payload)
 	if err != nil {
 		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 	}
@@ -32,19 +33,19 @@ func (b *book) apply(r *evidence.Record) error {
 	return nil
 }
 
-func (b *book) change(e *evidence.AccessEventBody, at time.Time) error {
+func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 	switch e.Event {
-	case evidence.AccessPublished, evidence.AccessWithdrawn:
+	case operator.AccessPublished, operator.AccessWithdrawn:
 		where, name := b.public, e.Chain
 		if e.Record != "" {
 			where, name = b.open, e.Record
 		}
-		if where[name] = true; e.Event == evidence.AccessWithdrawn {
+		if where[name] = true; e.Event == operator.AccessWithdrawn {
 			delete(where, name)
 		}
-	case evidence.AccessGranted:
+	case operator.AccessGranted:
 		return b.grant(e, at)
-	case evidence.AccessRevoked:
+	case operator.AccessRevoked:
 		g := b.grants[e.Token]
 		if g == nil {
 			return errors.New("a token is revoked that was not granted")
@@ -56,7 +57,7 @@ func (b *book) change(e *evidence.AccessEventBody, at time.Time) error {
 	return nil
 }
 
-func (b *book) grant(e *evidence.AccessEventBody, at time.Time) error {
+func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
 	if b.grants[e.Token] != nil {
 		return errors.New("a token is granted a second time")
 	}

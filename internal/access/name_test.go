@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/ledger"
 )
@@ -29,7 +30,7 @@ func TestNamesThatAreGranted(t *testing.T) {
 func TestGrantOfEarlier(t *testing.T) {
 	h, clock, open := house(t)
 	const token, name = "jurat_of_earlier", "mia\u3164"
-	response, err := evidence.EncodeOperatorBody(evidence.AccessEventBody{Event: evidence.AccessGranted, Token: access.IDOf(token), Name: name,
+	response, err := operator.Encode(operator.AccessEventBody{Event: operator.AccessGranted, Token: access.IDOf(token), Name: name,
 		Roles: []string{"reviewer"}, NotAfter: evidence.FormatTime(clock.now.Add(time.Hour)), Reason: "a test", By: "tester"})
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +39,8 @@ func TestGrantOfEarlier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := evidence.Payload{ActionType: evidence.AccessEvent, AgentID: ledger.OperatorName, ChainID: evidence.AccessChain, Response: response}
-	if _, err := h.Ledger.SealLast(t.Context(), evidence.AccessChain, signers, p); err != nil {
+	p := evidence.Payload{ActionType: evidence.AccessEvent, AgentID: ledger.OperatorName, ChainID: operator.AccessChain, Response: response}
+	if _, err := h.Ledger.SealLast(t.Context(), operator.AccessChain, signers, p); err != nil {
 		t.Fatal(err)
 	}
 	r := open()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/names"
 )
@@ -44,7 +45,7 @@ func (r *Register) read(ctx context.Context, do func(*book)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		records, next, err := r.config.Ledger.InChain(ctx, evidence.AccessChain, r.next)
+		records, next, err := r.config.Ledger.InChain(ctx, operator.AccessChain, r.next)
 		if err != nil {
 			return fmt.Errorf("reading who may do what: %w", err)
 		}
@@ -182,7 +183,7 @@ func (r *Register) grant(ctx context.Context, o Order) (string, error) {
 	}
 	roles := text(o.Roles)
 	slices.Sort(roles)
-	return token, r.seal(ctx, evidence.AccessEventBody{Event: evidence.AccessGranted, Token: IDOf(token), Under: o.Under, Session: o.Session, Name: o.Name,
+	return token, r.seal(ctx, operator.AccessEventBody{Event: operator.AccessGranted, Token: IDOf(token), Under: o.Under, Session: o.Session, Name: o.Name,
 		Roles: slices.Compact(roles), NotAfter: evidence.FormatTime(r.config.Now().Add(o.For)), Reason: o.Reason, By: o.By})
 }
 
@@ -198,7 +199,7 @@ func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by st
 	if !g.Revoked.IsZero() {
 		return nil
 	}
-	if err := r.seal(ctx, evidence.AccessEventBody{Event: evidence.AccessRevoked, Token: id, Reason: reason, By: by}); err != nil {
+	if err := r.seal(ctx, operator.AccessEventBody{Event: operator.AccessRevoked, Token: id, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("revoking access: %w", err)
 	}
 	return nil
@@ -210,7 +211,7 @@ func (r *Register) SetPublic(ctx context.Context, chain string, public bool, rea
 	if err != nil || already == public {
 		return err
 	}
-	if err := r.seal(ctx, evidence.AccessEventBody{Event: publication(public), Chain: chain, Reason: reason, By: by}); err != nil {
+	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Chain: chain, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("changing who reads chain %q: %w", chain, err)
 	}
 	return nil
@@ -222,17 +223,17 @@ func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, 
 	if err != nil || already == public {
 		return err
 	}
-	if err := r.seal(ctx, evidence.AccessEventBody{Event: publication(public), Record: id, Reason: reason, By: by}); err != nil {
+	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Record: id, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("changing who reads record %s: %w", id, err)
 	}
 	return nil
 }
 
-func publication(public bool) evidence.AccessChange {
+func publication(public bool) operator.AccessChange {
 	if public {
-		return evidence.AccessPublished
+		return operator.AccessPublished
 	}
-	return evidence.AccessWithdrawn
+	return operator.AccessWithdrawn
 }
 
 // Admit lets an agent add to a chain that another has begun. There is no way back: what it has added stays.
@@ -240,14 +241,14 @@ func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) e
 	if err := names.Check(agent); err != nil {
 		return fmt.Errorf("admitting %q to chain %q: %w: agent_id: %w", agent, chain, ErrOrder, err)
 	}
-	if err := r.seal(ctx, evidence.AccessEventBody{Event: evidence.AccessAdmitted, Chain: chain, Name: agent, Reason: reason, By: by}); err != nil {
+	if err := r.seal(ctx, operator.AccessEventBody{Event: operator.AccessAdmitted, Chain: chain, Name: agent, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("admitting %q to chain %q: %w", agent, chain, err)
 	}
 	return nil
 }
 
-func (r *Register) seal(ctx context.Context, body evidence.AccessEventBody) error {
-	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.AccessEvent, ChainID: evidence.AccessChain}, body)
+func (r *Register) seal(ctx context.Context, body operator.AccessEventBody) error {
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.AccessEvent, ChainID: operator.AccessChain}, body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOrder, err)
 	}
@@ -255,9 +256,9 @@ func (r *Register) seal(ctx context.Context, body evidence.AccessEventBody) erro
 }
 
 // Refuse has the log told of what was refused.
-func (r *Register) Refuse(ctx context.Context, refused []evidence.Refused) error {
-	for part := range slices.Chunk(refused, evidence.MaxRefusals) {
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Refusal, ChainID: evidence.RefusalsChain}, evidence.RefusalBody{Refused: part})
+func (r *Register) Refuse(ctx context.Context, refused []operator.Refused) error {
+	for part := range slices.Chunk(refused, operator.MaxRefusals) {
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Refusal, ChainID: operator.RefusalsChain}, operator.RefusalBody{Refused: part})
 		if err == nil {
 			err = r.append(ctx, p)
 		}

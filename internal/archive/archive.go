@@ -59,6 +59,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -204,7 +205,7 @@ func parseTable(doc []byte, size int64) (*table, error) {
 }
 
 func (t *table) check() error {
-	if t.From < 0 || t.From%tile != 0 || t.To <= t.From || t.To > evidence.MaxEntries || t.To-t.From > MaxTiles*tile || t.To-t.From != int64(len(t.Tiles))*tile {
+	if t.From < 0 || t.From%tile != 0 || t.To <= t.From || t.To > operator.MaxEntries || t.To-t.From > MaxTiles*tile || t.To-t.From != int64(len(t.Tiles))*tile {
 		return fmt.Errorf("from %d to %d: no whole tiles, or not the %d that follow", t.From, t.To, len(t.Tiles))
 	}
 	if t.Dictionary.Length < 0 || t.Dictionary.Length > maxDictionary+1024 {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 )
@@ -88,7 +89,7 @@ func newLog(t testing.TB, n, words int) *logOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.checkpoint, err = evidence.SignCheckpoint(evidence.Checkpoint{Origin: "example.com/log", Size: l.size, Root: root}, signer); err != nil {
+	if l.checkpoint, err = operator.SignCheckpoint(operator.Checkpoint{Origin: "example.com/log", Size: l.size, Root: root}, signer); err != nil {
 		t.Fatal(err)
 	}
 	return l

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -103,7 +104,7 @@ func (p *parser) row() (r storage.Row) {
 }
 
 func (p *parser) whole(r *storage.Row) {
-	r.Counts = evidence.LogCounts{ChainSeq: p.count(evidence.MaxEntries), CaseSeq: p.count(evidence.MaxEntries)}
+	r.Counts = evidence.LogCounts{ChainSeq: p.count(operator.MaxEntries), CaseSeq: p.count(operator.MaxEntries)}
 	if r.Payload = p.bytes(); p.err == nil && len(r.Payload) == 0 {
 		p.err = errors.New("it has no payload")
 	}

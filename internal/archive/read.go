@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/fault"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -306,7 +307,7 @@ func (f *File) Record(logIndex int64) (*evidence.Record, error) {
 }
 
 // checkProof holds the roots against a checkpoint: over so many records, and, where it is known, of this root.
-func (t *table) checkProof(size int64, want *evidence.Checkpoint) error {
+func (t *table) checkProof(size int64, want *operator.Checkpoint) error {
 	if size < t.To {
 		return fmt.Errorf("the checkpoint covers %d records, the file goes up to %d", size, t.To)
 	}
@@ -328,7 +329,7 @@ func (t *table) checkProof(size int64, want *evidence.Checkpoint) error {
 // CheckProof says whether the log, whose key this is, has signed that it holds what the roots say. Check shows that they
 // are those of the records.
 func (f *File) CheckProof(log note.Verifier) error {
-	c, err := evidence.OpenCheckpoint(f.table.Checkpoint, log)
+	c, err := operator.OpenCheckpoint(f.table.Checkpoint, log)
 	if err == nil && c.Origin != f.table.Origin {
 		err = fmt.Errorf("the file is of the log %q, its checkpoint of %q", f.table.Origin, c.Origin)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // A Hold keeps records from being deleted, and their texts from being erased.
@@ -41,10 +42,10 @@ func (e *HeldError) Error() string {
 // An Expiry is an act that says which records were deleted.
 type Expiry struct {
 	ID string
-	evidence.ExpiredRecords
+	operator.ExpiredRecords
 }
 
-// A Book is what the acts of the chain evidence.RetentionChain say, up to some act.
+// A Book is what the acts of the chain operator.RetentionChain say, up to some act.
 type Book struct {
 	Acts     int   // that were read
 	Days     int64 // for how many days records are kept
@@ -54,9 +55,9 @@ type Book struct {
 
 // Read reads all acts of the chain. What does not fit is an error: nothing is deleted by a list that cannot be read.
 func Read(acts []*evidence.Record) (*Book, error) {
-	b := &Book{Days: evidence.MinRetention}
+	b := &Book{Days: operator.MinRetention}
 	for _, r := range acts {
-		e, err := evidence.ReadRetentionEvent(&r.Payload)
+		e, err := operator.ReadRetentionEvent(&r.Payload)
 		if err == nil {
 			err = b.apply(e, r)
 		}
@@ -68,20 +69,20 @@ func Read(acts []*evidence.Record) (*Book, error) {
 	return b, nil
 }
 
-func (b *Book) apply(e *evidence.RetentionEventBody, r *evidence.Record) error {
+func (b *Book) apply(e *operator.RetentionEventBody, r *evidence.Record) error {
 	id := r.Payload.RecordID
 	switch e.Event {
-	case evidence.RetentionHeld:
+	case operator.RetentionHeld:
 		b.Holds = append(b.Holds, Hold{ID: id, Chain: e.Chain, Record: e.Record, Reason: e.Reason, By: e.By, Since: r.Payload.Time()})
-	case evidence.RetentionReleased:
+	case operator.RetentionReleased:
 		i := slices.IndexFunc(b.Holds, func(h Hold) bool { return h.ID == e.Hold })
 		if i < 0 {
 			return fmt.Errorf("it releases the hold %q, which there is not", e.Hold)
 		}
 		b.Holds = slices.Delete(b.Holds, i, i+1)
-	case evidence.RetentionKept:
+	case operator.RetentionKept:
 		b.Days = e.Days
-	case evidence.RetentionExpired:
+	case operator.RetentionExpired:
 		b.Expiries = append(b.Expiries, Expiry{ID: id, ExpiredRecords: *e.Gone})
 	}
 	return nil
@@ -111,5 +112,5 @@ func (b *Book) Explains(index int64, act string) error {
 
 // Kept is until when a record that was sealed at a time is kept at least.
 func (b *Book) Kept(sealed time.Time) time.Time {
-	return sealed.AddDate(0, 0, int(max(b.Days, evidence.MinRetention)))
+	return sealed.AddDate(0, 0, int(max(b.Days, operator.MinRetention)))
 }

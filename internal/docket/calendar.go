@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/jury"
@@ -104,7 +105,7 @@ func (c *calendar) follow(ctx context.Context, l *ledger.Ledger) error {
 func (c *calendar) readChanges(ctx context.Context, l *ledger.Ledger) (changes []*evidence.Record, next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return l.InChain(ctx, evidence.TrialsChain, c.changes)
+	return l.InChain(ctx, operator.TrialsChain, c.changes)
 }
 
 // readPage takes in what was said next in trials.
@@ -226,7 +227,7 @@ func (c *calendar) begin(b *brief.Brief) {
 
 // change takes in what the operator did to a trial next.
 func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Payload) error {
-	e, err := evidence.ReadTrialEvent(p)
+	e, err := operator.ReadTrialEvent(p)
 	if err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (c *calendar) change(ctx context.Context, l *ledger.Ledger, p *evidence.Pay
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.Cancelled = nil
-	if e.Event == evidence.TrialCancelled {
+	if e.Event == operator.TrialCancelled {
 		s.Cancelled = &Cancelled{By: e.By, Reason: e.Reason, At: p.Time()}
 	}
 	c.heard(s.ID)

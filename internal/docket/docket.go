@@ -49,6 +49,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/queue"
 	"jurat/internal/subject"
@@ -262,7 +263,7 @@ func (d *Docket) Retry(ctx context.Context, id, by, reason string) error {
 		return err
 	}
 	if e.State == api.Cancelled {
-		if err := d.seal(ctx, evidence.TrialEventBody{By: by, Event: evidence.TrialResumed, Reason: reason, Trial: id}); err != nil {
+		if err := d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialResumed, Reason: reason, Trial: id}); err != nil {
 			return err
 		}
 	}
@@ -283,7 +284,7 @@ func (d *Docket) Cancel(ctx context.Context, id, by, reason string) error {
 	if e.Over || e.Cancelled != nil {
 		return fmt.Errorf("%w: this one is %s", ErrOver, e.State)
 	}
-	if err := d.seal(ctx, evidence.TrialEventBody{By: by, Event: evidence.TrialCancelled, Reason: reason, Trial: id}); err != nil {
+	if err := d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialCancelled, Reason: reason, Trial: id}); err != nil {
 		return err
 	}
 	// A crash here, or an error, leaves a job that comes to nothing when its turn comes.
@@ -294,8 +295,8 @@ func (d *Docket) Cancel(ctx context.Context, id, by, reason string) error {
 }
 
 // seal has the log told what becomes of a trial.
-func (d *Docket) seal(ctx context.Context, e evidence.TrialEventBody) error {
-	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: evidence.TrialsChain,
+func (d *Docket) seal(ctx context.Context, e operator.TrialEventBody) error {
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain,
 		Timestamp: evidence.FormatTime(d.cfg.Now())}, e)
 	if err != nil {
 		return err

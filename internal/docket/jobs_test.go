@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"jurat/api"
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/docket"
 	"jurat/internal/queue"
 	"jurat/internal/trial"
@@ -141,14 +141,14 @@ func TestTriedAgain(t *testing.T) {
 }
 
 // changes are the acts of the operator on trials.
-func changes(t *testing.T, h *jurattest.House) (list []evidence.TrialEventBody) {
+func changes(t *testing.T, h *jurattest.House) (list []operator.TrialEventBody) {
 	t.Helper()
-	chain, err := h.Ledger.Chain(t.Context(), evidence.TrialsChain)
+	chain, err := h.Ledger.Chain(t.Context(), operator.TrialsChain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range chain {
-		e, err := evidence.ReadTrialEvent(&r.Payload)
+		e, err := operator.ReadTrialEvent(&r.Payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +198,8 @@ func TestCancelWaiting(t *testing.T) {
 	if e := awaitState(t, one, id, api.Over); e.Cancelled != nil {
 		t.Errorf("%+v", e)
 	}
-	want := []evidence.TrialEventBody{{By: "Reika Mori", Event: evidence.TrialCancelled, Reason: "submitted by mistake", Trial: id},
-		{By: "Ivan", Event: evidence.TrialResumed, Reason: "it was none", Trial: id}}
+	want := []operator.TrialEventBody{{By: "Reika Mori", Event: operator.TrialCancelled, Reason: "submitted by mistake", Trial: id},
+		{By: "Ivan", Event: operator.TrialResumed, Reason: "it was none", Trial: id}}
 	if got := changes(t, h); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // ErrNobodyOutside says that no authority outside is there to stamp a checkpoint. That the operator's clock stamps what the
@@ -72,7 +73,7 @@ func (i *Installation) anchor(ctx context.Context, c *client, checkpoints []stri
 		if err != nil || left == "" {
 			return a, err
 		}
-		opened, err := evidence.OpenCheckpoint(left, i.log.verifier)
+		opened, err := operator.OpenCheckpoint(left, i.log.verifier)
 		if err != nil {
 			return a, err
 		}
@@ -102,6 +103,6 @@ func (i *Installation) stampedBy(ctx context.Context, c *client, checkpoint stri
 		return a, nil
 	}
 	// A crash up to here loses a token, and the authority is asked again.
-	a.Act, err = i.operator().Anchor(ctx, evidence.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
+	a.Act, err = i.operator().Anchor(ctx, operator.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
 	return a, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -82,7 +83,7 @@ func TestAnchor(t *testing.T) {
 			t.Errorf("stamp %d: %v", n, err)
 		}
 	}
-	chain, err := i.Ledger.Chain(t.Context(), evidence.CheckpointsChain)
+	chain, err := i.Ledger.Chain(t.Context(), operator.CheckpointsChain)
 	if err != nil || len(chain) != 2 || chain[1].Payload.PreviousRecord != chain[0].Digest {
 		t.Errorf("the chain of stamped checkpoints: %v, %v", chain, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -43,7 +44,7 @@ func newApartFsck(ctx context.Context, i *Installation, store storage.Store) (*a
 // record takes in a record of the log. Many may be taken in at once.
 func (f *apartFsck) record(r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
-		body, err := evidence.ReadErasure(&r.Payload)
+		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -19,7 +20,7 @@ func readRetention(ctx context.Context, store storage.Store) (*archive.Book, []l
 	damaged := func(err error) (*archive.Book, []ledger.Damage) {
 		return &archive.Book{}, []ledger.Damage{{Kind: ledger.DamageCheck, Index: -1, Detail: err.Error()}}
 	}
-	rows, err := store.ByChain(ctx, evidence.RetentionChain)
+	rows, err := store.ByChain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return damaged(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/timestamp"
 )
@@ -56,7 +57,7 @@ func (i *Installation) gather(ctx context.Context, authority string) (*batch, er
 	}
 	b := &batch{tree: tree, entries: map[int64]int{}}
 	for from := int64(0); len(b.entries) < maxBatch; {
-		records, err := i.Ledger.Waiting(ctx, authority, from, min(evidence.MaxLateStamps, int64(maxBatch-len(b.entries))))
+		records, err := i.Ledger.Waiting(ctx, authority, from, min(operator.MaxLateStamps, int64(maxBatch-len(b.entries))))
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
@@ -203,7 +204,7 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 	if err != nil {
 		return err
 	}
-	err = i.operator().SealIf(ctx, act, evidence.RetentionChain, func(acts []*evidence.Record) error {
+	err = i.operator().SealIf(ctx, act, operator.RetentionChain, func(acts []*evidence.Record) error {
 		book, err := archive.Read(acts)
 		if err != nil {
 			return err
@@ -245,7 +246,7 @@ func (i *Installation) isAct(ctx context.Context, in intent) error {
 	if err != nil {
 		return err
 	}
-	body, err := evidence.ReadErasure(&r.Payload)
+	body, err := operator.ReadErasure(&r.Payload)
 	if err != nil {
 		return fmt.Errorf("record %s, which is to be the act of erasure: %w", in.Act, err)
 	}

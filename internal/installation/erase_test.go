@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/disclosures"
 	"jurat/internal/installation"
@@ -89,9 +90,9 @@ func wantDisclosed(t *testing.T, i *installation.Installation, r *evidence.Recor
 }
 
 // acts lists the acts of erasure in the log.
-func acts(t *testing.T, i *installation.Installation) []*evidence.ErasureBody {
+func acts(t *testing.T, i *installation.Installation) []*operator.ErasureBody {
 	t.Helper()
-	var list []*evidence.ErasureBody
+	var list []*operator.ErasureBody
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +100,7 @@ func acts(t *testing.T, i *installation.Installation) []*evidence.ErasureBody {
 		if r.Payload.ActionType != evidence.Erasure {
 			continue
 		}
-		body, err := evidence.ReadErasure(&r.Payload)
+		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil || r.Payload.Actor() != "operator" {
 			t.Errorf("act of %q: %v", r.Payload.Actor(), err)
 		}
@@ -108,15 +109,15 @@ func acts(t *testing.T, i *installation.Installation) []*evidence.ErasureBody {
 	return list
 }
 
-func wantActs(t *testing.T, i *installation.Installation, want ...*evidence.ErasureBody) {
+func wantActs(t *testing.T, i *installation.Installation, want ...*operator.ErasureBody) {
 	t.Helper()
 	if diff := cmp.Diff(want, acts(t, i)); diff != "" {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
 }
 
-func body(r *evidence.Record, pointers ...string) *evidence.ErasureBody {
-	return &evidence.ErasureBody{By: "Hana", Pointers: pointers, Reason: "request", Record: r.Digest}
+func body(r *evidence.Record, pointers ...string) *operator.ErasureBody {
+	return &operator.ErasureBody{By: "Hana", Pointers: pointers, Reason: "request", Record: r.Digest}
 }
 
 func wantKinds(t *testing.T, c installation.Config, want ...ledger.DamageKind) []ledger.Damage {

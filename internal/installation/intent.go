@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 )
 
@@ -23,8 +24,8 @@ type intent struct {
 	Timestamp string          `json:"timestamp"`
 }
 
-func (in *intent) body() evidence.ErasureBody {
-	return evidence.ErasureBody{By: in.By, Pointers: in.Pointers, Reason: in.Reason, Record: in.Record}
+func (in *intent) body() operator.ErasureBody {
+	return operator.ErasureBody{By: in.By, Pointers: in.Pointers, Reason: in.Reason, Record: in.Record}
 }
 
 const erasingFolder = "apart/erasing"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
@@ -125,7 +126,7 @@ func (i *Installation) stampAll(ctx context.Context, c *client, o *Outcome, prog
 // stampPage stamps the first records at the index from and later, and returns the index after them, or -1 when there is
 // nothing more to do. That the authority failed is no error: it is the outcome's reason.
 func (i *Installation) stampPage(ctx context.Context, by source, o *Outcome, from int64, told func()) (next int64, err error) {
-	records, err := i.Ledger.Waiting(ctx, o.Authority, from, evidence.MaxLateStamps)
+	records, err := i.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {
 		return -1, err
 	}
@@ -195,7 +196,7 @@ func (i *Installation) addLate(ctx context.Context, late []ledger.LateStamp) (in
 // stampBare has the built-in authority stamp the records that wait for another and have no time stamp at all.
 func (i *Installation) stampBare(ctx context.Context, authority string) error {
 	for from := int64(0); ; {
-		records, err := i.Ledger.Waiting(ctx, authority, from, evidence.MaxLateStamps)
+		records, err := i.Ledger.Waiting(ctx, authority, from, operator.MaxLateStamps)
 		if err != nil || len(records) == 0 {
 			return err
 		}

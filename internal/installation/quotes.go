@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/disclosures"
 )
 
@@ -95,7 +96,7 @@ func (s *search) log(ctx context.Context, from int64, progress func(done, total 
 
 func (s *search) look(r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
-		body, err := evidence.ReadErasure(&r.Payload)
+		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}

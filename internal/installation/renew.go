@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
@@ -332,7 +333,7 @@ func (r *renewer) flush(ctx context.Context) error {
 			late = append(late, ledger.LateStamp{Pending: ledger.Pending{Wait: storage.Wait{Index: n.index}, Record: record},
 				Timestamp: stamp, By: r.result.Authority})
 		}
-		if len(late) < evidence.MaxLateStamps && held < ledger.MaxHeld && k+1 < len(r.due) {
+		if len(late) < operator.MaxLateStamps && held < ledger.MaxHeld && k+1 < len(r.due) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

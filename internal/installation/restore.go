@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
@@ -34,7 +34,7 @@ type RestoreOrder struct {
 	Checkpoint string
 	NoneLater  bool
 
-	Consistency *evidence.Consistency // shows of a log that is behind the checkpoint that it is the beginning of that one; may be nil
+	Consistency *operator.Consistency // shows of a log that is behind the checkpoint that it is the beginning of that one; may be nil
 	Progress    func(done, total int64)
 }
 
@@ -205,7 +205,7 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 	if err != nil {
 		return err
 	}
-	known, err := evidence.OpenCheckpoint(o.Checkpoint, log.verifier)
+	known, err := operator.OpenCheckpoint(o.Checkpoint, log.verifier)
 	if err != nil {
 		return fmt.Errorf("the checkpoint from elsewhere: %w", err)
 	}
@@ -214,7 +214,7 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 		if o.Consistency == nil {
 			return nil // that it is the beginning of the published log is not shown
 		}
-		if err := o.Consistency.Check(evidence.Checkpoint{Origin: known.Origin, Size: head.Size, Root: head.Root}, known); err != nil {
+		if err := o.Consistency.Check(operator.Checkpoint{Origin: known.Origin, Size: head.Size, Root: head.Root}, known); err != nil {
 			return fmt.Errorf("the log in the backup is not shown to be the beginning of the published one: %w", err)
 		}
 		r.Prefix = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -17,7 +18,7 @@ import (
 
 // Retention returns what the log says on keeping records.
 func (i *Installation) Retention(ctx context.Context) (*archive.Book, error) {
-	acts, err := i.Ledger.Chain(ctx, evidence.RetentionChain)
+	acts, err := i.Ledger.Chain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
 	}
@@ -34,13 +35,13 @@ func (i *Installation) notHeld(ctx context.Context, r *evidence.Record) error {
 }
 
 // decide seals an act on retention, which decision makes of what the log says by then. It may be asked again.
-func (i *Installation) decide(ctx context.Context, decision func(*archive.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
+func (i *Installation) decide(ctx context.Context, decision func(*archive.Book) (*operator.RetentionEventBody, error)) (*evidence.Record, error) {
 	return i.decideAs(ctx, "", decision)
 }
 
 // decideAs is decide with the record id of the act; "": a new one.
-func (i *Installation) decideAs(ctx context.Context, id string, decision func(*archive.Book) (*evidence.RetentionEventBody, error)) (*evidence.Record, error) {
-	sealed, err := i.operator().SealNext(ctx, evidence.RetentionChain, func(before []*evidence.Record) ([]evidence.Payload, error) {
+func (i *Installation) decideAs(ctx context.Context, id string, decision func(*archive.Book) (*operator.RetentionEventBody, error)) (*evidence.Record, error) {
+	sealed, err := i.operator().SealNext(ctx, operator.RetentionChain, func(before []*evidence.Record) ([]evidence.Payload, error) {
 		book, err := archive.Read(before)
 		if err != nil {
 			return nil, err
@@ -49,7 +50,7 @@ func (i *Installation) decideAs(ctx context.Context, id string, decision func(*a
 		if err != nil || body == nil {
 			return nil, err
 		}
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.RetentionEvent, ChainID: evidence.RetentionChain, RecordID: id}, *body)
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.RetentionEvent, ChainID: operator.RetentionChain, RecordID: id}, *body)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +71,7 @@ type HoldOrder struct {
 
 // Hold keeps records from being deleted, and their texts from being erased, until it is released. It returns the act's id.
 func (i *Installation) Hold(ctx context.Context, o HoldOrder) (string, error) {
-	body := evidence.RetentionEventBody{Event: evidence.RetentionHeld, Chain: o.Chain, Reason: strings.TrimSpace(o.Reason), By: strings.TrimSpace(o.By)}
+	body := operator.RetentionEventBody{Event: operator.RetentionHeld, Chain: o.Chain, Reason: strings.TrimSpace(o.Reason), By: strings.TrimSpace(o.By)}
 	if o.RecordID != "" {
 		row, err := i.Ledger.KeptRow(ctx, o.RecordID)
 		if err != nil {
@@ -81,7 +82,7 @@ func (i *Installation) Hold(ctx context.Context, o HoldOrder) (string, error) {
 	if !o.All && body.Chain == "" && body.Record.IsZero() {
 		return "", errors.New("holding: say what")
 	}
-	act, err := i.decide(ctx, func(*archive.Book) (*evidence.RetentionEventBody, error) { return &body, nil })
+	act, err := i.decide(ctx, func(*archive.Book) (*operator.RetentionEventBody, error) { return &body, nil })
 	if err != nil {
 		return "", fmt.Errorf("holding: %w", err)
 	}
@@ -93,11 +94,11 @@ var ErrNoHold = errors.New("there is no such hold")
 
 // Release ends a hold.
 func (i *Installation) Release(ctx context.Context, hold, reason, by string) (string, error) {
-	act, err := i.decide(ctx, func(b *archive.Book) (*evidence.RetentionEventBody, error) {
+	act, err := i.decide(ctx, func(b *archive.Book) (*operator.RetentionEventBody, error) {
 		if !slices.ContainsFunc(b.Holds, func(h archive.Hold) bool { return h.ID == hold }) {
 			return nil, fmt.Errorf("%w: %q", ErrNoHold, hold)
 		}
-		return &evidence.RetentionEventBody{Event: evidence.RetentionReleased, Hold: hold, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
+		return &operator.RetentionEventBody{Event: operator.RetentionReleased, Hold: hold, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("releasing a hold: %w", err)
@@ -105,16 +106,16 @@ func (i *Installation) Release(ctx context.Context, hold, reason, by string) (st
 	return act.Payload.RecordID, nil
 }
 
-// SetRetention says for how many days records are kept from now on: at least evidence.MinRetention.
+// SetRetention says for how many days records are kept from now on: at least operator.MinRetention.
 func (i *Installation) SetRetention(ctx context.Context, days int64, reason, by string) error {
-	if days < evidence.MinRetention {
-		return fmt.Errorf("%w: %d days, want at least %d (six months)", ErrTooYoung, days, evidence.MinRetention)
+	if days < operator.MinRetention {
+		return fmt.Errorf("%w: %d days, want at least %d (six months)", ErrTooYoung, days, operator.MinRetention)
 	}
-	_, err := i.decide(ctx, func(b *archive.Book) (*evidence.RetentionEventBody, error) {
+	_, err := i.decide(ctx, func(b *archive.Book) (*operator.RetentionEventBody, error) {
 		if b.Days == days {
 			return nil, nil
 		}
-		return &evidence.RetentionEventBody{Event: evidence.RetentionKept, Days: days, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
+		return &operator.RetentionEventBody{Event: operator.RetentionKept, Days: days, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("changing how long records are kept: %w", err)
@@ -294,12 +295,12 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 		return false, e.unlessReplaced(ctx, in, err)
 	}
 	e.after("file without them written")
-	_, err = e.decideAs(ctx, act, func(now *archive.Book) (*evidence.RetentionEventBody, error) {
+	_, err = e.decideAs(ctx, act, func(now *archive.Book) (*operator.RetentionEventBody, error) {
 		if now.Acts != book.Acts {
 			return nil, errDecided
 		}
-		return &evidence.RetentionEventBody{Event: evidence.RetentionExpired, Reason: strings.TrimSpace(e.order.Reason), By: strings.TrimSpace(e.order.By),
-			Gone: &evidence.ExpiredRecords{Archive: next.Digest, Before: evidence.FormatTime(e.order.Before), Count: int64(len(gone)), From: in.From, To: in.To,
+		return &operator.RetentionEventBody{Event: operator.RetentionExpired, Reason: strings.TrimSpace(e.order.Reason), By: strings.TrimSpace(e.order.By),
+			Gone: &operator.ExpiredRecords{Archive: next.Digest, Before: evidence.FormatTime(e.order.Before), Count: int64(len(gone)), From: in.From, To: in.To,
 				Replaces: in.Digest}}, nil
 	})
 	if errors.Is(err, errDecided) {

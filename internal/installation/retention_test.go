@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -178,7 +179,7 @@ func opens(i *installation.Installation, r *evidence.Record) bool {
 func TestExpireRefuses(t *testing.T) {
 	_, i, alone, _, apart := aYearAgo(t)
 	for name, change := range map[string]func(*installation.ExpireOrder){
-		"younger than six months": func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(0, 0, -evidence.MinRetention+1) },
+		"younger than six months": func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
 		"to come":                 func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(1, 0, 0) },
 		"no time":                 func(o *installation.ExpireOrder) { o.Before = time.Time{} },
 		"no reason":               func(o *installation.ExpireOrder) { o.Reason = " " },
@@ -190,7 +191,7 @@ func TestExpireRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", name, done)
 		}
 	}
-	if err := i.SetRetention(t.Context(), evidence.MinRetention-1, "less", "boss"); !errors.Is(err, installation.ErrTooYoung) {
+	if err := i.SetRetention(t.Context(), operator.MinRetention-1, "less", "boss"); !errors.Is(err, installation.ErrTooYoung) {
 		t.Errorf("less than six months: %v", err)
 	}
 	if err := i.SetRetention(t.Context(), 2*366, "contract", "boss"); err != nil {
@@ -199,7 +200,7 @@ func TestExpireRefuses(t *testing.T) {
 	if done, err := i.Expire(t.Context(), expireOrder()); !errors.Is(err, installation.ErrTooYoung) {
 		t.Errorf("within the time that was set: %+v, %v", done, err)
 	}
-	if err := i.SetRetention(t.Context(), evidence.MinRetention, "contract over", "boss"); err != nil {
+	if err := i.SetRetention(t.Context(), operator.MinRetention, "contract over", "boss"); err != nil {
 		t.Fatal(err)
 	}
 	// What the records claim is a year old, too; what counts is when they were stamped.

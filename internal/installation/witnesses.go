@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/witness"
@@ -63,7 +63,7 @@ type LogWitness struct {
 
 // Name is the witness's, as its key has it.
 func (w *LogWitness) Name() string {
-	key, err := evidence.ParseWitness(w.Key)
+	key, err := operator.ParseWitness(w.Key)
 	if err != nil {
 		return w.URL
 	}
@@ -145,10 +145,10 @@ func (i *Installation) changeWitnesses(quorum int, change func([]LogWitness) ([]
 	return i.files.Replace(witnessesFile, append(text, '\n'))
 }
 
-func (w *Witnesses) keys() ([]*evidence.Witness, error) {
-	var keys []*evidence.Witness
+func (w *Witnesses) keys() ([]*operator.Witness, error) {
+	var keys []*operator.Witness
 	for _, one := range w.List {
-		key, err := evidence.ParseWitness(one.Key)
+		key, err := operator.ParseWitness(one.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (i *Installation) cosign(ctx context.Context) (*Cosigning, error) {
 	if c.Checkpoint, err = i.Ledger.Checkpoint(ctx); err != nil {
 		return nil, err
 	}
-	head, err := evidence.OpenCheckpoint(c.Checkpoint, i.log.verifier)
+	head, err := operator.OpenCheckpoint(c.Checkpoint, i.log.verifier)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 	if err != nil {
 		return err
 	}
-	said, err := evidence.Cosignatures(c.Checkpoint, keys...)
+	said, err := operator.Cosignatures(c.Checkpoint, keys...)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 	for n, w := range settings.List {
 		a := &c.Answers[n]
 		a.LogWitness = w
-		if has := slices.IndexFunc(said, func(s evidence.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
+		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
 			a.At = said[has].At
 			continue
 		}
@@ -300,7 +300,7 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 // that says more.
 const maxAhead = 5 * time.Minute
 
-func (i *Installation) notAhead(c evidence.Cosignature) error {
+func (i *Installation) notAhead(c operator.Cosignature) error {
 	if now := i.now(); c.IsAfter(now.Add(maxAhead)) {
 		return fmt.Errorf("%w: it has cosigned at %s, and here it is %s: one of the two clocks is wrong", witness.ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
 	}
@@ -320,7 +320,7 @@ func (i *Installation) counts(checkpoint string) error {
 	if err != nil {
 		return err
 	}
-	said, err := evidence.Cosignatures(checkpoint, keys...)
+	said, err := operator.Cosignatures(checkpoint, keys...)
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	if err != nil || signed == "" {
 		return nil, err
 	}
-	head, err := evidence.OpenCheckpoint(signed, i.log.verifier)
+	head, err := operator.OpenCheckpoint(signed, i.log.verifier)
 	if err != nil {
 		return nil, err
 	}
@@ -361,14 +361,14 @@ func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := evidence.Cosignatures(signed, keys...)
+	said, err := operator.Cosignatures(signed, keys...)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cosigning{Checkpoint: signed, Size: head.Size, Quorum: settings.Quorum}
 	for _, w := range settings.List {
 		a := Answer{LogWitness: w, Err: errNotCosigned}
-		if has := slices.IndexFunc(said, func(s evidence.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
+		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
 			a.At, a.Err = said[has].At, nil
 		}
 		c.Answers = append(c.Answers, a)

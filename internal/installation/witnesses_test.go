@@ -14,6 +14,7 @@ import (
 	lognote "golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/witness"
 	"jurat/verify"
@@ -31,7 +32,7 @@ type aWitness struct {
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
 	t.Helper()
-	key, err := evidence.GenerateCosigner(nil, name)
+	key, err := operator.GenerateCosigner(nil, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Admit says whether a payload may be signed, at this time, by those whom it names as its signers. A key of which the
@@ -38,7 +39,7 @@ func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active
 	if h.Current(p.Role(), p.Actor(), algorithm) != nil || len(active) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(active, func(k *Key) bool { return k.Custody == evidence.CustodyOwner })
+	return !slices.ContainsFunc(active, func(k *Key) bool { return k.Custody == operator.CustodyOwner })
 }
 
 // CheckOwned says whether a record is signed, at this time, by an actor that holds its keys itself: with all of these keys
@@ -46,7 +47,7 @@ func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active
 func (h *History) CheckOwned(r *evidence.Record, at time.Time) error {
 	for i, s := range r.Payload.Signers {
 		k := h.byID[s.KeyID]
-		if k == nil || k.Custody != evidence.CustodyOwner {
+		if k == nil || k.Custody != operator.CustodyOwner {
 			return fmt.Errorf("%w: %s is registered for nobody", ErrForeign, s.KeyID)
 		}
 		public, err := evidence.ParsePublicKey(k.PublicKey)

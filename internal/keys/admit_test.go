@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // act is what the agent a, or another actor, says, signed by these keys.
@@ -30,11 +31,11 @@ func act(t *testing.T, name string, keys ...keyPair) *evidence.Record {
 func TestAdmit(t *testing.T) {
 	f, s, f2, unknown, unknownSecond := key(1), key(-1), key(2), key(3), key(-3)
 	mine := registered(0, f)
-	mine.body.Custody = evidence.CustodyOperator
+	mine.body.Custody = operator.CustodyOperator
 	theirs := registered(1, s)
 	theirs.body.Name = "b"
 	second := registered(0, s)
-	second.body.Custody = evidence.CustodyOperator
+	second.body.Custody = operator.CustodyOperator
 	for name, tt := range map[string]struct {
 		events []told
 		actor  string
@@ -57,7 +58,7 @@ func TestAdmit(t *testing.T) {
 		"before its end":                          {[]told{registered(0, f), retired(1, f, at(5))}, "a", []keyPair{f}, at(4), nil},
 		"at its end":                              {[]told{registered(0, f), retired(1, f, at(5))}, "a", []keyPair{f}, at(5), ErrEnded},
 		"a revoked key":                           {[]told{registered(0, f), revoked(2, f, at(2))}, "a", []keyPair{f}, at(1), ErrEnded},
-		"an unknown key after the last was ended": {[]told{mine, {2, func() evidence.KeyEventBody { b := retired(2, f, at(2)).body; b.Custody = "operator"; return b }()}}, "a", []keyPair{unknown}, at(9), ErrForeign},
+		"an unknown key after the last was ended": {[]told{mine, {2, func() operator.KeyEventBody { b := retired(2, f, at(2)).body; b.Custody = "operator"; return b }()}}, "a", []keyPair{unknown}, at(9), ErrForeign},
 		"a pair":                     {[]told{registered(0, s), registered(0, f)}, "a", []keyPair{f, s}, at(1), nil},
 		"a pair the other way round": {[]told{registered(0, s), registered(0, f)}, "a", []keyPair{s, f}, at(1), nil},
 		"the first of a pair alone":  {[]told{registered(0, s), registered(0, f)}, "a", []keyPair{f}, at(1), ErrIncomplete},
@@ -73,7 +74,7 @@ func TestAdmit(t *testing.T) {
 func TestCheckOwned(t *testing.T) {
 	f := key(1)
 	mine := registered(0, f)
-	mine.body.Custody = evidence.CustodyOperator
+	mine.body.Custody = operator.CustodyOperator
 	if err := read(t, registered(0, f)).CheckOwned(act(t, "a", f), at(1)); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Apply takes in the next act of the chain. After an error the history must not be used any more.
@@ -20,8 +21,8 @@ func (h *History) Apply(r *evidence.Record) error {
 
 func (h *History) apply(r *evidence.Record) error {
 	p := &r.Payload
-	if p.ActionType != evidence.KeyEvent || p.ChainID != evidence.KeysChain {
-		return fmt.Errorf("%s in chain %q is no event of a key in chain %q", p.ActionType, p.ChainID, evidence.KeysChain)
+	if p.ActionType != evidence.KeyEvent || p.ChainID != operator.KeysChain {
+		return fmt.Errorf("%s in chain %q is no event of a key in chain %q", p.ActionType, p.ChainID, operator.KeysChain)
 	}
 	previous := evidence.Digest{}
 	if h.last != nil {
@@ -30,7 +31,7 @@ func (h *History) apply(r *evidence.Record) error {
 	if p.PreviousRecord != previous || p.ChainPosition != h.count+1 {
 		return fmt.Errorf("previous_record and chain_position do not say that it is event %d, after the one before", h.count+1)
 	}
-	b, err := evidence.ReadOperatorBody[evidence.KeyEventBody](p)
+	b, err := operator.Read[operator.KeyEventBody](p)
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,11 @@ func (h *History) apply(r *evidence.Record) error {
 		return errors.New("reason or by is empty")
 	}
 	switch b.Event {
-	case evidence.KeyRegistered:
+	case operator.KeyRegistered:
 		err = h.register(b, from)
-	case evidence.KeyRotated:
+	case operator.KeyRotated:
 		err = h.rotate(b, from)
-	case evidence.KeyRetired, evidence.KeyRevoked:
+	case operator.KeyRetired, operator.KeyRevoked:
 		err = h.finish(b, from, p.Time())
 	default:
 		err = fmt.Errorf("event %q is unknown", b.Event)
@@ -56,7 +57,7 @@ func (h *History) apply(r *evidence.Record) error {
 }
 
 // register takes in a key. One that the actor has already is named again only to give it other certificates.
-func (h *History) register(b *evidence.KeyEventBody, from time.Time) error {
+func (h *History) register(b *operator.KeyEventBody, from time.Time) error {
 	if err := checkCertificates(b.Certificates); err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func (h *History) register(b *evidence.KeyEventBody, from time.Time) error {
 }
 
 // rotate puts a key in the place of the one before it, which ends, with the one that it signs together with.
-func (h *History) rotate(b *evidence.KeyEventBody, from time.Time) error {
+func (h *History) rotate(b *operator.KeyEventBody, from time.Time) error {
 	old := h.byID[b.Replaces]
 	if old == nil || old != h.Current(b.Role, b.Name, b.Algorithm) {
 		return fmt.Errorf("the key %s is not the one that %s %q has", b.Replaces, b.Role, b.Name)
 	}
-	if old.Custody == evidence.CustodyOwner && b.Custody != evidence.CustodyOwner {
+	if old.Custody == operator.CustodyOwner && b.Custody != operator.CustodyOwner {
 		return errors.New("the operator cannot take the place of an owner")
 	}
 	if err := checkCertificates(b.Certificates); err != nil {
@@ -99,7 +100,7 @@ func (h *History) rotate(b *evidence.KeyEventBody, from time.Time) error {
 }
 
 // finish retires or revokes a key.
-func (h *History) finish(b *evidence.KeyEventBody, from, at time.Time) error {
+func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 	k := h.byID[b.KeyID]
 	if k == nil {
 		return fmt.Errorf("the key %s is unknown", b.KeyID)
@@ -113,7 +114,7 @@ func (h *History) finish(b *evidence.KeyEventBody, from, at time.Time) error {
 	if from.Before(k.From) {
 		return fmt.Errorf("the key is the actor's only from %s on", k.From.Format(time.RFC3339))
 	}
-	if b.Event == evidence.KeyRetired {
+	if b.Event == operator.KeyRetired {
 		if k.Ended(from) {
 			return errors.New("the key has ended already")
 		}
@@ -140,7 +141,7 @@ func (h *History) endBoth(k *Key, at time.Time, sudden bool) {
 }
 
 // is checks that an event speaks of this key.
-func (k *Key) is(b *evidence.KeyEventBody) error {
+func (k *Key) is(b *operator.KeyEventBody) error {
 	if b.Name != k.Name || b.Role != k.Role || b.Algorithm != k.Algorithm || b.Custody != k.Custody {
 		return fmt.Errorf("the key %s is the %s key of %s %q, held by the %s", k.KeyID, k.Algorithm, k.Role, k.Name, k.Custody)
 	}
@@ -148,7 +149,7 @@ func (k *Key) is(b *evidence.KeyEventBody) error {
 }
 
 // add takes in a new key.
-func (h *History) add(b *evidence.KeyEventBody, from time.Time) error {
+func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	if h.byID[b.KeyID] != nil {
 		return fmt.Errorf("the key %s is known already", b.KeyID)
 	}
@@ -181,7 +182,7 @@ func (h *History) pair(has hands, k *Key) {
 }
 
 // check checks what an event says of a new key.
-func check(b *evidence.KeyEventBody) error {
+func check(b *operator.KeyEventBody) error {
 	public, err := evidence.ParsePublicKey(b.PublicKey)
 	if err != nil {
 		return fmt.Errorf("public_key: %w", err)
@@ -199,11 +200,11 @@ func check(b *evidence.KeyEventBody) error {
 		return fmt.Errorf("name: %w", err)
 	}
 	switch {
-	case b.Custody != evidence.CustodyOwner && b.Custody != evidence.CustodyOperator:
-		return fmt.Errorf("custody %q is neither %q nor %q", b.Custody, evidence.CustodyOwner, evidence.CustodyOperator)
-	case b.Custody == evidence.CustodyOwner && !MayOwn(b.Role):
+	case b.Custody != operator.CustodyOwner && b.Custody != operator.CustodyOperator:
+		return fmt.Errorf("custody %q is neither %q nor %q", b.Custody, operator.CustodyOwner, operator.CustodyOperator)
+	case b.Custody == operator.CustodyOwner && !MayOwn(b.Role):
 		return fmt.Errorf("the %s acts here, and its key is the operator's", b.Role)
-	case b.Event == evidence.KeyRegistered && !b.Replaces.IsZero():
+	case b.Event == operator.KeyRegistered && !b.Replaces.IsZero():
 		return errors.New("a registered key replaces none")
 	}
 	return nil

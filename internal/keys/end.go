@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
@@ -17,12 +18,12 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 	if err != nil {
 		return fmt.Errorf("rotating key: %w", err)
 	}
-	err = r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(h, role, name)
 		if err != nil {
 			return nil, err
 		}
-		if len(events) < len(old) && old[0].Custody == evidence.CustodyOwner {
+		if len(events) < len(old) && old[0].Custody == operator.CustodyOwner {
 			return nil, ErrPair
 		}
 		return r.rotate(before, old, events)
@@ -36,14 +37,14 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 // Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
 // old private halves. algorithm is that of the first key; "": as before.
 func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
-	err := r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(h, role, name)
 		if err != nil {
 			return nil, err
 		}
-		var events []evidence.KeyEventBody
+		var events []operator.KeyEventBody
 		for _, k := range old {
-			if k.Custody == evidence.CustodyOwner {
+			if k.Custody == operator.CustodyOwner {
 				return nil, ErrOwner
 			}
 			next := k.Algorithm
@@ -54,8 +55,8 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 			if err != nil {
 				return nil, err
 			}
-			events = append(events, evidence.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
-				Custody: evidence.CustodyOperator, PublicKey: key.PublicKey})
+			events = append(events, operator.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
+				Custody: operator.CustodyOperator, PublicKey: key.PublicKey})
 		}
 		return r.rotate(before, old, events)
 	})
@@ -67,7 +68,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 
 // present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
 // second before the first. before is what the log must be told first: of those among them of which it knows nothing.
-func (r *Registrar) present(h *History, role evidence.Role, name string) (before, old []evidence.KeyEventBody, err error) {
+func (r *Registrar) present(h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
 	keys := h.Active(role, name, r.Now())
 	if len(keys) == 0 {
 		keys = h.Latest(role, name)
@@ -81,32 +82,32 @@ func (r *Registrar) present(h *History, role evidence.Role, name string) (before
 	if old = append(old, before...); len(old) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s %q has none", ErrNoSuchKey, role, name)
 	}
-	slices.SortStableFunc(old, func(a, b evidence.KeyEventBody) int {
+	slices.SortStableFunc(old, func(a, b operator.KeyEventBody) int {
 		return map[bool]int{true: 0, false: 1}[a.Algorithm.PostQuantum()] - map[bool]int{true: 0, false: 1}[b.Algorithm.PostQuantum()]
 	})
 	return before, old, nil
 }
 
 // unrecorded makes the events that tell the log of the keys that an actor got when it first signed.
-func (r *Registrar) unrecorded(role evidence.Role, name string) ([]evidence.KeyEventBody, error) {
+func (r *Registrar) unrecorded(role evidence.Role, name string) ([]operator.KeyEventBody, error) {
 	keys, err := r.Ring.Unrecorded(role, name)
-	var events []evidence.KeyEventBody
+	var events []operator.KeyEventBody
 	for _, k := range keys {
-		events = append(events, evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
-			Event: evidence.KeyRegistered, From: written(k.Created), Custody: evidence.CustodyOperator, PublicKey: k.PublicKey})
+		events = append(events, operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
+			Event: operator.KeyRegistered, From: written(k.Created), Custody: operator.CustodyOperator, PublicKey: k.PublicKey})
 	}
 	return events, err
 }
 
 // rotate makes the events that put each new key in the place of the old one of its kind.
-func (r *Registrar) rotate(before, old, events []evidence.KeyEventBody) ([]evidence.KeyEventBody, error) {
+func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]operator.KeyEventBody, error) {
 	from, list := r.since(old...), slices.Clone(before)
 	for _, e := range events {
-		n := slices.IndexFunc(old, func(k evidence.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
+		n := slices.IndexFunc(old, func(k operator.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
 		if n < 0 {
 			return nil, fmt.Errorf("%w: %s %q has none that one of %s can replace; register it afterwards", ErrNoSuchKey, e.Role, e.Name, e.Algorithm)
 		}
-		e.Event, e.From, e.Replaces = evidence.KeyRotated, written(from), old[n].KeyID
+		e.Event, e.From, e.Replaces = operator.KeyRotated, written(from), old[n].KeyID
 		list = append(list, e)
 	}
 	return list, nil
@@ -114,16 +115,16 @@ func (r *Registrar) rotate(before, old, events []evidence.KeyEventBody) ([]evide
 
 // Retire ends a key: it signs no more. What it signed stands.
 func (r *Registrar) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
-	return r.endKey(ctx, id, evidence.KeyRetired, time.Time{}, why)
+	return r.endKey(ctx, id, operator.KeyRetired, time.Time{}, why)
 }
 
 // Revoke ends a key that others may have signed with, from a time on: zero: now.
 func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
-	return r.endKey(ctx, id, evidence.KeyRevoked, from, why)
+	return r.endKey(ctx, id, operator.KeyRevoked, from, why)
 }
 
-func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event evidence.KeyChange, from time.Time, why Why) error {
-	err := r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
+	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		role, name, err := r.whose(h, id)
 		if err != nil {
 			return nil, err
@@ -133,9 +134,9 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event evidenc
 			return nil, err
 		}
 		if k := h.Key(id); k != nil {
-			known = []evidence.KeyEventBody{bodyOf(k)}
+			known = []operator.KeyEventBody{bodyOf(k)}
 		}
-		n := slices.IndexFunc(known, func(e evidence.KeyEventBody) bool { return e.KeyID == id })
+		n := slices.IndexFunc(known, func(e operator.KeyEventBody) bool { return e.KeyID == id })
 		if n < 0 {
 			return nil, fmt.Errorf("%w: %s", ErrNoSuchKey, id)
 		}
@@ -151,7 +152,7 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event evidenc
 		return append(before, body), nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", map[evidence.KeyChange]string{evidence.KeyRetired: "retiring key", evidence.KeyRevoked: "revoking key"}[event], err)
+		return fmt.Errorf("%s: %w", map[operator.KeyChange]string{operator.KeyRetired: "retiring key", operator.KeyRevoked: "revoking key"}[event], err)
 	}
 	return nil
 }
@@ -174,13 +175,13 @@ func (r *Registrar) whose(h *History, id evidence.KeyID) (evidence.Role, string,
 }
 
 // bodyOf is what an event says of a key that the log knows.
-func bodyOf(k *Key) evidence.KeyEventBody {
-	return evidence.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
+func bodyOf(k *Key) operator.KeyEventBody {
+	return operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
 }
 
 // since is the present second, or the latest of the times at which these keys became their actor's, if the clock was set
 // back since: a key cannot end before it began.
-func (r *Registrar) since(keys ...evidence.KeyEventBody) time.Time {
+func (r *Registrar) since(keys ...operator.KeyEventBody) time.Time {
 	at := r.Now().UTC().Truncate(time.Second)
 	for _, k := range keys {
 		if from, err := evidence.ParseTime(k.From); err == nil && from.After(at) {

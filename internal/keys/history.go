@@ -36,7 +36,7 @@ type Key struct {
 	KeyID        evidence.KeyID
 	PublicKey    []byte   // DER SubjectPublicKeyInfo
 	Certificates [][]byte // DER: its own, then those above it
-	Custody      string   // evidence.CustodyOwner or evidence.CustodyOperator
+	Custody      string   // operator.CustodyOwner or operator.CustodyOperator
 	From         time.Time
 
 	Until   time.Time // it signs nothing from then on; zero: no end is known

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -47,34 +48,34 @@ func key(n int) keyPair {
 // A told is an event as the operator tells the log of it, so many minutes after the start.
 type told struct {
 	minute int
-	body   evidence.KeyEventBody
+	body   operator.KeyEventBody
 }
 
-func body(event evidence.KeyChange, k keyPair, from time.Time) evidence.KeyEventBody {
-	b := evidence.KeyEventBody{Event: event, Algorithm: k.alg, KeyID: k.id, Name: "a", Role: evidence.RoleAgent, By: "w", Reason: "r",
-		Custody: evidence.CustodyOwner, From: from.Format(time.RFC3339)}
-	if event == evidence.KeyRegistered || event == evidence.KeyRotated {
+func body(event operator.KeyChange, k keyPair, from time.Time) operator.KeyEventBody {
+	b := operator.KeyEventBody{Event: event, Algorithm: k.alg, KeyID: k.id, Name: "a", Role: evidence.RoleAgent, By: "w", Reason: "r",
+		Custody: operator.CustodyOwner, From: from.Format(time.RFC3339)}
+	if event == operator.KeyRegistered || event == operator.KeyRotated {
 		b.PublicKey = k.public
 	}
 	return b
 }
 
 func registered(minute int, k keyPair) told {
-	return told{minute, body(evidence.KeyRegistered, k, at(minute))}
+	return told{minute, body(operator.KeyRegistered, k, at(minute))}
 }
 
 func rotated(minute int, old, k keyPair) told {
-	b := body(evidence.KeyRotated, k, at(minute))
+	b := body(operator.KeyRotated, k, at(minute))
 	b.Replaces = old.id
 	return told{minute, b}
 }
 
 func retired(minute int, k keyPair, from time.Time) told {
-	return told{minute, body(evidence.KeyRetired, k, from)}
+	return told{minute, body(operator.KeyRetired, k, from)}
 }
 
 func revoked(minute int, k keyPair, from time.Time) told {
-	return told{minute, body(evidence.KeyRevoked, k, from)}
+	return told{minute, body(operator.KeyRevoked, k, from)}
 }
 
 // chain seals events one after the other. With change the last one can be made to be something else.
@@ -82,12 +83,12 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 	t.Helper()
 	var records []*evidence.Record
 	for i, e := range events {
-		response, err := evidence.EncodeOperatorBody(e.body)
+		response, err := operator.Encode(e.body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(e.minute)),
-			ChainID: evidence.KeysChain, ChainPosition: int64(i + 1), Response: response, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i)}
+			ChainID: operator.KeysChain, ChainPosition: int64(i + 1), Response: response, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i)}
 		if i > 0 {
 			p.PreviousRecord = records[i-1].Digest
 		}
@@ -189,7 +190,7 @@ func TestPairs(t *testing.T) {
 
 // TestContradictions breaks one rule after the other.
 func TestContradictions(t *testing.T) {
-	other := func(e told, change func(*evidence.KeyEventBody)) told {
+	other := func(e told, change func(*operator.KeyEventBody)) told {
 		change(&e.body)
 		return e
 	}
@@ -198,30 +199,30 @@ func TestContradictions(t *testing.T) {
 		"has the key":              {registered(0, one), registered(1, two)},
 		"is known already":         {registered(0, one), retired(1, one, at(1)), registered(2, one)},
 		"is not the one that":      {registered(0, one), rotated(1, one, two), rotated(2, one, three)},
-		"the place of an owner":    {registered(0, one), other(rotated(1, one, two), func(b *evidence.KeyEventBody) { b.Custody = "operator" })},
-		"begins before":            {registered(5, one), other(rotated(6, one, two), func(b *evidence.KeyEventBody) { b.From = at(4).Format(time.RFC3339) })},
+		"the place of an owner":    {registered(0, one), other(rotated(1, one, two), func(b *operator.KeyEventBody) { b.Custody = "operator" })},
+		"begins before":            {registered(5, one), other(rotated(6, one, two), func(b *operator.KeyEventBody) { b.From = at(4).Format(time.RFC3339) })},
 		"is unknown":               {retired(1, one, at(1))},
 		"has ended already":        {registered(0, one), retired(1, one, at(1)), retired(2, one, at(2))},
 		"only from":                {registered(5, one), revoked(6, one, at(4))},
 		"already":                  {registered(0, one), revoked(5, one, at(3)), revoked(6, one, at(4))},
 		"not from a later time":    {registered(0, one), revoked(5, one, at(9))},
-		"are for new keys":         {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.PublicKey = one.public })},
-		"held by the owner":        {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.Custody = "operator" })},
-		`agent "a"`:                {registered(0, one), other(retired(5, one, at(5)), func(b *evidence.KeyEventBody) { b.Name = "b" })},
-		"public_key":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.PublicKey = nil })},
-		"key_id is not":            {other(registered(0, one), func(b *evidence.KeyEventBody) { b.KeyID = two.id })},
-		"and the key signs":        {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Algorithm = evidence.ES256 })},
-		"is none of":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Role = "king" })},
-		"name:":                    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Name = " " })},
-		"is neither":               {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Custody = "me" })},
-		"the juror acts here":      {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Role = evidence.RoleJuror })},
-		"replaces none":            {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Replaces = two.id })},
-		`event "lost" is unknown`:  {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Event = "lost" })},
-		"9 certificates":           {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Certificates = slices.Repeat([][]byte{{1}}, 9) })},
-		"certificate 1 has 65537":  {other(registered(0, one), func(b *evidence.KeyEventBody) { b.Certificates = [][]byte{make([]byte, 65537)} })},
-		"from:":                    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.From = "yesterday" })},
-		"reason or by is empty":    {other(registered(0, one), func(b *evidence.KeyEventBody) { b.By = "" })},
-		"the key has ended, or it": {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *evidence.KeyEventBody) { b.Certificates = [][]byte{{1}} })},
+		"are for new keys":         {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.PublicKey = one.public })},
+		"held by the owner":        {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Custody = "operator" })},
+		`agent "a"`:                {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Name = "b" })},
+		"public_key":               {other(registered(0, one), func(b *operator.KeyEventBody) { b.PublicKey = nil })},
+		"key_id is not":            {other(registered(0, one), func(b *operator.KeyEventBody) { b.KeyID = two.id })},
+		"and the key signs":        {other(registered(0, one), func(b *operator.KeyEventBody) { b.Algorithm = evidence.ES256 })},
+		"is none of":               {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = "king" })},
+		"name:":                    {other(registered(0, one), func(b *operator.KeyEventBody) { b.Name = " " })},
+		"is neither":               {other(registered(0, one), func(b *operator.KeyEventBody) { b.Custody = "me" })},
+		"the juror acts here":      {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = evidence.RoleJuror })},
+		"replaces none":            {other(registered(0, one), func(b *operator.KeyEventBody) { b.Replaces = two.id })},
+		`event "lost" is unknown`:  {other(registered(0, one), func(b *operator.KeyEventBody) { b.Event = "lost" })},
+		"9 certificates":           {other(registered(0, one), func(b *operator.KeyEventBody) { b.Certificates = slices.Repeat([][]byte{{1}}, 9) })},
+		"certificate 1 has 65537":  {other(registered(0, one), func(b *operator.KeyEventBody) { b.Certificates = [][]byte{make([]byte, 65537)} })},
+		"from:":                    {other(registered(0, one), func(b *operator.KeyEventBody) { b.From = "yesterday" })},
+		"reason or by is empty":    {other(registered(0, one), func(b *operator.KeyEventBody) { b.By = "" })},
+		"the key has ended, or it": {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *operator.KeyEventBody) { b.Certificates = [][]byte{{1}} })},
 	} {
 		h, err := ReadHistory(chain(t, events, nil))
 		if want == "the key has ended, or it" {
@@ -240,7 +241,7 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 		"another position": func(p *evidence.Payload) { p.ChainPosition = 3 },
 		"no predecessor":   func(p *evidence.Payload) { p.PreviousRecord = evidence.Digest{} },
 		"another one":      func(p *evidence.Payload) { p.PreviousRecord = evidence.DigestOf([]byte("x")) },
-		"another chain":    func(p *evidence.Payload) { p.ChainID = evidence.CheckpointsChain },
+		"another chain":    func(p *evidence.Payload) { p.ChainID = operator.CheckpointsChain },
 		"another act":      func(p *evidence.Payload) { p.ActionType = evidence.Erasure },
 		"another member": func(p *evidence.Payload) {
 			p.Response = []byte(strings.Replace(string(p.Response), `{`, `{"x":1,`, 1))
@@ -285,7 +286,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 // FuzzApply takes in any response as the second event.
 func FuzzApply(f *testing.F) {
 	for _, e := range []told{rotated(1, key(1), key(2)), retired(1, key(1), at(1)), revoked(1, key(1), at(1)), registered(1, key(-1))} {
-		response, err := evidence.EncodeOperatorBody(e.body)
+		response, err := operator.Encode(e.body)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -298,7 +299,7 @@ func FuzzApply(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(1)),
-			ChainID: evidence.KeysChain, ChainPosition: 2, PreviousRecord: first.Digest, Response: response}}
+			ChainID: operator.KeysChain, ChainPosition: 2, PreviousRecord: first.Digest, Response: response}}
 		if h.Apply(r) != nil {
 			return
 		}

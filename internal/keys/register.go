@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/verify"
 )
 
@@ -33,7 +34,7 @@ type Why struct{ Reason, By string }
 // A Log takes in acts on keys.
 type Log interface {
 	// ChangeKeys logs the events that plan makes of what the log says of keys. It may call plan more than once.
-	ChangeKeys(ctx context.Context, plan func(*History) ([]evidence.KeyEventBody, error)) error
+	ChangeKeys(ctx context.Context, plan func(*History) ([]operator.KeyEventBody, error)) error
 }
 
 // A Registrar registers, replaces and ends keys: it tells the log, and makes the key files follow. All its fields are required.
@@ -46,8 +47,8 @@ type Registrar struct {
 
 // change logs the events that plan makes, and makes the files follow. A crash before the log knows leaves at most a key that is to
 // replace another, which the next attempt uses. A crash after it leaves files that Tidy brings up to date.
-func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]evidence.KeyEventBody, error)) error {
-	err := r.Log.ChangeKeys(ctx, func(h *History) ([]evidence.KeyEventBody, error) {
+func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
+	err := r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {
 			events[n].Reason, events[n].By = why.Reason, why.By
@@ -71,12 +72,12 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 	if err := r.Ring.CheckName(role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
-	err = r.change(ctx, why, func(h *History) ([]evidence.KeyEventBody, error) {
+	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		if err := r.mayRegister(h, events); err != nil {
 			return nil, err
 		}
 		for n := range events {
-			events[n].Event, events[n].From = evidence.KeyRegistered, written(r.since())
+			events[n].Event, events[n].From = operator.KeyRegistered, written(r.since())
 		}
 		if notAfter.IsZero() {
 			return events, nil
@@ -85,7 +86,7 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 			return nil, fmt.Errorf("the key is to end at %s, and it is later than that", notAfter.UTC().Format(time.RFC3339))
 		}
 		last := events[len(events)-1] // with which the other one ends, if there are two
-		last.Event, last.From, last.PublicKey, last.Certificates = evidence.KeyRetired, written(notAfter), nil, nil
+		last.Event, last.From, last.PublicKey, last.Certificates = operator.KeyRetired, written(notAfter), nil, nil
 		return append(slices.Clone(events), last), nil
 	})
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 }
 
 // mayRegister refuses what would leave an actor with keys of two holders, or with a pair whose second half has signed alone.
-func (r *Registrar) mayRegister(h *History, events []evidence.KeyEventBody) error {
+func (r *Registrar) mayRegister(h *History, events []operator.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
 	unrecorded, err := r.Ring.Unrecorded(role, name)
 	if err != nil {
@@ -105,9 +106,9 @@ func (r *Registrar) mayRegister(h *History, events []evidence.KeyEventBody) erro
 		return ErrHeld
 	}
 	for _, k := range h.Active(role, name, r.Now()) {
-		known := slices.ContainsFunc(events, func(e evidence.KeyEventBody) bool { return e.KeyID == k.KeyID })
+		known := slices.ContainsFunc(events, func(e operator.KeyEventBody) bool { return e.KeyID == k.KeyID })
 		switch {
-		case k.Custody != evidence.CustodyOwner:
+		case k.Custody != operator.CustodyOwner:
 			return ErrHeld
 		case k.Algorithm.PostQuantum() && !known:
 			return fmt.Errorf("%w: the %s key that it has has signed alone", ErrPair, k.Algorithm)
@@ -117,14 +118,14 @@ func (r *Registrar) mayRegister(h *History, events []evidence.KeyEventBody) erro
 }
 
 // owned makes the events of an owner's keys, the second key first, so that the first never signed without it.
-func owned(role evidence.Role, name string, given []OwnerKey) ([]evidence.KeyEventBody, error) {
+func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEventBody, error) {
 	if !MayOwn(role) {
 		return nil, fmt.Errorf("the %s acts here, so its key is the operator's; agents and reviewers can hold theirs", role)
 	}
 	if len(given) == 0 || len(given) > 2 {
 		return nil, fmt.Errorf("%d keys: want one, or two that sign together", len(given))
 	}
-	var events []evidence.KeyEventBody
+	var events []operator.KeyEventBody
 	for n, k := range given {
 		algorithm, err := k.check()
 		if err != nil {
@@ -133,13 +134,13 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]evidence.KeyEve
 		if err := k.isOf(role, name); err != nil {
 			return nil, fmt.Errorf("key %d: certificate 1: %w", n+1, err)
 		}
-		events = append(events, evidence.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
-			Custody: evidence.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates})
+		events = append(events, operator.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
+			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates})
 	}
 	if len(events) == 2 && events[0].Algorithm.PostQuantum() == events[1].Algorithm.PostQuantum() {
 		return nil, fmt.Errorf("two keys of %s and %s: one of two is of ML-DSA-65, and the other is not", events[0].Algorithm, events[1].Algorithm)
 	}
-	slices.SortFunc(events, func(a, _ evidence.KeyEventBody) int {
+	slices.SortFunc(events, func(a, _ operator.KeyEventBody) int {
 		if a.Algorithm.PostQuantum() {
 			return -1
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 	"jurat/internal/names"
 )
@@ -216,7 +217,7 @@ func (r *Ring) maySign(history *History, role evidence.Role, name string) error 
 		return nil
 	}
 	// Where all have ended, the one of those that was the owner's says that the next one is.
-	if slices.ContainsFunc(latest, func(k *Key) bool { return k.Custody == evidence.CustodyOwner }) {
+	if slices.ContainsFunc(latest, func(k *Key) bool { return k.Custody == operator.CustodyOwner }) {
 		return ErrOwner
 	}
 	if len(history.Active(role, name, r.config.Now())) == 0 {

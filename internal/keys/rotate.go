@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
@@ -91,7 +92,7 @@ func (r *Ring) Tidy() error {
 		return err
 	}
 	for _, k := range history.Keys() {
-		if k.Custody != evidence.CustodyOperator {
+		if k.Custody != operator.CustodyOperator {
 			continue
 		}
 		if err := r.follow(k); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
@@ -42,22 +43,22 @@ func (o *owner) add(s evidence.Signer, public []byte) {
 }
 
 // event is what the log is told of the owner's n-th key.
-func (o *owner) event(event evidence.KeyChange, n int, role evidence.Role) evidence.KeyEventBody {
-	b := evidence.KeyEventBody{Event: event, Algorithm: o.signers[n].Info().Algorithm, KeyID: o.signers[n].Info().KeyID, Name: o.name,
-		Role: role, Custody: evidence.CustodyOwner, By: "w", Reason: "r", From: time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)}
-	if event == evidence.KeyRegistered {
+func (o *owner) event(event operator.KeyChange, n int, role evidence.Role) operator.KeyEventBody {
+	b := operator.KeyEventBody{Event: event, Algorithm: o.signers[n].Info().Algorithm, KeyID: o.signers[n].Info().KeyID, Name: o.name,
+		Role: role, Custody: operator.CustodyOwner, By: "w", Reason: "r", From: time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)}
+	if event == operator.KeyRegistered {
 		b.PublicKey = o.public[n]
 	}
 	return b
 }
 
 // tell tells the log of events, the last of an owner's keys first.
-func tell(l *ledger.Ledger, t *testing.T, events ...evidence.KeyEventBody) error {
+func tell(l *ledger.Ledger, t *testing.T, events ...operator.KeyEventBody) error {
 	t.Helper()
-	_, err := l.SealNext(t.Context(), evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
+	_, err := l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
 		var payloads []evidence.Payload
 		for _, e := range events {
-			payloads = append(payloads, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Response: must(evidence.EncodeOperatorBody(e))})
+			payloads = append(payloads, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Response: must(operator.Encode(e))})
 		}
 		return payloads, nil
 	})
@@ -66,9 +67,9 @@ func tell(l *ledger.Ledger, t *testing.T, events ...evidence.KeyEventBody) error
 
 func (o *owner) register(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
-	var events []evidence.KeyEventBody
+	var events []operator.KeyEventBody
 	for n := len(o.signers) - 1; n >= 0; n-- {
-		events = append(events, o.event(evidence.KeyRegistered, n, evidence.RoleAgent))
+		events = append(events, o.event(operator.KeyRegistered, n, evidence.RoleAgent))
 	}
 	if err := tell(l, t, events...); err != nil {
 		t.Fatal(err)
@@ -134,8 +135,8 @@ func TestAcceptRefuses(t *testing.T) {
 	for _, o := range []*owner{a, b, pair, gone, revoked} {
 		o.register(t, l)
 	}
-	if err := tell(l, t, reviewer.event(evidence.KeyRegistered, 0, evidence.RoleReviewer), gone.event(evidence.KeyRetired, 0, evidence.RoleAgent),
-		revoked.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+	if err := tell(l, t, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer), gone.event(operator.KeyRetired, 0, evidence.RoleAgent),
+		revoked.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 		t.Fatal(err)
 	}
 	as := func(name string, o *owner) *owner { return &owner{name, o.signers, o.public} }
@@ -258,7 +259,7 @@ func TestKeyEndsBetween(t *testing.T) {
 	if _, err := l.Accept(t.Context(), a.says(t, "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := tell(elsewhere, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+	if err := tell(elsewhere, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keys.ErrEnded) {
@@ -277,7 +278,7 @@ func TestSealNext(t *testing.T) {
 		go func() {
 			for range each {
 				o := newOwner(t, "agent "+must(evidence.NewRecordID(time.Now(), rand.Reader)), false)
-				if err := tell(l, t, o.event(evidence.KeyRegistered, 0, evidence.RoleAgent), o.event(evidence.KeyRetired, 0, evidence.RoleAgent)); err != nil {
+				if err := tell(l, t, o.event(operator.KeyRegistered, 0, evidence.RoleAgent), o.event(operator.KeyRetired, 0, evidence.RoleAgent)); err != nil {
 					done <- err
 					return
 				}
@@ -296,7 +297,7 @@ func TestSealNext(t *testing.T) {
 		t.Errorf("%d events: %v", history.Count(), err)
 	}
 	stop := errors.New("stop")
-	if _, err := l.SealNext(t.Context(), evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) { return nil, stop }); !errors.Is(err, stop) {
+	if _, err := l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) { return nil, stop }); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 }
@@ -305,11 +306,11 @@ func TestSealNext(t *testing.T) {
 func TestLogRefusesEvents(t *testing.T) {
 	l, _ := inMemory(t)
 	a := newOwner(t, "a", false)
-	if err := tell(l, t, a.event(evidence.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
+	if err := tell(l, t, a.event(operator.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("the end of an unknown key: %v", err)
 	}
 	a.register(t, l)
-	if err := tell(l, t, a.event(evidence.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
+	if err := tell(l, t, a.event(operator.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("a second time: %v", err)
 	}
 	for name, doc := range map[string]string{

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -26,7 +26,7 @@ func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error)
 	}
 	defer a.turn.Release()
 	for {
-		rows, err := a.store.InChain(ctx, evidence.AccessChain, a.next, pageSize)
+		rows, err := a.store.InChain(ctx, operator.AccessChain, a.next, pageSize)
 		if err != nil {
 			return false, fmt.Errorf("reading who is admitted to chain %q: %w", chain, err)
 		}
@@ -47,11 +47,11 @@ func (a *admissions) take(row *storage.Row) error {
 		if err != nil {
 			return err
 		}
-		event, err := evidence.ReadAccessEvent(&record.Payload)
+		event, err := operator.ReadAccessEvent(&record.Payload)
 		if err != nil {
 			return fmt.Errorf("record %s: %w", row.RecordID, err)
 		}
-		if event.Event == evidence.AccessAdmitted {
+		if event.Event == operator.AccessAdmitted {
 			a.of[admissionOf(event.Chain, event.Name)] = true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -77,7 +78,7 @@ func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 
 // A stamped is what a checkpoint_stamp act says.
 type stamped struct {
-	body *evidence.CheckpointStampBody
+	body *operator.CheckpointStampBody
 	head storage.Head
 }
 
@@ -85,7 +86,7 @@ type stamped struct {
 func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped, error] {
 	return func(yield func(stamped, error) bool) {
 		for {
-			acts, next, err := l.InChain(ctx, evidence.CheckpointsChain, from)
+			acts, next, err := l.InChain(ctx, operator.CheckpointsChain, from)
 			if err != nil {
 				yield(stamped{}, err)
 				return
@@ -104,8 +105,8 @@ func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped,
 }
 
 // stampedBy reads a checkpoint_stamp act, whose checkpoint must be of this log.
-func (l *Ledger) stampedBy(act *evidence.Record) (*evidence.CheckpointStampBody, storage.Head, error) {
-	body, err := evidence.ReadOperatorBody[evidence.CheckpointStampBody](&act.Payload)
+func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody, storage.Head, error) {
+	body, err := operator.Read[operator.CheckpointStampBody](&act.Payload)
 	if err != nil {
 		return nil, storage.Head{}, fmt.Errorf("%w: record %s: %w", ErrDamaged, act.Payload.RecordID, err)
 	}
@@ -118,7 +119,7 @@ func (l *Ledger) stampedBy(act *evidence.Record) (*evidence.CheckpointStampBody,
 
 // Anchor seals that an authority has stamped a checkpoint of this log, with the token over SHA-256 of its bytes. Whether
 // the token is good is for the caller to check before. From then on Prove uses it. The act waits for nobody.
-func (l *Ledger) Anchor(ctx context.Context, body evidence.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
+func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
 	record, err := l.anchor(ctx, body, by)
 	if err != nil {
 		return nil, fmt.Errorf("sealing that a checkpoint was stamped: %w", err)
@@ -126,14 +127,14 @@ func (l *Ledger) Anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 	return record, nil
 }
 
-func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
+func (l *Ledger) anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
 	if _, err := l.cfg.open(body.Checkpoint); err != nil {
 		return nil, err
 	}
-	p, err := OperatorAct(evidence.Payload{ActionType: evidence.CheckpointStamp, ChainID: evidence.CheckpointsChain}, body)
+	p, err := OperatorAct(evidence.Payload{ActionType: evidence.CheckpointStamp, ChainID: operator.CheckpointsChain}, body)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (l *Ledger) anchor(ctx context.Context, body evidence.CheckpointStampBody, 
 
 // sealAnchor seals the act directly after the last one of its chain.
 func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
-	last, err := l.cfg.Store.LastOfChain(ctx, evidence.CheckpointsChain)
+	last, err := l.cfg.Store.LastOfChain(ctx, operator.CheckpointsChain)
 	var before *evidence.Record
 	if err == nil {
 		before, err = last.Record()
@@ -164,7 +165,7 @@ func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []eviden
 		return nil, err
 	}
 	a := newAppending(time.Time{}, []*evidence.Record{record}, make([][]Missing, 1)) // it waits for nobody
-	a.after = &chainEnd{chain: evidence.CheckpointsChain, count: last.Counts.ChainSeq}
+	a.after = &chainEnd{chain: operator.CheckpointsChain, count: last.Counts.ChainSeq}
 	return record, l.append(ctx, a)
 }
 

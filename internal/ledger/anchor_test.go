@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 )
@@ -21,7 +22,7 @@ func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record,
 		return nil, false
 	}
 	digest := sha256.Sum256([]byte(checkpoint))
-	body := evidence.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: append([]byte(authority), digest[:]...)}
+	body := operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: append([]byte(authority), digest[:]...)}
 	return must(l.Anchor(t.Context(), body, actor)), true
 }
 
@@ -30,7 +31,7 @@ func wantUnder(t *testing.T, l *ledger.Ledger, r *evidence.Record, size int64, a
 	t.Helper()
 	one := must(l.ProveOne(t.Context(), r))
 	checkProof(t, one, one.Log.Checkpoint)
-	if got := must(evidence.OpenCheckpoint(one.Log.Checkpoint, logVerifier)).Size; got != size {
+	if got := must(operator.OpenCheckpoint(one.Log.Checkpoint, logVerifier)).Size; got != size {
 		t.Errorf("record %d is proved against %d records, want %d", one.Log.Index, got, size)
 	}
 	var want []string
@@ -56,7 +57,7 @@ func TestAnchor(t *testing.T) {
 	records := sealMany(t, l, 40)
 	wantUnder(t, l, records[0], 40)
 	first, _ := anchor(t, l, "one") // at 40
-	if first.Payload.ChainID != evidence.CheckpointsChain || !first.Payload.PreviousRecord.IsZero() {
+	if first.Payload.ChainID != operator.CheckpointsChain || !first.Payload.PreviousRecord.IsZero() {
 		t.Errorf("chain %q, previous record %v", first.Payload.ChainID, first.Payload.PreviousRecord)
 	}
 	for range 3 {
@@ -84,7 +85,7 @@ func TestAnchor(t *testing.T) {
 	wantUnder(t, l, records[7], 40, "one", "two")
 	wantUnder(t, l, first, 43, "two", "one")
 	bundle := must(l.Prove(t.Context(), records[7], later))
-	if size := must(evidence.OpenCheckpoint(bundle.Checkpoint, logVerifier)).Size; size != 43 || len(bundle.CheckpointTimestamps) != 2 {
+	if size := must(operator.OpenCheckpoint(bundle.Checkpoint, logVerifier)).Size; size != 43 || len(bundle.CheckpointTimestamps) != 2 {
 		t.Errorf("both are proved against %d records, with %d stamps", size, len(bundle.CheckpointTimestamps))
 	}
 	if again, err := evidence.ParseBundle(must(bundle.Marshal())); err != nil || len(again.CheckpointTimestamps) != 2 {
@@ -95,7 +96,7 @@ func TestAnchor(t *testing.T) {
 	latest := must(l.ProveLatest(t.Context(), records[7]))
 	one := must(l.ProveOneLatest(t.Context(), records[7]))
 	for _, checkpoint := range []string{latest.Checkpoint, one.Log.Checkpoint} {
-		if size := must(evidence.OpenCheckpoint(checkpoint, logVerifier)).Size; size != 45 {
+		if size := must(operator.OpenCheckpoint(checkpoint, logVerifier)).Size; size != 45 {
 			t.Errorf("the latest checkpoint is over %d records, want 45", size)
 		}
 	}
@@ -128,15 +129,15 @@ func TestManyAnchors(t *testing.T) {
 func TestAnchorRefuses(t *testing.T) {
 	l, _ := inMemory(t)
 	r := seal(t, l, "")
-	foreign := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 7}, otherSigner))
-	body := evidence.CheckpointStampBody{Authority: "one", Checkpoint: foreign, Token: []byte{1}}
+	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 7}, otherSigner))
+	body := operator.CheckpointStampBody{Authority: "one", Checkpoint: foreign, Token: []byte{1}}
 	_, err := l.Anchor(t.Context(), body, actor)
 	wantError(t, err, ledger.ErrCheckpoint)
 	draft := func(response []byte) *evidence.Draft {
 		return must(evidence.NewDraft(evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: "x", Timestamp: "2026-01-01T00:00:00Z",
-			ChainID: evidence.CheckpointsChain, Response: response}))
+			ChainID: operator.CheckpointsChain, Response: response}))
 	}
-	must(l.Seal(t.Context(), draft(must(evidence.EncodeOperatorBody(body))), actor))
+	must(l.Seal(t.Context(), draft(must(operator.Encode(body))), actor))
 	_, err = l.ProveOne(t.Context(), r)
 	wantError(t, err, ledger.ErrCheckpoint)
 	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
@@ -152,7 +153,7 @@ func TestAnchorRefuses(t *testing.T) {
 	wantError(t, err, ledger.ErrDamaged)
 
 	// One over another history of this log does not prove anything, and is not handed out.
-	fork := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 1}, logSigner))
+	fork := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 1}, logSigner))
 	l, _ = inMemory(t)
 	r = seal(t, l, "")
 	body.Checkpoint = fork
@@ -199,7 +200,7 @@ func TestAnchorFaults(t *testing.T) {
 					checkpoint, err = l.Unanchored(t.Context(), "one", checkpoint)
 				}
 				if err == nil && checkpoint != "" {
-					_, err = l.Anchor(t.Context(), evidence.CheckpointStampBody{Authority: "one", Checkpoint: checkpoint, Token: []byte("t")}, actor)
+					_, err = l.Anchor(t.Context(), operator.CheckpointStampBody{Authority: "one", Checkpoint: checkpoint, Token: []byte("t")}, actor)
 				}
 				if err != nil && !errors.Is(err, errFault) {
 					t.Fatal(err)

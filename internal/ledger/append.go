@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
@@ -124,7 +125,7 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 			return storage.Batch{}, err
 		}
 		// Nobody can change a key between this and what the transaction stores.
-		if found.Chains[evidence.KeysChain] != keys.Count() {
+		if found.Chains[operator.KeysChain] != keys.Count() {
 			return storage.Batch{}, errKeysMoved
 		}
 		// Up to here every caller can still go. A crash from here on finds out what Append has done, and no caller has heard of it.
@@ -148,7 +149,7 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 
 // query names all that decides on what is to be appended: what the log says of keys has to be what was read of it.
 func query(chosen []*appending) (q storage.Query) {
-	chains, cases := map[string]bool{evidence.KeysChain: true}, map[evidence.Digest]bool{}
+	chains, cases := map[string]bool{operator.KeysChain: true}, map[evidence.Digest]bool{}
 	for _, a := range chosen {
 		if a.after != nil {
 			chains[a.after.chain] = true

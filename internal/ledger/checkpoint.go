@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -107,7 +107,7 @@ func (l *Ledger) sign(head storage.Head) (string, error) {
 	if l.cfg.Signer == nil {
 		return "", fmt.Errorf("%w: the log's private key is missing", ErrReadOnly)
 	}
-	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: l.Origin(), Size: head.Size, Root: head.Root}, l.cfg.Signer)
+	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.Origin(), Size: head.Size, Root: head.Root}, l.cfg.Signer)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // Entries iterates over what the log hashed: the entries from one index up to, and not with, another. What is given out
@@ -58,12 +58,12 @@ func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 }
 
 // Consistency returns the proof that the log of one size is the beginning of the log of another.
-func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*evidence.Consistency, error) {
+func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*operator.Consistency, error) {
 	proof, err := l.ProveConsistency(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	return &evidence.Consistency{Origin: l.Origin(), From: from, To: to, Proof: proof}, nil
+	return &operator.Consistency{Origin: l.Origin(), From: from, To: to, Proof: proof}, nil
 }
 
 // SizeAt returns the size that a checkpoint of this log states, or ErrCheckpoint, ErrBehind or ErrForked if the log never

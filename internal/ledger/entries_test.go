@@ -7,6 +7,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 )
 
@@ -18,7 +19,7 @@ func TestEntries(t *testing.T) {
 		seal(t, l, []string{"", `,"chain_id":"one"`, `,"chain_id":"another"`}[i%3])
 	}
 	signed := must(l.Checkpoint(t.Context()))
-	head := must(evidence.OpenCheckpoint(signed, logVerifier))
+	head := must(operator.OpenCheckpoint(signed, logVerifier))
 	for _, part := range [][2]int64{{0, n}, {0, 0}, {0, 1}, {31, 33}, {69, n}, {n, n}} {
 		index := part[0]
 		for entry, err := range l.Entries(t.Context(), part[0], part[1]) {
@@ -78,15 +79,15 @@ func TestSizeAt(t *testing.T) {
 	if size, err := l.SizeAt(t.Context(), old); size != 1 || err != nil {
 		t.Errorf("%d, %v", size, err)
 	}
-	root := must(evidence.OpenCheckpoint(old, logVerifier)).Root
+	root := must(operator.OpenCheckpoint(old, logVerifier)).Root
 	for _, tt := range []struct {
 		name   string
 		signed string
 		want   error
 	}{
-		{"another log's", must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 1, Root: root}, otherSigner)), ledger.ErrCheckpoint},
-		{"of a longer log", must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 3, Root: root}, logSigner)), ledger.ErrBehind},
-		{"of another history", must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 2, Root: root}, logSigner)), ledger.ErrForked},
+		{"another log's", must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 1, Root: root}, otherSigner)), ledger.ErrCheckpoint},
+		{"of a longer log", must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 3, Root: root}, logSigner)), ledger.ErrBehind},
+		{"of another history", must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 2, Root: root}, logSigner)), ledger.ErrForked},
 	} {
 		if _, err := l.SizeAt(t.Context(), tt.signed); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
@@ -96,10 +97,10 @@ func TestSizeAt(t *testing.T) {
 
 func TestConsistencyOfALedger(t *testing.T) {
 	l, _ := inMemory(t)
-	var roots []evidence.Checkpoint
+	var roots []operator.Checkpoint
 	for range 6 {
 		seal(t, l, "")
-		roots = append(roots, must(evidence.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier)))
+		roots = append(roots, must(operator.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier)))
 	}
 	proof := must(l.Consistency(t.Context(), 3, 6))
 	if err := proof.Check(roots[2], roots[5]); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -15,7 +16,7 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 	if p.ActionType != evidence.LateStamp {
 		return nil
 	}
-	body, err := evidence.ReadOperatorBody[evidence.LateStampBody](p)
+	body, err := operator.Read[operator.LateStampBody](p)
 	if err != nil {
 		l.report(DamageCheck, row.Index, row.RecordID, "%v", err)
 		return nil

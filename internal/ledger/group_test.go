@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
@@ -186,7 +187,7 @@ func TestBadAmongGood(t *testing.T) {
 		there := act(`,"record_id":"` + numbered(0) + `"`)
 		q := hold(t, func(l *ledger.Ledger) {
 			gone.register(t, l)
-			if err := tell(l, t, gone.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+			if err := tell(l, t, gone.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 				t.Fatal(err)
 			}
 			must(l.Seal(t.Context(), there, actor))
@@ -200,7 +201,7 @@ func TestBadAmongGood(t *testing.T) {
 		})
 		good = append(good, q.seal(t.Context(), 3))
 		twin := q.seal(t.Context(), 3) // of its neighbour, with another signature
-		misfit := q.add(func() error { return tell(q.Ledger, t, gone.event(evidence.KeyRetired, 0, evidence.RoleAgent)) })
+		misfit := q.add(func() error { return tell(q.Ledger, t, gone.event(operator.KeyRetired, 0, evidence.RoleAgent)) })
 		good = append(good, q.seal(t.Context(), 4))
 
 		// The first; all before the event but the twin; the twin; the event; the rest. In two of them there is nothing to store.
@@ -240,7 +241,7 @@ func TestInTurn(t *testing.T) {
 			}
 		}
 		revoke := func(o *owner) func() error {
-			return func() error { return tell(q.Ledger, t, o.event(evidence.KeyRevoked, 0, evidence.RoleAgent)) }
+			return func() error { return tell(q.Ledger, t, o.event(operator.KeyRevoked, 0, evidence.RoleAgent)) }
 		}
 		before := q.add(says(a))
 		events := []*error{q.add(revoke(a)), q.add(revoke(b))} // both after the same end of the chain
@@ -269,8 +270,8 @@ func TestEventsInTurn(t *testing.T) {
 		first := func(o *owner) func() error {
 			return func() error {
 				_, err := q.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator",
-					Timestamp: "2000-01-01T00:00:00Z", ChainID: evidence.KeysChain, ChainPosition: 1,
-					Response: must(evidence.EncodeOperatorBody(o.event(evidence.KeyRegistered, 0, evidence.RoleAgent)))})), actor)
+					Timestamp: "2000-01-01T00:00:00Z", ChainID: operator.KeysChain, ChainPosition: 1,
+					Response: must(operator.Encode(o.event(operator.KeyRegistered, 0, evidence.RoleAgent)))})), actor)
 
 				return err
 			}
@@ -298,12 +299,12 @@ func TestAnchorsInTurn(t *testing.T) {
 					t.Errorf("%s: %v", authority, *err)
 				}
 			}(q.add(func() error {
-				_, err := q.Anchor(t.Context(), evidence.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor)
+				_, err := q.Anchor(t.Context(), operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor)
 				return err
 			}))
 		}
 		q.letGo()
-		acts := must(q.Chain(t.Context(), evidence.CheckpointsChain))
+		acts := must(q.Chain(t.Context(), operator.CheckpointsChain))
 		if len(acts) != 2 || acts[1].Payload.PreviousRecord != acts[0].Digest {
 			t.Errorf("%d acts, of which the second does not follow the first", len(acts))
 		}

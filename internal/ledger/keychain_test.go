@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 )
@@ -33,7 +34,7 @@ func TestDamagedKeyChain(t *testing.T) {
 			if err == nil {
 				_, err = l.Seal(ctx, act(""), actor)
 				wantError(t, err, ledger.ErrDamaged)
-				_, err = l.SealNext(ctx, evidence.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
+				_, err = l.SealNext(ctx, operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
 					return []evidence.Payload{{ActionType: evidence.KeyEvent, AgentID: ledger.OperatorName}}, nil
 				})
 			}
@@ -63,7 +64,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 		if err := says(elsewhere, a); err != nil {
 			t.Error(err)
 		}
-		if err := tell(here, t, a.event(evidence.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
+		if err := tell(here, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, says(elsewhere, a), keys.ErrEnded)
@@ -72,7 +73,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 
 		done := make(chan error)
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
-			go func() { done <- tell(l, t, b.event(evidence.KeyRegistered, 0, evidence.RoleAgent)) }()
+			go func() { done <- tell(l, t, b.event(operator.KeyRegistered, 0, evidence.RoleAgent)) }()
 		}
 		if one, two := <-done, <-done; (one == nil) == (two == nil) {
 			t.Errorf("of two who register one key, one has to be refused: %v, %v", one, two)

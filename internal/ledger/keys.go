@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 )
@@ -25,7 +26,7 @@ type chainEnd struct {
 
 // Keys returns what the log says of keys now. It must not be changed.
 func (l *Ledger) Keys(ctx context.Context) (*keys.History, error) {
-	last, err := l.cfg.Store.LastOfChain(ctx, evidence.KeysChain)
+	last, err := l.cfg.Store.LastOfChain(ctx, operator.KeysChain)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("reading key events: %w", err)
 	}
@@ -53,7 +54,7 @@ func (l *Ledger) readKeys(ctx context.Context) (*keys.History, error) {
 
 // ReadKeys reads what the log in a store says of keys.
 func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
-	records, err := readChain(ctx, store, evidence.KeysChain)
+	records, err := readChain(ctx, store, operator.KeysChain)
 	if errors.Is(err, ErrNotFound) {
 		return keys.NewHistory(), nil
 	}
@@ -70,12 +71,12 @@ func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 // A KeyEvent is an act of the operator on a key.
 type KeyEvent struct {
 	Record *evidence.Record
-	Body   evidence.KeyEventBody
+	Body   operator.KeyEventBody
 }
 
 // KeyEvents returns what the log says was done to keys, in its order.
 func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
-	records, err := l.Chain(ctx, evidence.KeysChain)
+	records, err := l.Chain(ctx, operator.KeysChain)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
@@ -84,7 +85,7 @@ func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
 	}
 	var events []KeyEvent
 	for _, r := range records {
-		body, err := evidence.ReadOperatorBody[evidence.KeyEventBody](&r.Payload)
+		body, err := operator.Read[operator.KeyEventBody](&r.Payload)
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
@@ -121,7 +122,7 @@ func admit(keys *keys.History, records []*evidence.Record, now func() time.Time)
 
 // aboutKeys reports whether a record has to be an event that fits what the log says of keys.
 func aboutKeys(r *evidence.Record) bool {
-	return r.Payload.ChainID == evidence.KeysChain || r.Payload.ActionType == evidence.KeyEvent
+	return r.Payload.ChainID == operator.KeysChain || r.Payload.ActionType == evidence.KeyEvent
 }
 
 // SealNext seals what next makes of a chain as it stands, each act after the one before, all in one transaction and

@@ -79,6 +79,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
@@ -177,7 +178,7 @@ func (c *Config) check() error {
 
 // open reads a signed checkpoint of this log.
 func (c *Config) open(signed string) (storage.Head, error) {
-	checkpoint, err := evidence.OpenCheckpoint(signed, c.Verifier)
+	checkpoint, err := operator.OpenCheckpoint(signed, c.Verifier)
 	if err != nil {
 		return storage.Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}

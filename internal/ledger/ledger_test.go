@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
@@ -188,7 +189,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	records := sealMany(t, l, 5)
 	signed := must(l.Checkpoint(t.Context()))
-	checkpoint, err := evidence.OpenCheckpoint(signed, logVerifier)
+	checkpoint, err := operator.OpenCheckpoint(signed, logVerifier)
 	if err != nil || checkpoint.Size != 5 {
 		t.Fatalf("%+v, %v", checkpoint, err)
 	}
@@ -263,7 +264,7 @@ func TestProofs(t *testing.T) {
 
 func checkProof(t *testing.T, r *evidence.Record, signed string) {
 	t.Helper()
-	c, err := evidence.OpenCheckpoint(signed, logVerifier)
+	c, err := operator.OpenCheckpoint(signed, logVerifier)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/verify"
 )
@@ -82,8 +83,8 @@ func TestOperatorAdmits(t *testing.T) {
 	if _, err := said(t, l, "b", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
 		t.Fatal(err)
 	}
-	body := must(evidence.EncodeOperatorBody(evidence.AccessEventBody{Event: evidence.AccessAdmitted, Chain: "c", Name: "b", Reason: "r", By: "w"}))
-	must(l.SealLast(t.Context(), evidence.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: evidence.AccessChain, Response: body}))
+	body := must(operator.Encode(operator.AccessEventBody{Event: operator.AccessAdmitted, Chain: "c", Name: "b", Reason: "r", By: "w"}))
+	must(l.SealLast(t.Context(), operator.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: operator.AccessChain, Response: body}))
 	must(said(t, l, "b", `,"chain_id":"c"`))
 	if _, err := said(t, l, "b", `,"chain_id":"d"`); !errors.Is(err, ledger.ErrNotAdmitted) {
 		t.Errorf("into another chain: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/keys"
 )
 
@@ -19,13 +20,13 @@ type Operator struct {
 }
 
 // OperatorAct completes the payload of an operator's act, which says body. What its readers would refuse is refused here.
-func OperatorAct[B evidence.OperatorBody](p evidence.Payload, body B) (evidence.Payload, error) {
-	response, err := evidence.EncodeOperatorBody(body)
+func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload, error) {
+	response, err := operator.Encode(body)
 	if err != nil {
 		return p, err
 	}
 	p.AgentID, p.Response = OperatorName, response
-	return p, evidence.CheckOperatorAct(&p)
+	return p, operator.Check(&p)
 }
 
 // Seal seals one act, with the time and the record id that it has, or else new ones. It takes no place in its chain.
@@ -66,8 +67,8 @@ func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []
 
 // ChangeKeys logs the events that plan makes of what the log says of keys, all in one transaction. If somebody else changes keys
 // meanwhile, plan is asked again.
-func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]evidence.KeyEventBody, error)) error {
-	_, err := o.SealNext(ctx, evidence.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
+func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
+	_, err := o.SealNext(ctx, operator.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
 		history, err := keys.ReadHistory(chain)
 		if err != nil {
 			return nil, err
@@ -107,7 +108,7 @@ func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
 }
 
 // Anchor is Ledger.Anchor.
-func (o Operator) Anchor(ctx context.Context, body evidence.CheckpointStampBody) (*evidence.Record, error) {
+func (o Operator) Anchor(ctx context.Context, body operator.CheckpointStampBody) (*evidence.Record, error) {
 	signers, err := o.signers()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -124,8 +125,8 @@ func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 }
 
 func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
-	if len(stamps) > evidence.MaxLateStamps {
-		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), evidence.MaxLateStamps)
+	if len(stamps) > operator.MaxLateStamps {
+		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), operator.MaxLateStamps)
 	}
 	seen := map[settlement]bool{}
 	for i := range stamps {
@@ -181,10 +182,10 @@ func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateSt
 
 // sealLateStamp seals the act and adds what it speaks of.
 func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evidence.Signer) error {
-	var body evidence.LateStampBody
+	var body operator.LateStampBody
 	var saw []evidence.Digest
 	for _, s := range stamps {
-		body.Stamps = append(body.Stamps, evidence.LateStamped{Authority: s.by(), Kind: s.Timestamp.Kind,
+		body.Stamps = append(body.Stamps, operator.LateStamped{Authority: s.by(), Kind: s.Timestamp.Kind,
 			Record: s.Record.Digest, Token: evidence.DigestOf(s.Timestamp.Token)})
 		if !slices.Contains(saw, s.Record.Digest) {
 			saw = append(saw, s.Record.Digest)

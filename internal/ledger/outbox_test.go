@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
@@ -76,7 +77,7 @@ func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 			continue
 		}
 		acts = append(acts, r.Record)
-		body := must(evidence.ReadOperatorBody[evidence.LateStampBody](&r.Payload))
+		body := must(operator.Read[operator.LateStampBody](&r.Payload))
 		for _, s := range body.Stamps {
 			stamped := must(l.RecordByDigest(t.Context(), s.Record))
 			if !slices.ContainsFunc(stamped.Timestamps, func(t evidence.Timestamp) bool { return evidence.DigestOf(t.Token) == s.Token }) {
@@ -178,7 +179,7 @@ func TestSettleRefuses(t *testing.T) {
 	if n, err := l.Settle(t.Context(), waiting(2), actor); n != 0 || err != nil {
 		t.Errorf("what does not wait: %d, %v", n, err)
 	}
-	many := slices.Repeat(waiting(1), evidence.MaxLateStamps+1)
+	many := slices.Repeat(waiting(1), operator.MaxLateStamps+1)
 	if _, err := l.Settle(t.Context(), many, actor); err == nil || !strings.Contains(err.Error(), "501 stamps") {
 		t.Errorf("too many: %v", err)
 	}

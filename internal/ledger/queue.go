@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -61,11 +62,11 @@ func (a *appending) urgent() bool {
 func revokes(p *evidence.Payload) bool {
 	switch p.ActionType {
 	case evidence.AccessEvent:
-		e, err := evidence.ReadAccessEvent(p)
-		return err == nil && e.Event == evidence.AccessRevoked
+		e, err := operator.ReadAccessEvent(p)
+		return err == nil && e.Event == operator.AccessRevoked
 	case evidence.KeyEvent:
-		e, err := evidence.ReadOperatorBody[evidence.KeyEventBody](p)
-		return err == nil && e.Event == evidence.KeyRevoked
+		e, err := operator.Read[operator.KeyEventBody](p)
+		return err == nil && e.Event == operator.KeyRevoked
 	}
 	return false
 }

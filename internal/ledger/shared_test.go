@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
@@ -195,12 +196,12 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 			disturb()
 			n, before = 0, now
 		}
-		c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
+		c := must(operator.OpenCheckpoint(signed(t, l), logVerifier))
 		checkpoints = append(checkpoints, storage.Head{Size: c.Size, Root: c.Root})
 	}
 	all.Wait()
 	p.wantNobodyLeft()
-	c := must(evidence.OpenCheckpoint(signed(t, l), logVerifier))
+	c := must(operator.OpenCheckpoint(signed(t, l), logVerifier))
 	checkpoints = append(checkpoints, storage.Head{Size: c.Size, Root: c.Root})
 	t.Logf("%d records acknowledged of %d sent, %d in the log, by processes of which %d were killed; %d checkpoints",
 		len(p.acknowledged), len(p.sent), c.Size, p.killed, len(checkpoints))

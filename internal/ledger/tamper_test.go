@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
@@ -56,13 +57,13 @@ func TestTampering(t *testing.T) {
 	l := f.create(t)
 	records := sealMany(t, l, 15)
 	earlier := must(l.Checkpoint(t.Context()))
-	head15 := must(evidence.OpenCheckpoint(earlier, logVerifier)).Root
+	head15 := must(operator.OpenCheckpoint(earlier, logVerifier)).Root
 	records = append(records, sealMany(t, l, 2)...)
 	must(l.Checkpoint(t.Context()))
 	records = append(records, sealMany(t, l, 4)...)
 	forged := forgery(t, records[4])
-	foreign := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 17, Root: head15}, otherSigner))
-	otherwise := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 16, Root: head15}, logSigner))
+	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 17, Root: head15}, otherSigner))
+	otherwise := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 16, Root: head15}, logSigner))
 	l.Close()
 	wantClean(t, f.fsck(t))
 	inner := tlog.StoredHashIndex(2, 1)
@@ -170,9 +171,9 @@ func TestFsckPublished(t *testing.T) {
 	sealMany(t, l, 3)
 	must(l.Checkpoint(t.Context()))
 	l.Close()
-	fork := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 2}, logSigner))
-	ahead := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: logSigner.Name(), Size: 4}, logSigner))
-	foreign := must(evidence.SignCheckpoint(evidence.Checkpoint{Origin: otherSigner.Name(), Size: 2}, otherSigner))
+	fork := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 2}, logSigner))
+	ahead := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 4}, logSigner))
+	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 2}, otherSigner))
 	for name, test := range map[string]struct {
 		published string
 		want      ledger.DamageKind

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 )
 
@@ -16,7 +17,7 @@ func TestTiles(t *testing.T) {
 	sealMany(t, l, 260)
 	wantError(t, second(l.Tile(t.Context(), 0, 0, 1)), ledger.ErrNotFound) // nothing is signed yet
 	wantError(t, second(l.EntryBundle(t.Context(), 0, 1)), ledger.ErrNotFound)
-	head := must(evidence.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier))
+	head := must(operator.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier))
 	seal(t, l, "")
 
 	first, rest := must(l.Tile(t.Context(), 0, 0, 256)), must(l.Tile(t.Context(), 0, 1, 4))

@@ -15,6 +15,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/portal"
 	"jurat/internal/server"
@@ -261,13 +262,13 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}
-	records, err := h.Installation.Ledger.Chain(t.Context(), evidence.RefusalsChain)
+	records, err := h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []evidence.Refused
+	var all []operator.Refused
 	for _, r := range records {
-		body, err := evidence.ReadOperatorBody[evidence.RefusalBody](&r.Payload)
+		body, err := operator.Read[operator.RefusalBody](&r.Payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			all = append(all, one)
 		}
 	}
-	want := []evidence.Refused{
+	want := []operator.Refused{
 		{Count: 1, Name: "logistics-agent-v1", Token: access.IDOf(h.tokens[access.Agent]), Problem: "forbidden", Route: "GET /metrics"},
 		{Count: 3, Problem: "sign-in", Route: "GET /metrics"},
 	}
@@ -299,11 +300,11 @@ func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}
-	records, err := h.Installation.Ledger.Chain(t.Context(), evidence.RefusalsChain)
+	records, err := h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := evidence.ReadOperatorBody[evidence.RefusalBody](&records[len(records)-1].Payload)
+	last, err := operator.Read[operator.RefusalBody](&records[len(records)-1].Payload)
 	if err != nil || len(last.Refused) != 1 || last.Refused[0].Count != 30 || last.Refused[0].Name != "gone" {
 		t.Errorf("%+v, %v", last, err)
 	}

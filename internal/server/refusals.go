@@ -9,6 +9,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 )
 
@@ -27,7 +28,7 @@ type refusals struct {
 	now    func() time.Time
 
 	mu      sync.Mutex // held while counted is read or written
-	counted map[refusalKey]*evidence.Refused
+	counted map[refusalKey]*operator.Refused
 	told    map[evidence.Digest]int // how many of a token were told of one by one
 }
 
@@ -37,7 +38,7 @@ type refusalKey struct {
 }
 
 func newRefusals(a *access.Register, log *slog.Logger, now func() time.Time) *refusals {
-	return &refusals{access: a, log: log, now: now, counted: map[refusalKey]*evidence.Refused{}, told: map[evidence.Digest]int{}}
+	return &refusals{access: a, log: log, now: now, counted: map[refusalKey]*operator.Refused{}, told: map[evidence.Digest]int{}}
 }
 
 // note remembers that a request ended with this problem, if that was a refusal and no mistake.
@@ -46,12 +47,12 @@ func (f *refusals) note(ctx context.Context, route *Route, c *Caller, p *api.Pro
 		return
 	}
 	now := evidence.FormatTime(f.now())
-	one := evidence.Refused{Count: 1, From: now, To: now, Name: c.Name(), Token: c.tokenID(), Problem: p.Name(), Route: route.Name()}
+	one := operator.Refused{Count: 1, From: now, To: now, Name: c.Name(), Token: c.tokenID(), Problem: p.Name(), Route: route.Name()}
 	if c.Stranger() || p.Status == http.StatusTooManyRequests || !f.tell(one.Token) {
 		f.count(one)
 		return
 	}
-	if err := f.access.Refuse(context.WithoutCancel(ctx), []evidence.Refused{one}); err != nil {
+	if err := f.access.Refuse(context.WithoutCancel(ctx), []operator.Refused{one}); err != nil {
 		f.log.Error("recording a refusal", "error", err)
 		f.count(one)
 	}
@@ -70,7 +71,7 @@ func refused(p *api.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusTooManyRequests
 }
 
-func (f *refusals) count(one evidence.Refused) {
+func (f *refusals) count(one operator.Refused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := refusalKey{one.Token, one.Route, one.Problem}
@@ -99,9 +100,9 @@ func (f *refusals) run(ctx context.Context) {
 func (f *refusals) flush(ctx context.Context) {
 	f.mu.Lock()
 	counted := f.counted
-	f.counted, f.told = map[refusalKey]*evidence.Refused{}, map[evidence.Digest]int{}
+	f.counted, f.told = map[refusalKey]*operator.Refused{}, map[evidence.Digest]int{}
 	f.mu.Unlock()
-	var list []evidence.Refused
+	var list []operator.Refused
 	for _, one := range counted {
 		list = append(list, *one)
 	}

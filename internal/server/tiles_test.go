@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/server"
 	"jurat/tiles"
@@ -28,7 +28,7 @@ func (r *running) reader(t testing.TB, token string) *tiles.Client {
 }
 
 // head opens the checkpoint that a server serves.
-func (r *running) head(t testing.TB) evidence.Checkpoint {
+func (r *running) head(t testing.TB) operator.Checkpoint {
 	t.Helper()
 	signed, err := r.reader(t, "").Checkpoint(t.Context())
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *running) head(t testing.TB) evidence.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := evidence.OpenCheckpoint(signed, key)
+	head, err := operator.OpenCheckpoint(signed, key)
 	if err != nil {
 		t.Fatal(err)
 	}

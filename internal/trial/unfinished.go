@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 )
 
@@ -61,17 +62,17 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Unfinished, error)
 
 func noteCancelled(ctx context.Context, l *ledger.Ledger, open map[string]*Unfinished) error {
 	for from := int64(0); ; {
-		changes, next, err := l.InChain(ctx, evidence.TrialsChain, from)
+		changes, next, err := l.InChain(ctx, operator.TrialsChain, from)
 		if err != nil || len(changes) == 0 {
 			return err
 		}
 		for _, r := range changes {
-			e, err := evidence.ReadTrialEvent(&r.Payload)
+			e, err := operator.ReadTrialEvent(&r.Payload)
 			if err != nil {
 				return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 			}
 			if u := open[e.Trial]; u != nil {
-				if u.Cancelled = ""; e.Event == evidence.TrialCancelled {
+				if u.Cancelled = ""; e.Event == operator.TrialCancelled {
 					u.Cancelled = e.Reason
 				}
 			}

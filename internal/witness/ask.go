@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // ErrUnavailable says that a witness did not answer as it should.
@@ -21,7 +21,7 @@ var ErrUnavailable = errors.New("the witness does not answer as it should")
 
 // A Remote is a witness that a log asks. It is safe for concurrent use.
 type Remote struct {
-	Key *evidence.Witness
+	Key *operator.Witness
 
 	url  string
 	http *http.Client
@@ -31,7 +31,7 @@ type Remote struct {
 }
 
 // NewRemote makes a Remote of a witness's submission prefix and its key.
-func NewRemote(prefix string, key *evidence.Witness, client *http.Client) (*Remote, error) {
+func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remote, error) {
 	u, err := url.Parse(prefix)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("witness: %q: want https://, a host and perhaps a path", prefix)
@@ -47,12 +47,12 @@ func NewRemote(prefix string, key *evidence.Witness, client *http.Client) (*Remo
 
 // Ask has the witness cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the witness
 // knows more of the log than the checkpoint covers, or something else.
-func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (evidence.Cosignature, error) {
+func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
 	old := r.known(size)
 	for attempt := 0; ; attempt++ {
 		proof, err := prove(ctx, old, size)
 		if err != nil {
-			return evidence.Cosignature{}, err
+			return operator.Cosignature{}, err
 		}
 		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
 		var conflict *ConflictError
@@ -61,7 +61,7 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 			continue
 		}
 		if err != nil {
-			return evidence.Cosignature{}, err
+			return operator.Cosignature{}, err
 		}
 		cosignature, err := r.check(signed, line)
 		if err == nil {
@@ -87,14 +87,14 @@ func (r *Remote) learn(size int64) {
 }
 
 // check holds what the witness has sent against its key. Lines of others are dropped.
-func (r *Remote) check(signed, lines string) (evidence.Cosignature, error) {
+func (r *Remote) check(signed, lines string) (operator.Cosignature, error) {
 	text, _, _ := strings.Cut(signed, "\n\n")
-	found, err := evidence.Cosignatures(text+"\n\n"+lines, r.Key)
+	found, err := operator.Cosignatures(text+"\n\n"+lines, r.Key)
 	if err != nil {
-		return evidence.Cosignature{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return operator.Cosignature{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if len(found) == 0 {
-		return evidence.Cosignature{}, fmt.Errorf("%w: it has not signed with the key of %s", ErrUnavailable, r.Key.Name())
+		return operator.Cosignature{}, fmt.Errorf("%w: it has not signed with the key of %s", ErrUnavailable, r.Key.Name())
 	}
 	return found[0], nil
 }

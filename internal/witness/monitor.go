@@ -10,7 +10,7 @@ import (
 
 	"crypto/rand"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/tiles"
 	"jurat/verify"
 )
@@ -45,7 +45,7 @@ type Alarm struct {
 	Reason string
 	Old    string                // the checkpoint that was seen before; "": none
 	New    string                // the one that was seen now; "": none that could be read
-	Proof  *evidence.Consistency // of a fork between two sizes: from tiles under New, it leads to another root than Old's (evidence.ErrFork)
+	Proof  *operator.Consistency // of a fork between two sizes: from tiles under New, it leads to another root than Old's (operator.ErrFork)
 	Served *tiles.InconsistentError
 }
 
@@ -102,12 +102,12 @@ type MonitorConfig struct {
 // A Look is what was found, where nothing stands against the log.
 type Look struct {
 	Checkpoint string              // as it was served: the next one's MonitorConfig.Last
-	Head       evidence.Checkpoint // what it says
+	Head       operator.Checkpoint // what it says
 	First      bool                // nothing was known before
 	Before     int64               // the size that was known before
 	Read       int64               // how many entries were held against the tree
 	Hidden     bool                // the log does not show entries to everybody: their leaf hashes alone were held against the tree
-	Cosigned   []evidence.Cosignature
+	Cosigned   []operator.Cosignature
 	Unmet      error // why too few witnesses have cosigned; nil: enough have
 }
 
@@ -172,9 +172,9 @@ func (m *monitor) alarm(kind Kind, format string, args ...any) *Alarm {
 }
 
 // known opens the checkpoint that was seen last. What is remembered is the reader's own, so one that does not open is no alarm.
-func (m *monitor) known() (evidence.Checkpoint, error) {
+func (m *monitor) known() (operator.Checkpoint, error) {
 	if m.Last == "" {
-		return evidence.Checkpoint{Root: evidence.EmptyRoot()}, nil
+		return operator.Checkpoint{Root: operator.EmptyRoot()}, nil
 	}
 	old, err := m.Trust.OpenCheckpoint(m.Last)
 	if err != nil {
@@ -184,7 +184,7 @@ func (m *monitor) known() (evidence.Checkpoint, error) {
 }
 
 // head fetches the log's checkpoint. One that shows less than was seen is asked for again: somebody between may have kept an old one.
-func (m *monitor) head(ctx context.Context, old evidence.Checkpoint) (evidence.Checkpoint, error) {
+func (m *monitor) head(ctx context.Context, old operator.Checkpoint) (operator.Checkpoint, error) {
 	patience := m.Patient
 	if patience == 0 {
 		patience = defaultPatience
@@ -211,10 +211,10 @@ func (m *monitor) head(ctx context.Context, old evidence.Checkpoint) (evidence.C
 	}
 }
 
-func (m *monitor) fetch(ctx context.Context) (evidence.Checkpoint, error) {
+func (m *monitor) fetch(ctx context.Context) (operator.Checkpoint, error) {
 	signed, err := m.Log.Checkpoint(ctx)
 	if err != nil {
-		return evidence.Checkpoint{}, err
+		return operator.Checkpoint{}, err
 	}
 	m.signed = signed
 	head, err := m.Trust.OpenCheckpoint(signed)
@@ -228,8 +228,8 @@ func (m *monitor) fetch(ctx context.Context) (evidence.Checkpoint, error) {
 }
 
 // compare holds what the log serves against both checkpoints.
-func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) error {
-	if head.Size == 0 && head.Root != evidence.EmptyRoot() {
+func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) error {
+	if head.Size == 0 && head.Root != operator.EmptyRoot() {
 		return m.alarm(Fork, "the log %s has signed a checkpoint of 0 entries that is not that of an empty log", head.Origin)
 	}
 	if head.Size == 0 {
@@ -262,7 +262,7 @@ func (m *monitor) compare(ctx context.Context, old, head evidence.Checkpoint) er
 
 // readable raises the alarm where a log says that it has grown by more than a look reads. To sign a tree of 2^40 equal entries takes a
 // moment, and to read it a year, in which the monitor would see nothing else. That it is one history was seen before.
-func (m *monitor) readable(old, head evidence.Checkpoint) error {
+func (m *monitor) readable(old, head operator.Checkpoint) error {
 	most := m.Most
 	if most == 0 {
 		most = DefaultMost
@@ -275,7 +275,7 @@ func (m *monitor) readable(old, head evidence.Checkpoint) error {
 
 // follows demands a proof that the old tree is the beginning of the new one. It is made of tiles under the new root, so that it shows two
 // histories where there are two.
-func (m *monitor) follows(tree *tiles.Tree, old, head evidence.Checkpoint) error {
+func (m *monitor) follows(tree *tiles.Tree, old, head operator.Checkpoint) error {
 	if m.Last == "" {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/witness"
 	"jurat/tiles"
 	"jurat/verify"
@@ -41,7 +41,7 @@ func (l *equal) checkpoint(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer)
+	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestFlood(t *testing.T) {
 	if err != nil || first.Read != 300 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	for _, size := range []int64{300 + witness.DefaultMost + 1, 1 << 40, 1<<40 + 12345, evidence.MaxEntries} {
+	for _, size := range []int64{300 + witness.DefaultMost + 1, 1 << 40, 1<<40 + 12345, operator.MaxEntries} {
 		l.size = size
 		for _, last := range []string{"", first.Checkpoint} {
 			found, err := look(last, 0)

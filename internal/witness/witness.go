@@ -56,7 +56,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 	_ "modernc.org/sqlite" // the driver
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 var (
@@ -86,14 +86,14 @@ func (e *ConflictError) Error() string {
 // Config is what a Witness works with.
 type Config struct {
 	File string             // required: the database of what it remembers, made when it is not there
-	Key  *evidence.Cosigner // required
+	Key  *operator.Cosigner // required
 	Logs []note.Verifier    // the keys of the logs that it witnesses. The name of each is the log's origin; a log may have several
 	Now  func() time.Time   // nil: time.Now
 }
 
 // A Witness cosigns. It is safe for concurrent use, and several processes may share its file.
 type Witness struct {
-	key   *evidence.Cosigner
+	key   *operator.Cosigner
 	logs  map[string][]note.Verifier // by origin
 	now   func() time.Time
 	db    *sql.DB
@@ -147,7 +147,7 @@ func openMemory(ctx context.Context, c Config) (*sql.DB, error) {
 }
 
 // claim makes the file this witness's, or checks that it is: what one key has cosigned says nothing of another.
-func claim(ctx context.Context, db *sql.DB, key *evidence.Cosigner) error {
+func claim(ctx context.Context, db *sql.DB, key *operator.Cosigner) error {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func claim(ctx context.Context, db *sql.DB, key *evidence.Cosigner) error {
 }
 
 // Key is the witness's verifier key, for those who are to trust it.
-func (w *Witness) Key() *evidence.Witness { return &w.key.Witness }
+func (w *Witness) Key() *operator.Witness { return &w.key.Witness }
 
 // Close closes the file. What was cosigned is remembered already.
 func (w *Witness) Close() error { return w.db.Close() }
@@ -196,7 +196,7 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (line string, er
 }
 
 // open reads a checkpoint and checks the log's signature. Extension lines are the log's own business, and are cosigned with the rest.
-func (w *Witness) open(signed string) (text string, head evidence.Checkpoint, err error) {
+func (w *Witness) open(signed string) (text string, head operator.Checkpoint, err error) {
 	unknown, err := textOf(signed)
 	if err != nil {
 		return "", head, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -230,20 +230,20 @@ func textOf(signed string) (string, error) {
 }
 
 // parse reads the text of a checkpoint (C2SP tlog-checkpoint), which may have extension lines.
-func parse(text string) (evidence.Checkpoint, error) {
+func parse(text string) (operator.Checkpoint, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) < 4 {
-		return evidence.Checkpoint{}, errors.New("a checkpoint has at least three lines")
+		return operator.Checkpoint{}, errors.New("a checkpoint has at least three lines")
 	}
 	if slices.Contains(lines[3:len(lines)-1], "\n") {
-		return evidence.Checkpoint{}, errors.New("an extension line of a checkpoint is empty")
+		return operator.Checkpoint{}, errors.New("an extension line of a checkpoint is empty")
 	}
-	return evidence.ParseCheckpoint(strings.Join(lines[:3], ""))
+	return operator.ParseCheckpoint(strings.Join(lines[:3], ""))
 }
 
 // grow has the witness remember a tree in the place of the one that it knows, if that one is its beginning. It returns a moment at which
 // no larger tree was known. The proof is looked at before the file is locked: one log's proof holds up no other log.
-func (w *Witness) grow(ctx context.Context, r Request, head evidence.Checkpoint) (at time.Time, err error) {
+func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint) (at time.Time, err error) {
 	known, err := last(ctx, w.db, head.Origin)
 	if err != nil {
 		return at, err
@@ -257,7 +257,7 @@ func (w *Witness) grow(ctx context.Context, r Request, head evidence.Checkpoint)
 
 // remember puts a tree in the place of another, if that is still the one that is known. Looking and changing are one transaction, which
 // excludes all others, also of other processes, from its first moment, and does nothing else.
-func (w *Witness) remember(ctx context.Context, known, head evidence.Checkpoint, r Request) (at time.Time, err error) {
+func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint, r Request) (at time.Time, err error) {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
 		return at, fmt.Errorf("remembering the checkpoint: %w", err)
@@ -288,8 +288,8 @@ type rows interface {
 }
 
 // last is the largest tree of a log that was cosigned; an empty one if none was.
-func last(ctx context.Context, from rows, origin string) (evidence.Checkpoint, error) {
-	known := evidence.Checkpoint{Origin: origin, Root: evidence.EmptyRoot()}
+func last(ctx context.Context, from rows, origin string) (operator.Checkpoint, error) {
+	known := operator.Checkpoint{Origin: origin, Root: operator.EmptyRoot()}
 	var root []byte
 	err := from.QueryRowContext(ctx, `SELECT size, root FROM logs WHERE origin = ?`, origin).Scan(&known.Size, &root)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -306,7 +306,7 @@ func last(ctx context.Context, from rows, origin string) (evidence.Checkpoint, e
 }
 
 // follows says why a tree does not come after the one that is known.
-func follows(known, head evidence.Checkpoint, r Request) error {
+func follows(known, head operator.Checkpoint, r Request) error {
 	if r.Old != known.Size {
 		return &ConflictError{Size: known.Size}
 	}

@@ -25,7 +25,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/witness"
 )
 
@@ -92,7 +92,7 @@ func (l *log) checkpointAt(size int64) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	signed, err := evidence.SignCheckpoint(evidence.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer)
+	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -115,9 +115,9 @@ func (l *log) request(old int64) witness.Request {
 	return witness.Request{Old: old, Proof: proof, Signed: l.checkpoint()}
 }
 
-func key(t testing.TB) *evidence.Cosigner {
+func key(t testing.TB) *operator.Cosigner {
 	t.Helper()
-	c, err := evidence.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{5}, 32)), "witness.example/w1")
+	c, err := operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{5}, 32)), "witness.example/w1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestAddCheckpoint(t *testing.T) {
 			t.Errorf("%s: Content-Type %s", name, answer.Header.Get("Content-Type"))
 		}
 		if status == http.StatusOK {
-			found, err := evidence.Cosignatures(request.Signed+doc, &key(t).Witness)
+			found, err := operator.Cosignatures(request.Signed+doc, &key(t).Witness)
 			if err != nil || len(found) != 1 || found[0].Line != doc {
 				t.Errorf("%s: %q: %v, %v", name, doc, found, err)
 			}
@@ -290,7 +290,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 	if _, err := w.AddCheckpoint(t.Context(), hostile.request(0)); err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []int64{evidence.MaxEntries + 1, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
+	for _, size := range []int64{operator.MaxEntries + 1, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		for _, old := range []int64{0, 3, size} {
 			request := witness.Request{Old: old, Signed: hostile.checkpointOf(t, size, 1), Proof: make([]tlog.Hash, 63)}
 			if line, err := w.AddCheckpoint(t.Context(), request); !errors.Is(err, witness.ErrMalformed) {
@@ -298,7 +298,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 			}
 		}
 	}
-	largest := witness.Request{Old: 3, Signed: hostile.checkpointOf(t, evidence.MaxEntries, 1), Proof: make([]tlog.Hash, 63)}
+	largest := witness.Request{Old: 3, Signed: hostile.checkpointOf(t, operator.MaxEntries, 1), Proof: make([]tlog.Hash, 63)}
 	if line, err := w.AddCheckpoint(t.Context(), largest); !errors.Is(err, witness.ErrProof) {
 		t.Errorf("the largest: %q, %v", line, err)
 	}
@@ -368,7 +368,7 @@ func TestRemembersAcrossProcesses(t *testing.T) {
 	if err != nil || len(known) != 1 || known[0].Size != 3 || known[0].Origin != "example.com/log" {
 		t.Errorf("%v, %v", known, err)
 	}
-	another, err := evidence.GenerateCosigner(nil, "witness.example/w2")
+	another, err := operator.GenerateCosigner(nil, "witness.example/w2")
 	if err != nil {
 		t.Fatal(err)
 	}

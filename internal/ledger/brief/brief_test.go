@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/brief"
 )
 
@@ -73,7 +74,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestApartKeysLeadNowhere(t *testing.T) {
 	for _, p := range []*evidence.Payload{
 		{ActionType: evidence.HumanReview, ReviewerID: "u", ChainID: evidence.TrialPrefix + "1", OriginalResponseID: "x", Saw: []evidence.Digest{evidence.DigestOf(nil)}},
-		{ActionType: evidence.KeyEvent, AgentID: "operator", ChainID: evidence.KeysChain},
+		{ActionType: evidence.KeyEvent, AgentID: "operator", ChainID: operator.KeysChain},
 	} {
 		if keys := brief.Of(p, evidence.DigestOf(nil)).Keys(); len(keys) != 0 {
 			t.Errorf("%s has %d keys", p.ActionType, len(keys))

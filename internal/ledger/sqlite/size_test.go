@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
 
@@ -17,7 +17,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for size, fits := range map[int64]bool{3: true, evidence.MaxEntries: true, evidence.MaxEntries + 1: false, 1<<62 + 1: false, math.MaxInt64: false, -1: false} {
+	for size, fits := range map[int64]bool{3: true, operator.MaxEntries: true, operator.MaxEntries + 1: false, 1<<62 + 1: false, math.MaxInt64: false, -1: false} {
 		if _, err := s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size); err != nil {
 			t.Fatal(err)
 		}

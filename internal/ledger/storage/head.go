@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // A Head is the size of a log and the RFC 6962 hash over all of it.
@@ -17,8 +17,8 @@ type Head struct {
 // Check refuses a size that no log can have. A database can come from anywhere, as a backup does, and the arithmetic of trees does not
 // end on some numbers.
 func (h Head) Check() error {
-	if h.Size < 0 || h.Size > evidence.MaxEntries {
-		return fmt.Errorf("%w: the database says that the log has %d records, and no log can have more than %d", ErrDamaged, h.Size, int64(evidence.MaxEntries))
+	if h.Size < 0 || h.Size > operator.MaxEntries {
+		return fmt.Errorf("%w: the database says that the log has %d records, and no log can have more than %d", ErrDamaged, h.Size, int64(operator.MaxEntries))
 	}
 	return nil
 }

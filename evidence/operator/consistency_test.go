@@ -1,4 +1,4 @@
-package evidence
+package operator
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
 )
 
 // grownLog is a log of n entries, as tlog keeps it: its roots at each size, and its hashes.
@@ -166,63 +168,10 @@ func TestConsistencyRefused(t *testing.T) {
 			t.Errorf("%s: %+v, error %v; want one about %q", tt.name, c, err, tt.says)
 		}
 	}
-	var syntax *SyntaxError
+	var syntax *evidence.SyntaxError
 	if _, err := ParseConsistency([]byte(tests[1].doc)); !errors.As(err, &syntax) {
 		t.Errorf("%v names no place", err)
 	}
-}
-
-func TestEntryRefused(t *testing.T) {
-	r := richRecord(t)
-	right := r.LogEntry(LogCounts{ChainSeq: 3})
-	if e, err := ParseEntry(right); err != nil || e.Payload != r.Digest || e.Chain != ChainTag(r.Payload.ChainID) {
-		t.Fatalf("%s: %+v, %v", right, e, err)
-	}
-	digest := DigestOf(nil).String()
-	for name, doc := range map[string]string{
-		"nothing":                    "",
-		"no object":                  "[]",
-		"no payload":                 `{"signatures":["AA=="]}`,
-		"no signature":               `{"payload":"` + digest + `","signatures":[]}`,
-		"an empty signature":         `{"payload":"` + digest + `","signatures":[""]}`,
-		"17 signatures":              `{"payload":"` + digest + `","signatures":["AA=="` + strings.Repeat(`,"AA=="`, 16) + `]}`,
-		"a count without a chain":    `{"chain_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
-		"a chain without a count":    `{"chain":"` + digest + `","payload":"` + digest + `","signatures":["AA=="]}`,
-		"a submission of no case":    `{"case_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
-		"a negative count":           `{"case":"` + digest + `","case_seq":-1,"payload":"` + digest + `","signatures":["AA=="]}`,
-		"a count that is not exact":  `{"chain":"` + digest + `","chain_seq":9007199254740992,"payload":"` + digest + `","signatures":["AA=="]}`,
-		"loose base64":               `{"payload":"` + digest + `","signatures":["AB=="]}`,
-		"a member more":              `{"more":1,"payload":"` + digest + `","signatures":["AA=="]}`,
-		"another order":              `{"signatures":["AA=="],"payload":"` + digest + `"}`,
-		"a space":                    `{"payload":"` + digest + `", "signatures":["AA=="]}`,
-		"an escape that is not used": `{"p\u0061yload":"` + digest + `","signatures":["AA=="]}`,
-		"something behind":           string(right) + " ",
-		"too long":                   strings.Repeat(" ", MaxEntry+1),
-	} {
-		if e, err := ParseEntry([]byte(doc)); err == nil || e != nil {
-			t.Errorf("%s: %+v, %v", name, e, err)
-		}
-	}
-}
-
-// FuzzParseEntry: what parses is written in the same bytes.
-func FuzzParseEntry(f *testing.F) {
-	f.Add(richRecord(f).LogEntry(LogCounts{ChainSeq: 3}))
-	f.Add([]byte(`{"payload":"` + DigestOf(nil).String() + `","signatures":["AA=="]}`))
-	full := Entry{Case: CaseTag(DigestOf(nil)), CaseSeq: 17, Chain: ChainTag("c"), ChainSeq: 1 << 40, Payload: DigestOf(nil), Signatures: [][]byte{{1}, {2, 3}, {4, 5, 6}}}
-	f.Add([]byte(marshal(full)))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		e, err := ParseEntry(doc)
-		if err != nil {
-			return
-		}
-		if again := marshal(e); !bytes.Equal(again, doc) {
-			t.Fatalf("%q parses and marshals to %q", doc, again)
-		}
-		if again := e.append(nil); !bytes.Equal(again, doc) {
-			t.Fatalf("%q parses and is written as %q", doc, again)
-		}
-	})
 }
 
 // FuzzParseConsistency: what parses marshals back to the same bytes, and can be checked without harm.

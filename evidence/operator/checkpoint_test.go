@@ -1,4 +1,4 @@
-package evidence
+package operator
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package evidence
+package operator
 
 import (
 	"bytes"
@@ -130,7 +130,7 @@ func TestWitnessKeysAreReadStrictly(t *testing.T) {
 		}
 	}
 	name, rest, _ := strings.Cut(c.String(), "+")
-	small := append([]byte{cosignatureType}, smallOrder[0]...)
+	small := append([]byte{cosignatureType}, make([]byte, ed25519.PublicKeySize)...) // a point of small order
 	log := testLogKey(t)
 	for _, bad := range []string{"", name, name + "+" + strings.ToUpper(rest), name + "+00000000" + rest[8:], "x" + c.String(), c.String() + "+", c.String() + "\n", c.String()[:len(c.String())-1],
 		log, "a b+" + rest, "+" + rest, "w+00000000+" + base64.StdEncoding.EncodeToString(small)} {

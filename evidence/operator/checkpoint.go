@@ -1,4 +1,4 @@
-package evidence
+package operator
 
 import (
 	"encoding/base64"
@@ -11,24 +11,26 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
 )
 
-// A Checkpoint says what a log held at one time: so many entries, and one hash over all of them. Its text is that of
+// A Checkpoint states what a log held at one time: how many entries, and one hash over all of them. Its text is that of
 // C2SP tlog-checkpoint, without extension lines:
 //
 //	origin LF size LF base64(root) LF
 //
-// and a log signs it as a note (C2SP signed-note). The order of a log is proved by nothing else.
+// A log signs it as a note (C2SP signed-note). Only a checkpoint proves the order of a log.
 type Checkpoint struct {
 	Origin string    // the log's name, which is also its key's
 	Size   int64     // how many entries, 0 to MaxEntries
 	Root   tlog.Hash // RFC 6962 tree head over them
 }
 
-// MaxEntries is how many entries a log can have at most: the index of each is a whole number that every reader of JSON reads alike.
-const MaxEntries = maxExact
+// MaxEntries is how many entries a log can have. Every JSON reader reads whole numbers up to it alike.
+const MaxEntries = 1<<53 - 1
 
-// FormatCheckpoint writes the text that is signed.
+// FormatCheckpoint writes the text that a log signs. It returns an error if the origin is not a name, or the size out of range.
 func FormatCheckpoint(c Checkpoint) (string, error) {
 	if err := checkOrigin(c.Origin); err != nil {
 		return "", fmt.Errorf("formatting checkpoint: %w", err)
@@ -39,8 +41,8 @@ func FormatCheckpoint(c Checkpoint) (string, error) {
 	return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, base64.StdEncoding.EncodeToString(c.Root[:])), nil
 }
 
-// ParseCheckpoint reads the text of a checkpoint, whose signature the caller has checked or will check. It is strict:
-// what parses formats back to the same bytes.
+// ParseCheckpoint reads the text of a checkpoint; the caller checks its signature. It is strict: what parses formats back to the same
+// bytes, and any other text is an error.
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 4 || lines[3] != "" {
@@ -63,13 +65,13 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	if again != text { // a sign, a leading zero, loose bits or a carriage return in base64
-		return Checkpoint{}, errors.New("parsing checkpoint: not in the one form that this content has")
+		return Checkpoint{}, errors.New("parsing checkpoint: not in the one form of this content")
 	}
 	return c, nil
 }
 
-// checkEntries bounds what is computed with. Whoever has a log's key can sign any number, and from 2^62 on the arithmetic of package tlog
-// overflows and does not end.
+// checkEntries bounds what package tlog computes with. The holder of a log's key can sign any number, and from 2^62 on tlog's arithmetic
+// overflows and loops for ever.
 func checkEntries(size int64) error {
 	if size < 0 || size > MaxEntries {
 		return fmt.Errorf("size %d: want 0 to %d, as no log can have more entries", size, int64(MaxEntries))
@@ -77,7 +79,7 @@ func checkEntries(size int64) error {
 	return nil
 }
 
-// SignCheckpoint writes the checkpoint as a note signed by the log, whose key must have the log's name.
+// SignCheckpoint writes the checkpoint as a note signed with the log's key. It returns an error if the key's name is not the origin.
 func SignCheckpoint(c Checkpoint, log note.Signer) (string, error) {
 	if log.Name() != c.Origin {
 		return "", fmt.Errorf("signing checkpoint: the key is named %q, the log %q", log.Name(), c.Origin)
@@ -93,8 +95,8 @@ func SignCheckpoint(c Checkpoint, log note.Signer) (string, error) {
 	return string(signed), nil
 }
 
-// OpenCheckpoint reads a signed checkpoint, and returns it only if the log's key signed it. Signatures by others may
-// stand beside: they are neither needed nor checked.
+// OpenCheckpoint reads a signed checkpoint. It returns an error unless the log's key signed it. It ignores other signatures beside that
+// one.
 func OpenCheckpoint(signed string, log note.Verifier) (Checkpoint, error) {
 	n, err := note.Open([]byte(signed), note.VerifierList(log))
 	if err != nil {
@@ -105,14 +107,14 @@ func OpenCheckpoint(signed string, log note.Verifier) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	if c.Origin != log.Name() {
-		return Checkpoint{}, fmt.Errorf("opening checkpoint: it is of the log %q, not of %q", abbreviate(c.Origin), log.Name())
+		return Checkpoint{}, fmt.Errorf("opening checkpoint: it is of the log %q, not of %q", evidence.Abbreviate(c.Origin), log.Name())
 	}
 	return c, nil
 }
 
 func checkOrigin(origin string) error {
 	if origin == "" || !utf8.ValidString(origin) || strings.ContainsFunc(origin, unicode.IsControl) {
-		return fmt.Errorf("%q is no name for a log", abbreviate(origin))
+		return fmt.Errorf("%q is not a name for a log", evidence.Abbreviate(origin))
 	}
 	return nil
 }

@@ -1,26 +1,28 @@
-package evidence
+package operator
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
 )
 
 // ConsistencyFormat is the version of the consistency file format that this package writes and reads.
 const ConsistencyFormat = "jurat/consistency/v1"
 
-// A Consistency proves that a log of one size is the beginning of the same log of another size (RFC 9162, section
-// 2.1.4): nothing that it held was changed, moved or dropped. Or it shows that it is not: see ErrFork. By itself it proves nothing:
-// it is held against two signed checkpoints.
+// A Consistency proves that a log of one size is the beginning of the same log at another size (RFC 9162, section 2.1.4): the log
+// changed, moved and dropped nothing. Or it proves a fork: see ErrFork. Check holds it against two signed checkpoints.
 type Consistency struct {
 	Origin   string // the log's name
 	From, To int64  // the two sizes, the smaller first
 	Proof    []tlog.Hash
 }
 
-// maxConsistency is more than the number of nodes that a proof can need.
+// maxConsistency exceeds the number of nodes that any proof needs.
 const maxConsistency = 64
 
 // consistencyForm is a proof as it is written, its members in canonical order.
@@ -32,16 +34,8 @@ type consistencyForm struct {
 	To     int64    `json:"to"`
 }
 
-// Marshal writes the proof as a file: canonical JSON and a line feed.
+// Marshal writes the proof as a file: canonical JSON and a line feed. It returns an error if origin, sizes or number of nodes are out of range.
 func (c *Consistency) Marshal() ([]byte, error) {
-	form, err := c.marshal()
-	if err != nil {
-		return nil, err
-	}
-	return append(form, '\n'), nil
-}
-
-func (c *Consistency) marshal() ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -49,7 +43,11 @@ func (c *Consistency) marshal() ([]byte, error) {
 	for _, node := range c.Proof {
 		form.Proof = append(form.Proof, bytes.Clone(node[:]))
 	}
-	return encode(form)
+	doc, err := json.Marshal(form)
+	if err != nil {
+		return nil, fmt.Errorf("writing consistency proof: %w", err)
+	}
+	return append(doc, '\n'), nil
 }
 
 func (c *Consistency) check() error {
@@ -65,7 +63,8 @@ func (c *Consistency) check() error {
 	return nil
 }
 
-// ParseConsistency reads a proof. It is strict: what parses marshals back to the same bytes.
+// ParseConsistency reads a proof. It is strict: what parses marshals back to the same bytes. Its error has an *evidence.SyntaxError in
+// its chain where a place in the file is wrong.
 func ParseConsistency(file []byte) (*Consistency, error) {
 	c, err := parseConsistency(file)
 	if err != nil {
@@ -77,35 +76,35 @@ func ParseConsistency(file []byte) (*Consistency, error) {
 func parseConsistency(file []byte) (*Consistency, error) {
 	doc, ok := bytes.CutSuffix(file, []byte("\n"))
 	if !ok {
-		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "the file ends with a line feed"}
+		return nil, &evidence.SyntaxError{Offset: int64(len(file)), Reason: "the file ends with a line feed"}
 	}
 	var form consistencyForm
-	if err := decode(doc, &form); err != nil {
+	if err := evidence.DecodeForm(doc, &form); err != nil {
 		return nil, err
 	}
 	if form.Format != ConsistencyFormat {
-		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", ConsistencyFormat)}
+		return nil, &evidence.SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", ConsistencyFormat)}
 	}
 	c := &Consistency{Origin: form.Origin, From: form.From, To: form.To}
 	for i, node := range form.Proof {
 		if len(node) != tlog.HashSize {
-			return nil, &SyntaxError{Pointer: fmt.Sprintf("/proof/%d", i), Reason: fmt.Sprintf("%d bytes: want %d", len(node), tlog.HashSize)}
+			return nil, &evidence.SyntaxError{Pointer: fmt.Sprintf("/proof/%d", i), Reason: fmt.Sprintf("%d bytes: want %d", len(node), tlog.HashSize)}
 		}
 		c.Proof = append(c.Proof, tlog.Hash(node))
 	}
-	return c, sameBytes(c.marshal, doc)
+	return c, c.check()
 }
 
-// ErrFork says that one key has signed two histories, and that what is at hand shows it to everybody.
+// ErrFork says that one key signed two histories, and that the proof at hand shows this to everybody.
 var ErrFork = errors.New("the two checkpoints are of two histories")
 
-// Check holds the proof against two checkpoints whose signatures the caller has checked. With ErrFork in its chain an error says that
-// the proof shows the smaller one not to be the beginning of the larger: its nodes lead to the larger root, so they lie in that tree,
-// and make another root of the smaller size. Nobody can make up such nodes. Any other error says nothing of the log, as anybody can
-// make up a proof that does not hold.
+// Check holds the proof against two checkpoints whose signatures the caller has checked. An error with ErrFork in its chain proves that
+// the smaller one is not the beginning of the larger: the nodes lead to the larger root, so they lie in that tree, and they make another
+// root at the smaller size. Such nodes cannot be made up. Any other error says nothing about the log: anybody can make up a proof that
+// does not hold.
 func (c *Consistency) Check(small, large Checkpoint) error {
 	if small.Origin != c.Origin || large.Origin != c.Origin || small.Size != c.From || large.Size != c.To {
-		return fmt.Errorf("the proof is from %d to %d entries of the log %q, and not between these checkpoints", c.From, c.To, abbreviate(c.Origin))
+		return fmt.Errorf("the proof is from %d to %d entries of the log %q, and not between these checkpoints", c.From, c.To, evidence.Abbreviate(c.Origin))
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -114,9 +113,9 @@ func (c *Consistency) Check(small, large Checkpoint) error {
 	case c.From == c.To && small.Root != large.Root:
 		return fmt.Errorf("%w: they have %d entries and different roots", ErrFork, c.From)
 	case c.From == 0 && small.Root != EmptyRoot():
-		return fmt.Errorf("%w: that of 0 entries is not the one with which every log begins", ErrFork)
+		return fmt.Errorf("%w: the one of 0 entries is not that of an empty log", ErrFork)
 	case c.From == 0 && len(c.Proof) > 0:
-		return errors.New("every log begins empty, and there is nothing to prove")
+		return errors.New("every log begins empty, so a proof from 0 entries has no nodes")
 	case c.From == 0:
 		return nil
 	}
@@ -130,13 +129,13 @@ func (c *Consistency) Check(small, large Checkpoint) error {
 		proof = proof[1:] // which RFC 9162 leaves out
 	}
 	if err := tlog.CheckTree(tlog.TreeProof(proof), large.Size, large.Root, small.Size, small.Root); err != nil {
-		return fmt.Errorf("the proof from %d to %d entries does not hold: whoever made it or passed it on may have spoilt it: %w", c.From, c.To, err)
+		return fmt.Errorf("the proof from %d to %d entries does not hold; it may have been damaged where it was made or on the way: %w", c.From, c.To, err)
 	}
 	return nil
 }
 
-// roots computes what the nodes lead to, by RFC 9162, section 2.1.4.2, but for its step 2: where the smaller size is a power of two,
-// the smaller root is not taken for granted. A proof that shows a fork there has one node more, which is the root of that size.
+// roots computes the two roots that the nodes lead to, by RFC 9162, section 2.1.4.2, without its step 2: where the smaller size is a
+// power of two, roots computes the smaller root, too. A proof of a fork there has one node more, the root of that size.
 func (c *Consistency) roots() (small, large tlog.Hash, ok bool) {
 	if c.From < 1 || c.From >= c.To || len(c.Proof) == 0 {
 		return small, large, false
@@ -164,4 +163,4 @@ func (c *Consistency) roots() (small, large tlog.Hash, ok bool) {
 }
 
 // EmptyRoot is the tree hash of a log without entries.
-func EmptyRoot() tlog.Hash { return tlog.Hash(DigestOf(nil)) }
+func EmptyRoot() tlog.Hash { return tlog.Hash(evidence.DigestOf(nil)) }

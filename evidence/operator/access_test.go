@@ -1,31 +1,30 @@
-package evidence
+package operator
 
 import (
 	"slices"
 	"testing"
+
+	"jurat/evidence"
 )
 
 // TestAccessEvents breaks each rule of an access_event by itself.
 func TestAccessEvents(t *testing.T) {
-	digest, err := ParseDigest(someDigest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := evidence.DigestOf([]byte("a record"))
 	granted := AccessEventBody{By: "b", Event: AccessGranted, Name: "n", NotAfter: "2026-01-31T16:15:00Z", Reason: "r",
 		Roles: []string{"auditor", "reviewer"}, Session: true, Token: digest, Under: digest}
 	published := AccessEventBody{By: "b", Chain: "c", Event: AccessPublished, Reason: "r"}
 	change := func(b AccessEventBody, do func(*AccessEventBody)) AccessEventBody { do(&b); return b }
 	read := func(b AccessEventBody) error {
-		doc, err := EncodeOperatorBody(b)
+		doc, err := Encode(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = ReadAccessEvent(&Payload{ActionType: AccessEvent, ChainID: AccessChain, Response: doc})
+		_, err = ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: AccessChain, Response: doc})
 		return err
 	}
 	for name, good := range map[string]AccessEventBody{
 		"granted":   granted,
-		"alone":     change(granted, func(b *AccessEventBody) { b.Under, b.Session = Digest{}, false }),
+		"alone":     change(granted, func(b *AccessEventBody) { b.Under, b.Session = evidence.Digest{}, false }),
 		"revoked":   {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
 		"published": published,
 		"withdrawn": change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
@@ -44,7 +43,7 @@ func TestAccessEvents(t *testing.T) {
 		"unsorted":               change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
 		"twice":                  change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
 		"nameless role":          change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
-		"no token":               change(granted, func(b *AccessEventBody) { b.Token = Digest{} }),
+		"no token":               change(granted, func(b *AccessEventBody) { b.Token = evidence.Digest{} }),
 		"token and chain":        change(granted, func(b *AccessEventBody) { b.Chain = "c" }),
 		"another event":          change(granted, func(b *AccessEventBody) { b.Event = "lent" }),
 		"revoked with roles":     change(granted, func(b *AccessEventBody) { b.Event = AccessRevoked }),
@@ -57,20 +56,17 @@ func TestAccessEvents(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	doc, err := EncodeOperatorBody(granted)
+	doc, err := Encode(granted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadAccessEvent(&Payload{ActionType: AccessEvent, ChainID: KeysChain, Response: doc}); err == nil {
+	if _, err := ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: KeysChain, Response: doc}); err == nil {
 		t.Error("accepted in another chain")
 	}
 }
 
 func TestRefusalsAreChecked(t *testing.T) {
-	digest, err := ParseDigest(someDigest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := evidence.DigestOf([]byte("a record"))
 	known := Refused{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b", Token: digest}
 	unknown := Refused{Count: 7, From: "a", Problem: "p", Route: "r", To: "b"}
 	for name, c := range map[string]struct {
@@ -87,11 +83,11 @@ func TestRefusalsAreChecked(t *testing.T) {
 		"token alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
 		"without times": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r"}}}, false},
 	} {
-		doc, err := EncodeOperatorBody(c.body)
+		doc, err := Encode(c.body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadOperatorBody[RefusalBody](&Payload{ActionType: Refusal, Response: doc}); (err == nil) != c.good {
+		if _, err := Read[RefusalBody](&evidence.Payload{ActionType: evidence.Refusal, Response: doc}); (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

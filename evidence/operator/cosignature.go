@@ -1,4 +1,4 @@
-package evidence
+package operator
 
 import (
 	"bytes"
@@ -16,15 +16,17 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence"
 )
 
 // A witness cosigns checkpoints of logs that it has seen grow, and nothing else (C2SP tlog-cosignature, the Ed25519 form). Its
-// signature is a line of the signed note, beside the log's: who does not know the witness skips it.
+// signature is a line of the signed note, beside the log's. A reader who does not know the witness skips the line.
 
 // cosignatureType is the byte by which signed-note tells the keys of cosigners from those of logs.
 const cosignatureType = 0x04
 
-// cosignatureSize is that of what a line of a witness holds beside its key's hash: the time, and the signature.
+// cosignatureSize is the size of time and signature, which follow the key's hash in a witness's line.
 const cosignatureSize = 8 + ed25519.SignatureSize
 
 // A Witness is the public half of a witness's key. It is a note.Verifier of cosignatures.
@@ -36,39 +38,40 @@ type Witness struct {
 var _ note.Verifier = (*Witness)(nil)
 
 // ParseWitness reads a verifier key, as signed-note writes it: name+hash+base64, with the type byte 0x04. It is strict: what
-// parses is written back as the same text.
+// parses is written back as the same text, and any other text is an error.
 func ParseWitness(text string) (*Witness, error) {
 	name, rest, _ := strings.Cut(text, "+")
 	_, encoded, _ := strings.Cut(rest, "+")
 	data, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(data) != 1+ed25519.PublicKeySize {
-		return nil, fmt.Errorf("%q is no key of a witness: want name+hash+base64 of a type and an Ed25519 public key", abbreviate(text))
+		return nil, fmt.Errorf("%q is not the key of a witness: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(text))
 	}
 	if data[0] != cosignatureType {
-		return nil, fmt.Errorf("the key of %q is of type %d, and that of a witness is of type %d: it is not for cosigning", abbreviate(name), data[0], cosignatureType)
+		return nil, fmt.Errorf("the key of %q is of type %d, and a witness has one of type %d: it is not for cosigning", evidence.Abbreviate(name), data[0], cosignatureType)
 	}
 	w, err := NewWitness(name, data[1:])
 	if err != nil {
 		return nil, err
 	}
 	if w.String() != text {
-		return nil, fmt.Errorf("the key of the witness %q is not in the one form that it has, with the hash %08x", abbreviate(name), w.KeyHash())
+		return nil, fmt.Errorf("the key of the witness %q is not in its one form, with the hash %08x", evidence.Abbreviate(name), w.KeyHash())
 	}
 	return w, nil
 }
 
-// NewWitness names a public key.
+// NewWitness gives a public key the name of a witness. It returns an error for a name with spaces or plus signs, and for a key of small
+// order.
 func NewWitness(name string, key ed25519.PublicKey) (*Witness, error) {
 	if !isKeyName(name) {
-		return nil, fmt.Errorf("%q is no name for a witness: want one without spaces and plus signs, such as witness.example/w1", abbreviate(name))
+		return nil, fmt.Errorf("%q is not a name for a witness: want one without spaces and plus signs, such as witness.example/w1", evidence.Abbreviate(name))
 	}
-	if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
-		return nil, fmt.Errorf("the key of the witness %q is none: under it signatures can be made by anybody", abbreviate(name))
+	if _, err := evidence.AlgorithmOf(key); err != nil {
+		return nil, fmt.Errorf("the key of the witness %q: %w", evidence.Abbreviate(name), err)
 	}
 	return &Witness{name: name, key: bytes.Clone(key)}, nil
 }
 
-// isKeyName says what signed-note does of the names of keys.
+// isKeyName is signed-note's rule for names of keys.
 func isKeyName(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' })
 }
@@ -101,7 +104,7 @@ func (w *Witness) Verify(text, sig []byte) bool {
 	return ed25519.Verify(w.key, cosigned(text, at), sig[8:])
 }
 
-// cosigned is what a witness signs.
+// cosigned is the text that a witness signs.
 func cosigned(text []byte, at uint64) []byte {
 	return append(fmt.Appendf(nil, "cosignature/v1\ntime %d\n", at), text...)
 }
@@ -114,7 +117,7 @@ type Cosigner struct {
 
 const cosignerPrefix = "PRIVATE+KEY+"
 
-// GenerateCosigner makes a key for a witness.
+// GenerateCosigner makes a key for a witness. A nil random is crypto/rand.
 func GenerateCosigner(random io.Reader, name string) (*Cosigner, error) {
 	if random == nil {
 		random = rand.Reader
@@ -135,10 +138,10 @@ func newCosigner(name string, seed []byte) (*Cosigner, error) {
 	return &Cosigner{Witness: *w, private: private}, nil
 }
 
-// ParseCosigner reads what MarshalPrivate writes.
+// ParseCosigner reads what MarshalPrivate writes, and returns an error for any other text.
 func ParseCosigner(text string) (*Cosigner, error) {
 	parts := strings.SplitN(text, "+", 5) // base64 may hold one more
-	wrong := errors.New("no private key of a witness: want PRIVATE+KEY+name+hash+base64")
+	wrong := errors.New("not the private key of a witness: want PRIVATE+KEY+name+hash+base64")
 	if len(parts) != 5 || !strings.HasPrefix(text, cosignerPrefix) {
 		return nil, wrong
 	}
@@ -162,8 +165,8 @@ func (c *Cosigner) MarshalPrivate() string {
 	return fmt.Sprintf("%s%s+%08x+%s", cosignerPrefix, c.name, c.KeyHash(), base64.StdEncoding.EncodeToString(data))
 }
 
-// Cosign returns the line by which the witness says that at this time the checkpoint, whose text this is, was of the largest tree
-// that it had seen of the log, and of the only one. That it is so is for the caller to know.
+// Cosign returns the line by which the witness states: at this time, the checkpoint with this text was of the largest tree that it had
+// seen of the log, and it had seen no other history. The caller makes sure that this is so.
 func (c *Cosigner) Cosign(text string, at time.Time) string {
 	seconds := uint64(max(0, at.Unix()))
 	line := binary.BigEndian.AppendUint32(nil, c.KeyHash())
@@ -172,18 +175,18 @@ func (c *Cosigner) Cosign(text string, at time.Time) string {
 	return "— " + c.name + " " + base64.StdEncoding.EncodeToString(line) + "\n"
 }
 
-// A Cosignature is what a witness has said of a checkpoint.
+// A Cosignature is a witness's statement about a checkpoint.
 type Cosignature struct {
 	Witness *Witness
 	At      time.Time // when, by the witness's clock
 	Line    string    // of the signed note, with its line feed
 }
 
-// IsAfter reports whether a cosignature is of later than a moment. A witness can state any second below 2^63, of which most are beyond
-// what package time compares.
+// IsAfter reports whether a cosignature is later than a moment. A witness can state any second below 2^63; package time cannot compare
+// most of them.
 func (c *Cosignature) IsAfter(moment time.Time) bool { return c.At.Unix() > moment.Unix() }
 
-// Stated is when a witness says that it has cosigned, for people.
+// Stated is the time at which the witness says that it cosigned, for people.
 func (c *Cosignature) Stated() string {
 	if c.At.Unix() > lastSecond {
 		return fmt.Sprintf("second %d since 1970", c.At.Unix())
@@ -191,10 +194,10 @@ func (c *Cosignature) Stated() string {
 	return c.At.Format(time.RFC3339)
 }
 
-const lastSecond = 253402300799 // that RFC 3339 can write
+const lastSecond = 253402300799 // the last that RFC 3339 can write
 
-// Cosignatures returns what these witnesses have said of a signed checkpoint, each once. Of others nothing is known, and nothing
-// asked. One in the name of such a witness that is not valid is an error: somebody has made it up.
+// Cosignatures returns the cosignatures of these witnesses on a signed checkpoint, each once. It ignores those of others. An invalid
+// cosignature in the name of one of these witnesses is an error: it was made up.
 func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
 	known := make([]note.Verifier, len(witnesses))
 	for i, w := range witnesses {
@@ -211,7 +214,7 @@ func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
 	for _, s := range n.Sigs {
 		data, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
 		if err != nil {
-			return nil, fmt.Errorf("reading cosignatures: that of %s is not in the one form that it has: %w", s.Name, err)
+			return nil, fmt.Errorf("reading cosignatures: that of %s is not in its one form: %w", s.Name, err)
 		}
 		for _, w := range witnesses {
 			if w.name == s.Name && w.KeyHash() == s.Hash {

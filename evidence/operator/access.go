@@ -1,0 +1,141 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+)
+
+// Chains of the operator's acts on access, and on refused requests.
+const (
+	AccessChain   = evidence.OperatorPrefix + "access"
+	RefusalsChain = evidence.OperatorPrefix + "refusals"
+)
+
+// MaxRefusals is how many refusals one act may list.
+const MaxRefusals = 500
+
+// AccessChange is what happened to the access of a person, an agent or the public.
+type AccessChange string
+
+const (
+	AccessGranted   AccessChange = "granted"   // the holder of the token may do what its roles allow
+	AccessRevoked   AccessChange = "revoked"   // the token no longer opens anything
+	AccessPublished AccessChange = "published" // everybody may read the chain or the record
+	AccessWithdrawn AccessChange = "withdrawn" // only roles open it again
+	AccessAdmitted  AccessChange = "admitted"  // an agent may add to a chain that another began
+)
+
+// AccessEventBody is the response of an access_event. It has a token's digest, not the token: a token is random, so the digest
+// does not reveal it.
+type AccessEventBody struct {
+	By       string          `json:"by"`
+	Chain    string          `json:"chain,omitzero"` // of published, withdrawn and admitted
+	Event    AccessChange    `json:"event"`
+	Name     string          `json:"name,omitzero"`      // of granted: who acts with it; of admitted: the agent
+	NotAfter string          `json:"not_after,omitzero"` // of granted: RFC 3339
+	Reason   string          `json:"reason"`
+	Record   string          `json:"record,omitzero"`  // of published and withdrawn, instead of a chain: the id of a record without one
+	Roles    []string        `json:"roles,omitempty"`  // of granted: at least one, sorted
+	Session  bool            `json:"session,omitzero"` // of granted: a person signed in with a browser
+	Token    evidence.Digest `json:"token,omitzero"`   // of granted and revoked
+	Under    evidence.Digest `json:"under,omitzero"`   // of granted: the token that this one ends with
+}
+
+// ReadAccessEvent reads an access_event. It returns an error if the act stands in another chain or breaks a rule of its event.
+func ReadAccessEvent(p *evidence.Payload) (*AccessEventBody, error) {
+	if p.ActionType != evidence.AccessEvent || p.ChainID != AccessChain {
+		return nil, fmt.Errorf("%s in chain %q is not an access event of chain %q", p.ActionType, p.ChainID, AccessChain)
+	}
+	body, err := Read[AccessEventBody](p)
+	if err != nil {
+		return nil, err
+	}
+	if err := body.check(); err != nil {
+		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+	}
+	return body, nil
+}
+
+func (b *AccessEventBody) check() error {
+	if b.By == "" || b.Reason == "" {
+		return errors.New("by or reason is empty")
+	}
+	switch b.Event {
+	case AccessGranted:
+		if err := b.checkGrant(); err != nil {
+			return err
+		}
+	case AccessRevoked, AccessPublished, AccessWithdrawn, AccessAdmitted:
+		if (b.Name != "") != (b.Event == AccessAdmitted) || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero() {
+			return fmt.Errorf("%s has a name if it is %s, and no not_after, roles, session or under", b.Event, AccessAdmitted)
+		}
+	default:
+		return fmt.Errorf("unknown event %q", b.Event)
+	}
+	ofChain := b.Event == AccessPublished || b.Event == AccessWithdrawn || b.Event == AccessAdmitted
+	if b.Event == AccessAdmitted {
+		if err := evidence.CheckName(b.Name); err != nil {
+			return fmt.Errorf("name: %w", err)
+		}
+	}
+	named := b.Chain != "" || b.Record != ""
+	if ofChain != b.Token.IsZero() || ofChain != named || b.Chain != "" && b.Record != "" || b.Record != "" && b.Event == AccessAdmitted {
+		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
+	}
+	switch {
+	case b.Record != "":
+		return evidence.CheckRecordID(b.Record)
+	case ofChain:
+		return evidence.CheckName(b.Chain)
+	}
+	return nil
+}
+
+func (b *AccessEventBody) checkGrant() error {
+	if err := evidence.CheckName(b.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	if _, err := evidence.ParseTime(b.NotAfter); err != nil {
+		return fmt.Errorf("not_after: %w", err)
+	}
+	if len(b.Roles) == 0 || !slices.IsSorted(b.Roles) || len(slices.Compact(slices.Clone(b.Roles))) != len(b.Roles) {
+		return errors.New("roles: want at least one, sorted, none twice")
+	}
+	for _, role := range b.Roles {
+		if err := evidence.CheckName(role); err != nil {
+			return fmt.Errorf("roles: %w", err)
+		}
+	}
+	return nil
+}
+
+// RefusalBody is the response of a refusal.
+type RefusalBody struct {
+	Refused []Refused `json:"refused"` // 1 to MaxRefusals
+}
+
+// Refused counts the requests that the server refused one caller, for one reason, within a span of time.
+type Refused struct {
+	Count   int64           `json:"count"`
+	From    string          `json:"from"`           // RFC 3339
+	Name    string          `json:"name,omitzero"`  // the token's holder; "": unknown
+	Problem string          `json:"problem"`        // the name of the reason
+	Route   string          `json:"route"`          // method and pattern, such as "POST /v1/records"
+	To      string          `json:"to"`             // RFC 3339
+	Token   evidence.Digest `json:"token,omitzero"` // the token that came with the request; zero: none, or one that was never issued
+}
+
+func (b *RefusalBody) checkSize() error {
+	if n := len(b.Refused); n < 1 || n > MaxRefusals {
+		return fmt.Errorf("refused: %d of them, want 1 to %d", n, MaxRefusals)
+	}
+	for i, r := range b.Refused {
+		if r.Count < 1 || r.Problem == "" || r.Route == "" || r.From == "" || r.To == "" || (r.Name == "") != r.Token.IsZero() {
+			return fmt.Errorf("refused: number %d lacks a member, or has a name without a token", i+1)
+		}
+	}
+	return nil
+}
