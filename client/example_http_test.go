@@ -41,7 +41,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 	ok(err)
 	trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: scripted})
 	ok(err)
-	s, err := server.New(server.Config{Installation: i, Docket: trials, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(ctx, server.Config{Installation: i, Docket: trials, Log: slog.New(slog.DiscardHandler)})
 	ok(err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(err)

@@ -42,7 +42,7 @@ func files(t testing.TB) (record, bundle []byte) {
 
 func signers(t testing.TB) []evidence.Signer {
 	t.Helper()
-	s, err := jurattest.New(t).Keys.Signers(evidence.RoleOperator, "operator")
+	s, err := jurattest.New(t).Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}

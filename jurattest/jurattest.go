@@ -115,7 +115,7 @@ type Keys struct {
 }
 
 // Signers implements what a trial needs of keys.
-func (k *Keys) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
+func (k *Keys) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	seed := sha256.Sum256([]byte(k.whose + "jurattest: a worthless key\x00" + string(role) + "\x00" + name))
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
 	if err != nil {
@@ -191,7 +191,7 @@ func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidenc
 	t.Helper()
 	draft, err := evidence.NewDraft(p)
 	check(t, err)
-	signers, err := h.Keys.Signers(draft.Role(), draft.Actor())
+	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
 	check(t, err)
 	r, err := h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers)
 	check(t, err)

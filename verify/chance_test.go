@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -56,7 +57,7 @@ var (
 )
 
 // bundle is a file of chance, signed and in a log if proved.
-func (c *chance) bundle(proved bool) *evidence.Bundle {
+func (c *chance) bundle(ctx context.Context, proved bool) *evidence.Bundle {
 	c.t.Helper()
 	c.count = 0
 	story := &telling{chance: c}
@@ -64,9 +65,9 @@ func (c *chance) bundle(proved bool) *evidence.Bundle {
 	for range 1 + c.IntN(7) {
 		switch {
 		case wild:
-			story.add(story.wild())
+			story.add(ctx, story.wild())
 		default:
-			story.add(story.honest())
+			story.add(ctx, story.honest())
 		}
 		if c.once(12) {
 			last := len(story.records) - 1
@@ -275,7 +276,7 @@ func (s *telling) change(m said) {
 }
 
 // add signs what was said. What no sealer can seal is not added.
-func (s *telling) add(m said) {
+func (s *telling) add(ctx context.Context, m said) {
 	doc, err := json.Marshal(map[string]any(m))
 	if err != nil {
 		s.t.Fatal(err)
@@ -288,7 +289,7 @@ func (s *telling) add(m said) {
 	if draft.ActionType != evidence.HumanReview && s.once(10) {
 		apart = []string{"/response"}
 	}
-	s.records = append(s.records, s.sign(draft, apart))
+	s.records = append(s.records, s.sign(ctx, draft, apart))
 	if len(apart) > 0 && s.once(2) {
 		s.records[len(s.records)-1].Disclosures = nil
 	}
@@ -308,7 +309,7 @@ func (s *telling) tame(m said) *evidence.Draft {
 	return draft
 }
 
-func (c *chance) sign(draft *evidence.Draft, apart []string) *evidence.Record {
+func (c *chance) sign(ctx context.Context, draft *evidence.Draft, apart []string) *evidence.Record {
 	c.t.Helper()
 	c.count++
 	now := time.Date(2026, 1, 1, 0, 0, c.count, 0, time.UTC)
@@ -316,7 +317,7 @@ func (c *chance) sign(draft *evidence.Draft, apart []string) *evidence.Record {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	signers, err := c.house.Keys.Signers(draft.Role(), draft.Actor())
+	signers, err := c.house.Keys.Signers(ctx, draft.Role(), draft.Actor())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -329,13 +330,13 @@ func (c *chance) sign(draft *evidence.Draft, apart []string) *evidence.Record {
 }
 
 // signed is a payload, signed by its actor.
-func (c *chance) signed(p evidence.Payload) *evidence.Record {
+func (c *chance) signed(ctx context.Context, p evidence.Payload) *evidence.Record {
 	c.t.Helper()
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r := c.sign(draft, nil)
+	r := c.sign(ctx, draft, nil)
 	token, err := timestamp.NewMock().Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
 	if err != nil {
 		c.t.Fatal(err)
@@ -345,21 +346,21 @@ func (c *chance) signed(p evidence.Payload) *evidence.Record {
 }
 
 // twins are two records with one id in one log.
-func (c *chance) twins() (checkpoint string, first, second *evidence.Record) {
+func (c *chance) twins(ctx context.Context) (checkpoint string, first, second *evidence.Record) {
 	c.t.Helper()
 	p := answer()
-	first = c.signed(p)
+	first = c.signed(ctx, p)
 	p.RecordID, p.Response = first.Payload.RecordID, quoted(routeA7)
-	second = c.signed(p)
+	second = c.signed(ctx, p)
 	first.Log, second.Log = &evidence.LogProof{Index: 0, Proof: [][]byte{}}, &evidence.LogProof{Index: 1, Proof: [][]byte{}}
 	return c.prove([]*evidence.Record{first, second}), first, second
 }
 
 // parts is a chain of chance in several files, some of which hold the same.
-func (c *chance) parts() []*evidence.Bundle {
+func (c *chance) parts(ctx context.Context) []*evidence.Bundle {
 	c.t.Helper()
 	for {
-		whole := c.bundle(true)
+		whole := c.bundle(ctx, true)
 		if whole.Checkpoint == "" || len(whole.Records) < 2 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // trial is a trial in which a clerk who has every key changed little, with links and requests that fit again, or not.
-func (c *chance) trial(honest [][]*evidence.Record) *evidence.Bundle {
+func (c *chance) trial(ctx context.Context, honest [][]*evidence.Record) *evidence.Bundle {
 	c.t.Helper()
 	c.count = 0
 	f := newForgerOf(c.t, c.house, of(c, honest...))
@@ -22,9 +23,9 @@ func (c *chance) trial(honest [][]*evidence.Record) *evidence.Bundle {
 	records := f.sealBy(func(p evidence.Payload) *evidence.Record {
 		draft, err := evidence.NewDraft(p)
 		if err == nil {
-			return c.sign(draft, nil)
+			return c.sign(ctx, draft, nil)
 		}
-		return c.sign((&telling{chance: c}).tame(nil), nil)
+		return c.sign(ctx, (&telling{chance: c}).tame(nil), nil)
 	})
 	if c.once(15) {
 		c.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })

@@ -37,7 +37,7 @@ func wrap(t *testing.T, h *jurattest.House, file interface{ Marshal() ([]byte, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := h.Keys.Signers(role, "operator")
+	signers, err := h.Keys.Signers(t.Context(), role, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestDamagedAndForeignEnvelopes(t *testing.T) {
 
 func operatorSigners(t *testing.T) []evidence.Signer {
 	t.Helper()
-	s, err := jurattest.New(t).Keys.Signers(evidence.RoleOperator, "operator")
+	s, err := jurattest.New(t).Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}

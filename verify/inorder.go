@@ -32,7 +32,7 @@ func inOrder[T, R any](next func() (T, error), last error, weigh func(T) int, wo
 	workers := runtime.GOMAXPROCS(0)
 	todo, inTurn := make(chan *slot), make(chan *slot, 4*workers)
 	room := semaphore.NewWeighted(maxInWork)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.Background()) // only ends the waiting for room: next ends where its reader does
 	var running sync.WaitGroup
 	running.Go(func() { // reads, and stays at most a few things ahead
 		defer close(inTurn)

@@ -273,7 +273,7 @@ func TestReviewWithTheAgentsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := s.house.Keys.Signers(evidence.RoleAgent, "logistics-agent-v1")
+	signers, err := s.house.Keys.Signers(t.Context(), evidence.RoleAgent, "logistics-agent-v1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 func TestSecondVerifierOnChains(t *testing.T) {
 	compareVerifiers(t, 200, 10_000, func(t *testing.T, c *chance, i int) given {
 		proved := i%20 == 0
-		b := c.bundle(proved)
+		b := c.bundle(t.Context(), proved)
 		o := verify.Options{}
 		if proved {
 			o = c.house.Options(t)
@@ -38,7 +38,7 @@ func TestSecondVerifierOnTrials(t *testing.T) {
 		honest = append(honest, committedTrial(t, name))
 	}
 	compareVerifiers(t, 60, 3_000, func(t *testing.T, c *chance, i int) given {
-		return givenBundle(t, fmt.Sprintf("trial-%d", i), c.trial(honest), verify.Options{})
+		return givenBundle(t, fmt.Sprintf("trial-%d", i), c.trial(t.Context(), honest), verify.Options{})
 	})
 }
 
@@ -46,7 +46,7 @@ func TestSecondVerifierOnTrials(t *testing.T) {
 func TestSecondVerifierTogether(t *testing.T) {
 	compareVerifiers(t, 30, 1_000, func(t *testing.T, c *chance, i int) given {
 		for {
-			parts := c.parts()
+			parts := c.parts(t.Context())
 			o := c.house.Options(t)
 			g := givenBundle(t, fmt.Sprintf("parts-%d", i), parts[0], o)
 			files := [][]byte{g.file}

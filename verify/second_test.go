@@ -41,7 +41,7 @@ func sealBy(t *testing.T, h *jurattest.House, signers ...evidence.Signer) *evide
 
 func signersOf(t *testing.T, h *jurattest.House, name string) []evidence.Signer {
 	t.Helper()
-	signers, err := h.Keys.Signers(evidence.RoleAgent, name)
+	signers, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, name)
 	if err != nil {
 		t.Fatal(err)
 	}

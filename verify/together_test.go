@@ -148,7 +148,7 @@ func TestTwoHistoriesTogether(t *testing.T) {
 // TestTwinsTogether: one record_id twice in one log. A ledger refuses that; whoever holds its key need not.
 func TestTwinsTogether(t *testing.T) {
 	c := newChance(t, 1)
-	checkpoint, first, second := c.twins()
+	checkpoint, first, second := c.twins(t.Context())
 	_, joint := together(t, c.house.Options(t), &evidence.Bundle{Records: []*evidence.Record{first}, Checkpoint: checkpoint},
 		&evidence.Bundle{Records: []*evidence.Record{second}, Checkpoint: checkpoint})
 	if len(joint) != 1 {

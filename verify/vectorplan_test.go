@@ -551,7 +551,7 @@ func togetherVectors(t *testing.T) []given {
 func twinsVector(t *testing.T) given {
 	t.Helper()
 	c := newChanceOf(t, 1, jurattest.NewForStrangers(t))
-	checkpoint, first, second := c.twins()
+	checkpoint, first, second := c.twins(t.Context())
 	o := c.house.Options(t)
 	g := givenBundle(t, "together-twins", &evidence.Bundle{Records: []*evidence.Record{first}, Checkpoint: checkpoint}, o)
 	g.with = [][]byte{givenBundle(t, "", &evidence.Bundle{Records: []*evidence.Record{second}, Checkpoint: checkpoint}, o).file}

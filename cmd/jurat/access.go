@@ -105,7 +105,7 @@ func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return errors.New("--role agent: an agent does not sign in by a browser; 'jurat access grant' makes its token")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		path, err := server.SignInPath(i, time.Now(), string(c.Name), c.Role...)
+		path, err := server.SignInPath(ctx, i, time.Now(), string(c.Name), c.Role...)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ leaves out every text: the proofs stand without them.
     jurat log prove RECORD --withhold prompt > for-the-auditor.json`
 
 // disclose adds to records the texts that are sealed apart, except the withheld ones.
-func (f *withholdFlag) disclose(i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
+func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
 	all := slices.Contains(f.Withhold, "all")
 	withheld, err := readPointers("--withhold", slices.DeleteFunc(slices.Clone(f.Withhold), func(p string) bool { return p == "all" }))
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *withholdFlag) disclose(i *installation.Installation, records ...*eviden
 	}
 	disclosed := make([]*evidence.Record, len(records))
 	for n, r := range records {
-		if disclosed[n], err = i.Disclose(r, withheld); errors.Is(err, disclosures.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+		if disclosed[n], err = i.Disclose(ctx, r, withheld); errors.Is(err, disclosures.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
 			return nil, hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
 		}
 		if err != nil {
@@ -145,7 +145,7 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return i.SetApart(installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
+		return i.SetApart(ctx, installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
 	})
 }
 
@@ -156,7 +156,7 @@ type apartListCmd struct {
 // Run lists settings.
 func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.ApartSettings()
+		list, err := i.ApartSettings(ctx)
 		if err != nil {
 			return err
 		}
@@ -178,6 +178,6 @@ type apartUnsetCmd struct {
 // Run removes a setting.
 func (c *apartUnsetCmd) Run(ctx context.Context, a *app) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		return hint(i.UnsetApart(c.Actor), "'jurat apart list' shows them")
+		return hint(i.UnsetApart(ctx, c.Actor), "'jurat apart list' shows them")
 	})
 }

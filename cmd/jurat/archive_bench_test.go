@@ -54,7 +54,7 @@ func BenchmarkArchive(b *testing.B) {
 		}
 		packed += info.Size()
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func archivedHouse(b *testing.B, n int) (i *installation.Installation, plain int
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { i.Close() })
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "agent-7")
+	signers, err := i.Keys.Signers(b.Context(), evidence.RoleAgent, "agent-7")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	ctx := context.Background()
 	i, err := installation.Open(ctx, installation.Config{Dir: ts.MkAbs("jurat-data")})
 	ts.Check(err)
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "filler")
+	signers, err := i.Keys.Signers(ctx, evidence.RoleAgent, "filler")
 	ts.Check(err)
 	one := func(m int) (*evidence.Record, error) {
 		d, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"filler","request_id":"r-%d","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",

@@ -75,7 +75,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if o.Trust == nil {
-			if o.Trust, err = i.Trust(); err != nil {
+			if o.Trust, err = i.Trust(ctx); err != nil {
 				return err
 			}
 		}

@@ -71,7 +71,7 @@ func (c *exportCmd) exporter(ctx context.Context, a *app) (signers []evidence.Si
 		return signers, nil
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
-		signers, err = i.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
+		signers, err = i.Keys.Signers(ctx, evidence.RoleOperator, ledger.OperatorName)
 		return err
 	})
 	return signers, hint(err, "or give a private key with --key FILE")

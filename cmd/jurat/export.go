@@ -107,7 +107,7 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err
 		return readTrust(c.Trust)
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
-		trust, err = i.Trust()
+		trust, err = i.Trust(ctx)
 		return err
 	})
 	return trust, hint(err, "or give the trust file with --trust FILE")

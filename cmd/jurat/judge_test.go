@@ -44,7 +44,7 @@ func TestTesseraReadsTheLog(t *testing.T) {
 	at, _, _ := serve(t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", w.file("trust.json"))
 	doing(t, 0, "--data", string(l), "log", "witness", "add", at, "--key", key)
 	doing(t, 0, "--data", string(l), "log", "witness", "ask")
-	w.serve(l)
+	w.serve(t.Context(), l)
 	logKey := logKeyOf(t, w.file("trust.json"))
 	out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "300 entries, 1 witnesses") {

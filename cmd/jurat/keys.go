@@ -72,7 +72,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		files, err := i.Keys.Keys()
+		files, err := i.Keys.Keys(ctx)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ type keysNewCmd struct {
 // Run makes a key.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		key, err := i.Keys.Create(c.Role, c.Name, c.Alg)
+		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg)
 		if errors.Is(err, keys.ErrExists) {
 			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
 		}

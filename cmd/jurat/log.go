@@ -100,7 +100,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return fmt.Errorf("record %q: %w", c.Record, err)
 		}
-		disclosed, err := c.disclose(i, r)
+		disclosed, err := c.disclose(ctx, i, r)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if records, err = c.disclose(i, records...); err != nil {
+		if records, err = c.disclose(ctx, i, records...); err != nil {
 			return err
 		}
 		prove := i.Ledger.Prove

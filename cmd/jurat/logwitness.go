@@ -41,7 +41,7 @@ ask them. Sealing does not wait for witnesses.
 // Run adds a witness.
 func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.AddWitness(installation.LogWitness{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
+		if err := i.AddWitness(ctx, installation.LogWitness{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness ask' asks at once")
@@ -54,7 +54,7 @@ type logWitnessListCmd struct{}
 // Run lists witnesses.
 func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		settings, err := i.Witnesses()
+		settings, err := i.Witnesses(ctx)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ type logWitnessRemoveCmd struct {
 // Run removes a witness.
 func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.RemoveWitness(c.Name, c.Quorum); err != nil {
+		if err := i.RemoveWitness(ctx, c.Name, c.Quorum); err != nil {
 			return hint(err, "'jurat log witness list' names them")
 		}
 		_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")

@@ -56,7 +56,7 @@ func growIn(t *testing.T, i *installation.Installation, n int, what string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
+		signers, err := i.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func newWatcher(t *testing.T, l watchedLog) *watcher {
 	w.url = s.URL + "/log"
 	i := l.open(t)
 	defer i.Close()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,11 +243,11 @@ func newWatcher(t *testing.T, l watchedLog) *watcher {
 func (w *watcher) file(name string) string { return filepath.Join(w.folder, name) }
 
 // serve has a log served from now on, as jurat serves it.
-func (w *watcher) serve(l watchedLog) {
+func (w *watcher) serve(ctx context.Context, l watchedLog) {
 	w.t.Helper()
 	i := l.open(w.t)
 	w.t.Cleanup(func() { _ = i.Close() })
-	s, err := server.New(server.Config{Installation: i, PublicEntries: true, Limits: server.Limits{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: server.Limits{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestTwoMonitorsOfOneState(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("first", 0, "consistent")
 	const other = "what the other has seen"
 	w.served = between(w.served, "/log/checkpoint", func(signed []byte) []byte {
@@ -350,7 +350,7 @@ func TestMonitorCatches(t *testing.T) {
 	honest.grow(t, 20, "as it was")
 
 	w := newWatcher(t, honest)
-	w.serve(honest)
+	w.serve(t.Context(), honest)
 	w.look("first", 0, "consistent: the log ")
 	state, err := os.ReadFile(w.file("state"))
 	if err != nil {
@@ -399,7 +399,7 @@ func TestMonitorCatches(t *testing.T) {
 			return between(h, "/log/checkpoint", func(doc []byte) []byte { return bytes.Replace(doc, []byte("\n30"), []byte("\n31"), 1) })
 		}, "ALARM: FOREIGN", "nothing: what the log's key has not signed, anybody can have made", 1, "", nil},
 	} {
-		w.serve(test.log)
+		w.serve(t.Context(), test.log)
 		if test.change != nil {
 			w.served = test.change(w.served)
 		}
@@ -422,7 +422,7 @@ func TestMonitorCatches(t *testing.T) {
 	w.served = http.NotFoundHandler()
 	w.look("nobody there", 2, "status 404")
 	honest.grow(t, 30, "as it was")
-	w.serve(honest)
+	w.serve(t.Context(), honest)
 	w.look("the honest log again", 0, "30 more than the last time")
 	w.look("all of it", 0, "330 entries are what it signed", "--full")
 	w.look("for machines", 0, `"outcome": "consistent"`, "--json")
@@ -440,9 +440,9 @@ func TestForkOfAPowerOfTwo(t *testing.T) {
 	honest.grow(t, 3, "as it was")
 	forked.grow(t, 8, "another history")
 	w := newWatcher(t, honest)
-	w.serve(honest)
+	w.serve(t.Context(), honest)
 	w.look("first", 0, "has 4 entries")
-	w.serve(forked)
+	w.serve(t.Context(), forked)
 	w.look("forked", 1, "ALARM: FORK")
 	w.others("forked", "they convict the log", 1, "the first 4 of the 9 entries have another root")
 }
@@ -452,7 +452,7 @@ func TestMemoryOfAMonitor(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("first", 0, "FIRST LOOK: there was no ")
 	w.look("first, for machines", 0, `"first": false`, "--json")
 	good := read(t, w.file("state"))
@@ -489,11 +489,11 @@ func TestMemoryOfAMonitorThatRuns(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("first", 0, "FIRST LOOK")
 	early := read(t, w.file("state"))
 	l.grow(t, 2, "as it was")
-	w.serve(l)
+	w.serve(t.Context(), l)
 	honest := w.served
 	for name, tt := range map[string]struct {
 		take func() error
@@ -516,11 +516,11 @@ func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("first", 0, "FIRST LOOK")
 	early := read(t, w.file("state"))
 	l.grow(t, 2, "as it was")
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("second", 0, "2 more than the last time")
 	late := read(t, w.file("state"))
 	honest := w.served
@@ -580,7 +580,7 @@ func TestMonitorGoesOn(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 3, "as it was")
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("first", 0, "consistent")
 	if err := os.WriteFile(w.file("state"), []byte(read(t, w.file("state"))), 0o600); err != nil {
 		t.Fatal(err)
@@ -631,7 +631,7 @@ func knownWitness(t *testing.T, l watchedLog) *seeing {
 	}
 	i := l.open(t)
 	defer i.Close()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if err := i.Vouch(chain...); err != nil {
+		if err := i.Vouch(ctx, chain...); err != nil {
 			return hint(fmt.Errorf("%s: its outcome is not told: %w", c.Outcome, err), "'jurat log fsck' examines the log")
 		}
 		if found, err = jury.OutcomeOf(chain); err != nil || found == nil {

@@ -84,7 +84,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 	if err != nil {
 		return nil, err
 	}
-	if err := i.Vouch(r.Records...); err != nil {
+	if err := i.Vouch(ctx, r.Records...); err != nil {
 		return nil, hint(fmt.Errorf("%s is not gone on with: %w", id, err), "'jurat log fsck' examines the log")
 	}
 	if given != nil && given.Digest() != r.Case.Digest() {
@@ -133,7 +133,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		}
 		lines := []unfinishedLine{}
 		for _, u := range unfinished {
-			claimed, err := i.Claimed(u.ID)
+			claimed, err := i.Claimed(ctx, u.ID)
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 	if f.Issuer == "" {
 		return nil, nil
 	}
-	shared, err := i.ServerSecret("sign-in") // a browser comes back from the provider to whichever server it reaches
+	shared, err := i.ServerSecret(ctx, "sign-in") // a browser comes back from the provider to whichever server it reaches
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +158,12 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err
 		}
-		if err := c.welcome(io, s, at); err != nil {
+		if err := c.welcome(ctx, io, s, at); err != nil {
 			return err
 		}
 		io.flush() // what was said so far stands before the address, for which scripts wait
@@ -175,7 +175,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.
-func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
+func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at string) error {
 	switch {
 	case c.plain():
 		fmt.Fprintf(io.err, "jurat: people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token\n")
@@ -183,7 +183,7 @@ func (c *serveCmd) welcome(io stdio, s *server.Server, at string) error {
 	case c.LogJSON || terminalOf(io.err) == nil:
 		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link that signs one person in, once\n", at)
 	default:
-		link, err := s.SignInLink(string(c.Name), access.PeopleRoles()...)
+		link, err := s.SignInLink(ctx, string(c.Name), access.PeopleRoles()...)
 		if err != nil {
 			return err
 		}

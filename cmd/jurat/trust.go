@@ -20,7 +20,7 @@ Give the file to the people who verify, and the fingerprint over another channel
 // Run prints the trust file.
 func (*trustCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		trust, err := i.Trust()
+		trust, err := i.Trust(ctx)
 		if err != nil {
 			return err
 		}

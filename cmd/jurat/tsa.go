@@ -68,7 +68,7 @@ type tsaListCmd struct{}
 // Run lists authorities.
 func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.ListOutside()
+		list, err := i.ListOutside(ctx)
 		if err != nil {
 			return err
 		}

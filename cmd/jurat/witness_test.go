@@ -142,7 +142,7 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWatcher(t, l)
-	w.serve(l)
+	w.serve(t.Context(), l)
 	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
 	w.look("for machines", exitUndecided, `"unmet": "too few`, "--json")
 	if code, out, complaints := w.run("--data", string(l), "log", "witness", "ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {

@@ -162,7 +162,7 @@ func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signers, err := h.Keys.Signers(evidence.RoleOperator, "operator")
+		signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
 		if err != nil {
 			t.Fatal(err)
 		}

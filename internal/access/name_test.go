@@ -35,7 +35,7 @@ func TestGrantOfEarlier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := h.Keys.Signers(evidence.RoleOperator, ledger.OperatorName)
+	signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, ledger.OperatorName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Config struct {
 	Now    func() time.Time
 
 	// Disclose opens what of a record is sealed apart, as far as it is kept.
-	Disclose func(r *evidence.Record, withheld []string) (*evidence.Record, error)
+	Disclose func(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error)
 }
 
 // Acts does them. It is safe for concurrent use.
@@ -83,7 +83,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	}
 	if given != nil && id != "" {
 		if before, err := a.config.Ledger.Record(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
-			return a.again(before, err, *given)
+			return a.again(ctx, before, err, *given)
 		}
 	}
 	if err := a.mayAct(ctx, o.By, draft); err != nil {
@@ -99,7 +99,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	}
 	if given != nil && errors.Is(err, api.ErrKeyReused) { // or somebody was faster with the same
 		if before, failed := a.config.Ledger.Record(ctx, id); failed == nil {
-			return a.again(before, nil, *given)
+			return a.again(ctx, before, nil, *given)
 		}
 	}
 	return done, err
@@ -108,7 +108,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 // signOnce seals with the keys of the actor that the draft names, unless the same was sealed before under its record id. keyed says
 // that the id comes from an idempotency key.
 func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) (*Done, error) {
-	signers, err := a.config.Keys.Signers(draft.Role(), draft.Actor())
+	signers, err := a.config.Keys.Signers(ctx, draft.Role(), draft.Actor())
 	if err != nil {
 		return nil, err
 	}

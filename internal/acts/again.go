@@ -61,7 +61,7 @@ func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, c
 	if err != nil {
 		return nil, err
 	}
-	same, err := a.madeOf(record, draft)
+	same, err := a.madeOf(ctx, record, draft)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,12 +74,12 @@ func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, c
 }
 
 // again returns a record that was made before, if it was made of what is given now. An error of looking for it is passed on.
-func (a *Acts) again(before *evidence.Record, err error, given evidence.Payload) (*Done, error) {
+func (a *Acts) again(ctx context.Context, before *evidence.Record, err error, given evidence.Payload) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
 	given.RecordID = before.Payload.RecordID
-	same, err := a.madeOf(before, &evidence.Draft{Payload: given})
+	same, err := a.madeOf(ctx, before, &evidence.Draft{Payload: given})
 	if err == nil && !same {
 		err = fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, before.Payload.RecordID)
 	}
@@ -93,8 +93,8 @@ func (a *Acts) again(before *evidence.Record, err error, given evidence.Payload)
 var filledIn = []string{"schema", "action_type", "signers", "timestamp", "sealed_apart", "saw"}
 
 // madeOf reports whether a record is what sealing a draft makes. Of a member whose text was destroyed that cannot be known.
-func (a *Acts) madeOf(record *evidence.Record, draft *evidence.Draft) (bool, error) {
-	disclosed, err := a.config.Disclose(record, nil)
+func (a *Acts) madeOf(ctx context.Context, record *evidence.Record, draft *evidence.Draft) (bool, error) {
+	disclosed, err := a.config.Disclose(ctx, record, nil)
 	if err != nil {
 		return false, err
 	}

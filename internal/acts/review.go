@@ -60,7 +60,7 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 	if err != nil {
 		return nil, err
 	}
-	response, err := a.approved(original, review)
+	response, err := a.approved(ctx, original, review)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 }
 
 // approved is the response that a review lets through.
-func (a *Acts) approved(original, review *evidence.Record) (jsontext.Value, error) {
+func (a *Acts) approved(ctx context.Context, original, review *evidence.Record) (jsontext.Value, error) {
 	p := &review.Payload
 	if p.ActionType != evidence.HumanReview || len(p.Saw) != 1 || p.Saw[0] != original.Digest {
 		return nil, &evidence.FieldError{Field: "review", Reason: "names a record that is no review of what is to be delivered"}
@@ -93,7 +93,7 @@ func (a *Acts) approved(original, review *evidence.Record) (jsontext.Value, erro
 	default:
 		return nil, &evidence.FieldError{Field: "review", Reason: "names a review that rejects"}
 	}
-	disclosed, err := a.config.Disclose(from, nil)
+	disclosed, err := a.config.Disclose(ctx, from, nil)
 	if err != nil {
 		return nil, err
 	}

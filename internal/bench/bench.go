@@ -170,7 +170,7 @@ func furnish(ctx context.Context, c Config, dir, name string) (*house, error) {
 		return nil, err
 	}
 	h := &house{Installation: i, config: config}
-	if h.signers, err = i.Keys.Signers(evidence.RoleAgent, agent); err == nil {
+	if h.signers, err = i.Keys.Signers(ctx, evidence.RoleAgent, agent); err == nil {
 		h.draft, err = draftOf(c.Payload)
 	}
 	if err != nil {

@@ -52,7 +52,7 @@ func grown(ctx context.Context, c Config, dir, name string, n int) (*house, erro
 		return nil, err
 	}
 	again.draft = h.draft
-	again.signers, err = again.Keys.Signers("agent", agent)
+	again.signers, err = again.Keys.Signers(ctx, "agent", agent)
 	if err != nil {
 		return nil, errors.Join(err, again.Close())
 	}

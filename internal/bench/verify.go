@@ -47,7 +47,7 @@ func verifyHouse(ctx context.Context, c Config, h *house, r *Report) error {
 	if err != nil {
 		return err
 	}
-	trust, err := h.Trust()
+	trust, err := h.Trust(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func examine(ctx context.Context, c Config, config installation.Config, r *Repor
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	trust, err := h.Trust()
+	trust, err := h.Trust(ctx)
 	if err := errors.Join(err, h.Close()); err != nil {
 		return err
 	}

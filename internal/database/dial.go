@@ -55,7 +55,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 // ask returns nil if the server answers, be it that it refuses. A proxy speaks for itself until there is a statement, so one is sent;
 // what it says of a server that it does not reach is of class 08.
 func (d *dialer) ask(address net.Addr) error {
-	ctx, cancel := context.WithTimeout(context.Background(), d.answer)
+	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // net.Conn passes no context
 	defer cancel()
 	conn, err := pgconn.ConnectConfig(ctx, d.asking(address))
 	if err == nil {

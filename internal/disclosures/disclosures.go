@@ -33,6 +33,7 @@ package disclosures
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,7 +96,7 @@ type entry struct {
 
 // Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
 // value is elsewhere, so that it does not pass for lost. Such a note can be made again.
-func (v *Store) Keep(record *evidence.Record) error {
+func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	if n := len(record.Payload.SealedApart); n > maxMembers {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
 	}
@@ -112,7 +113,7 @@ func (v *Store) Keep(record *evidence.Record) error {
 				return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
 			}
 		}
-		if err := v.write(at, e, key); err != nil {
+		if err := v.write(ctx, at, e, key); err != nil {
 			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
 		}
 	}
@@ -120,42 +121,42 @@ func (v *Store) Keep(record *evidence.Record) error {
 }
 
 // write makes the two files. A crash between them leaves a value that nobody can read.
-func (v *Store) write(at place, e entry, key []byte) error {
+func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error {
 	text, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	err = v.files.Create(at.value, append(text, '\n'))
+	err = v.files.Create(ctx, at.value, append(text, '\n'))
 	if key == nil && errors.Is(err, fs.ErrExist) {
 		return nil // noted before, by another process or before a crash
 	}
 	if err != nil || key == nil {
 		return err
 	}
-	return v.files.Create(at.key, key)
+	return v.files.Create(ctx, at.key, key)
 }
 
 // Forget takes away what was kept for a record that did not get into the log.
-func (v *Store) Forget(record *evidence.Record) error {
+func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 	var errs []error
 	for _, pointer := range record.Payload.SealedApart {
-		errs = append(errs, v.Destroy(record.Digest, pointer))
+		errs = append(errs, v.Destroy(ctx, record.Digest, pointer))
 	}
 	return errors.Join(errs...)
 }
 
 // Open returns what opens a member of a record. Errors have ErrNone, ErrElsewhere or ErrDamaged in their chain where
 // that is the reason.
-func (v *Store) Open(record evidence.Digest, pointer string) (evidence.Disclosure, error) {
+func (v *Store) Open(ctx context.Context, record evidence.Digest, pointer string) (evidence.Disclosure, error) {
 	at := placeOf(record, pointer)
-	e, err := v.entry(at)
+	e, err := v.entry(ctx, at)
 	if err != nil {
 		return evidence.Disclosure{}, err
 	}
 	if len(e.Ciphertext) == 0 {
 		return evidence.Disclosure{}, ErrElsewhere
 	}
-	key, err := v.key(at.key)
+	key, err := v.key(ctx, at.key)
 	if err != nil {
 		return evidence.Disclosure{}, err
 	}
@@ -166,8 +167,8 @@ func (v *Store) Open(record evidence.Digest, pointer string) (evidence.Disclosur
 	return d, nil
 }
 
-func (v *Store) entry(at place) (*entry, error) {
-	text, err := v.files.Read(at.value)
+func (v *Store) entry(ctx context.Context, at place) (*entry, error) {
+	text, err := v.files.Read(ctx, at.value)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -186,8 +187,8 @@ func (v *Store) entry(at place) (*entry, error) {
 }
 
 // key reads a key. One that was overwritten is none: a crash kept its file from being removed.
-func (v *Store) key(file string) ([]byte, error) {
-	key, err := v.files.Read(file)
+func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
+	key, err := v.files.Read(ctx, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
@@ -203,18 +204,18 @@ func (v *Store) key(file string) ([]byte, error) {
 
 // Destroy makes a value unreadable for ever, here and in every copy of it. What is destroyed already stays so: it can be
 // called again after a crash at any step, each of which leaves less than the one before.
-func (v *Store) Destroy(record evidence.Digest, pointer string) error {
+func (v *Store) Destroy(ctx context.Context, record evidence.Digest, pointer string) error {
 	at := placeOf(record, pointer)
-	if err := v.files.Overwrite(at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := v.files.Overwrite(ctx, at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("destroying %s: %w", v.files.Where(at.key), err)
 	}
 	v.after("key overwritten")
-	if err := v.remove(at.key); err != nil {
+	if err := v.remove(ctx, at.key); err != nil {
 		return fmt.Errorf("destroying key: %w", err)
 	}
 	v.after("key removed")
 	// From here on what is left is noise.
-	if err := v.remove(at.value); err != nil {
+	if err := v.remove(ctx, at.value); err != nil {
 		return fmt.Errorf("removing value: %w", err)
 	}
 	v.after("value removed")
@@ -228,8 +229,8 @@ func (v *Store) after(step string) {
 }
 
 // remove takes a file away. That it is gone already is as good.
-func (v *Store) remove(file string) error {
-	if err := v.files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (v *Store) remove(ctx context.Context, file string) error {
+	if err := v.files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

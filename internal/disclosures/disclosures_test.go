@@ -48,7 +48,7 @@ func (v *Store) place(record evidence.Digest, pointer string) place {
 func kept(t *testing.T, members map[string]string) (*Store, *evidence.Record) {
 	t.Helper()
 	v, r := newVault(filepath.Join(t.TempDir(), "data")), said(members)
-	if err := v.Keep(r); err != nil {
+	if err := v.Keep(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return v, r
@@ -56,7 +56,7 @@ func kept(t *testing.T, members map[string]string) (*Store, *evidence.Record) {
 
 func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want error) {
 	t.Helper()
-	d, err := v.Open(r.Digest, pointer)
+	d, err := v.Open(t.Context(), r.Digest, pointer)
 	if !errors.Is(err, want) || want == nil && err != nil {
 		t.Fatalf("%s: %v, want %v", pointer, err, want)
 	}
@@ -129,7 +129,7 @@ func TestNothingReadable(t *testing.T) {
 func TestOneKeyEach(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
 	other := said(map[string]string{"/prompt": secret})
-	if err := v.Keep(other); err != nil {
+	if err := v.Keep(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	keys := map[string]bool{}
@@ -140,7 +140,7 @@ func TestOneKeyEach(t *testing.T) {
 		}
 		keys[string(key)] = true
 	}
-	if err := v.Destroy(r.Digest, "/prompt"); err != nil {
+	if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
 		t.Fatal(err)
 	}
 	wantOpen(t, v, r, "/prompt", ErrNone)
@@ -162,7 +162,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	for pointer := range members {
 		wantOpen(t, v, r, pointer, nil)
-		if err := v.Destroy(r.Digest, pointer); err != nil {
+		if err := v.Destroy(t.Context(), r.Digest, pointer); err != nil {
 			t.Error(err)
 		}
 		wantOpen(t, v, r, pointer, ErrNone)
@@ -173,12 +173,12 @@ func TestElsewhere(t *testing.T) {
 	v := newVault(filepath.Join(t.TempDir(), "data"))
 	r := said(map[string]string{"/prompt": secret, "/context": "c"})
 	r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
-	if err := v.Keep(r); err != nil {
+	if err := v.Keep(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	wantOpen(t, v, r, "/prompt", ErrElsewhere)
 	wantOpen(t, v, r, "/context", nil)
-	if err := v.Forget(r); err != nil {
+	if err := v.Forget(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	wantOpen(t, v, r, "/prompt", ErrNone)
@@ -237,11 +237,11 @@ func TestDamage(t *testing.T) {
 			at := v.place(r.Digest, "/prompt")
 			damage(t, at, v.place(r.Digest, "/context"))
 			wantOpen(t, v, r, "/prompt", ErrDamaged)
-			if _, err := v.Open(r.Digest, "/prompt"); !strings.Contains(err.Error(), v.dir()) {
+			if _, err := v.Open(t.Context(), r.Digest, "/prompt"); !strings.Contains(err.Error(), v.dir()) {
 				t.Errorf("%v does not name the file", err)
 			}
 			wantOpen(t, v, r, "/context", nil)
-			if err := v.Destroy(r.Digest, "/prompt"); err != nil { // what is damaged can be erased, too
+			if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil { // what is damaged can be erased, too
 				t.Error(err)
 			}
 			wantOpen(t, v, r, "/prompt", ErrNone)
@@ -257,7 +257,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	if err := os.Chmod(v.place(r.Digest, "/prompt").key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.Open(r.Digest, "/prompt"); err == nil || !strings.Contains(err.Error(), "0644") {
+	if _, err := v.Open(t.Context(), r.Digest, "/prompt"); err == nil || !strings.Contains(err.Error(), "0644") {
 		t.Errorf("%v", err)
 	}
 }
@@ -281,7 +281,7 @@ func TestDestroyCrashes(t *testing.T) {
 			}
 			func() {
 				defer func() { crashed = recover() != nil }()
-				v.Destroy(r.Digest, "/prompt")
+				v.Destroy(t.Context(), r.Digest, "/prompt")
 			}()
 			if !crashed {
 				t.Fatal("it did not come that far")
@@ -293,7 +293,7 @@ func TestDestroyCrashes(t *testing.T) {
 			}
 			v.After = nil
 			for range 2 {
-				if err := v.Destroy(r.Digest, "/prompt"); err != nil {
+				if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -308,14 +308,14 @@ func TestDestroyCrashes(t *testing.T) {
 
 func TestDestroyWhatIsNotThere(t *testing.T) {
 	v := newVault(filepath.Join(t.TempDir(), "data"))
-	if err := v.Destroy(evidence.DigestOf(nil), "/prompt"); err != nil {
+	if err := v.Destroy(t.Context(), evidence.DigestOf(nil), "/prompt"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestKeepNeverReplaces(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
-	if err := v.Keep(r); !errors.Is(err, fs.ErrExist) {
+	if err := v.Keep(t.Context(), r); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want that it is there", err)
 	}
 	wantOpen(t, v, r, "/prompt", nil)
@@ -328,10 +328,10 @@ func TestTooMany(t *testing.T) {
 		members[fmt.Sprintf("/metadata/%d", n)] = "v"
 	}
 	v := newVault(filepath.Join(t.TempDir(), "data"))
-	if err := v.Keep(said(members)); err == nil || !strings.Contains(err.Error(), "257") {
+	if err := v.Keep(t.Context(), said(members)); err == nil || !strings.Contains(err.Error(), "257") {
 		t.Errorf("%v", err)
 	}
-	if err := v.List(func(file, _ string) error { t.Error(file); return nil }); err != nil {
+	if err := v.List(t.Context(), func(file, _ string) error { t.Error(file); return nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -349,13 +349,13 @@ func TestList(t *testing.T) {
 		}
 	}
 	got := map[string]int{}
-	if err := v.List(func(_, name string) error { got[name]++; return nil }); err != nil {
+	if err := v.List(t.Context(), func(_, name string) error { got[name]++; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{"": 3, Name(r.Digest, "/prompt"): 2}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := newVault(filepath.Join(t.TempDir(), "none")).List(func(file, _ string) error { t.Error(file); return nil }); err != nil {
+	if err := newVault(filepath.Join(t.TempDir(), "none")).List(t.Context(), func(file, _ string) error { t.Error(file); return nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -366,11 +366,11 @@ func TestConcurrently(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() {
 			v, r := newVault(dir), said(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
-			if err := v.Keep(r); err != nil {
+			if err := v.Keep(t.Context(), r); err != nil {
 				t.Error(err)
 				return
 			}
-			d, err := v.Open(r.Digest, r.Disclosures[0].Pointer)
+			d, err := v.Open(t.Context(), r.Digest, r.Disclosures[0].Pointer)
 			if err != nil || string(d.Value) != `"`+secret+`"` {
 				t.Errorf("%s, %v", d.Value, err)
 			}
@@ -378,7 +378,7 @@ func TestConcurrently(t *testing.T) {
 				var both sync.WaitGroup
 				for range 2 {
 					both.Go(func() {
-						if err := newVault(dir).Destroy(r.Digest, r.Disclosures[0].Pointer); err != nil {
+						if err := newVault(dir).Destroy(t.Context(), r.Digest, r.Disclosures[0].Pointer); err != nil {
 							t.Error(err)
 						}
 					})
@@ -389,7 +389,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	n := 0
-	if err := newVault(dir).List(func(string, string) error { n++; return nil }); err != nil || n != 20 {
+	if err := newVault(dir).List(t.Context(), func(string, string) error { n++; return nil }); err != nil || n != 20 {
 		t.Errorf("%d files, %v; want 20", n, err)
 	}
 }
@@ -398,7 +398,7 @@ func TestConcurrently(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	r := said(map[string]string{"/prompt": secret})
 	v := newVault(filepath.Join(f.TempDir(), "data"))
-	if err := v.Keep(r); err != nil {
+	if err := v.Keep(f.Context(), r); err != nil {
 		f.Fatal(err)
 	}
 	at := v.place(r.Digest, "/prompt")
@@ -414,7 +414,7 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(at.value, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d, err := v.Open(r.Digest, "/prompt")
+		d, err := v.Open(t.Context(), r.Digest, "/prompt")
 		switch {
 		case err == nil && cmp.Equal(d, r.Disclosures[0]), errors.Is(err, ErrDamaged), errors.Is(err, ErrElsewhere):
 		default:

@@ -103,7 +103,7 @@ func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map
 		if job, has := found[id]; has && job.State != queue.Done {
 			continue
 		}
-		switch claimed, err := d.cfg.Claimed(id); {
+		switch claimed, err := d.cfg.Claimed(ctx, id); {
 		case err != nil:
 			return before, err
 		case claimed:
@@ -131,6 +131,7 @@ func sleep(ctx context.Context, long time.Duration) bool {
 
 // work does the job of a trial: it holds what is left of it. It says nil of a trial that is not to be held any more.
 func (d *Docket) work(_ context.Context, id string) error {
+	// The end of the program, with which the job's context ends, is no failure of the trial.
 	if err := d.calendar.follow(context.Background(), d.cfg.Ledger); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (d *Docket) work(_ context.Context, id string) error {
 	}
 	err := d.conduct(ctx, s, id)
 	d.rise(id)
-	return d.after(id, err)
+	return d.after(ctx, id, err)
 }
 
 // sit notes that a trial is conducted here; nil: none is begun any more.
@@ -201,7 +202,7 @@ func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s
 	if err != nil {
 		return err
 	}
-	if err := d.cfg.Vouch(r.Records...); err != nil {
+	if err := d.cfg.Vouch(ctx, r.Records...); err != nil {
 		return err
 	}
 	spent, err := r.Spent()
@@ -270,12 +271,13 @@ func (d *Docket) size(ctx context.Context, id string) (n int64, err error) {
 var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrReadOnly, ledger.ErrNotFound}
 
 // after says of a trial that has ended here so or so what is to become of its job.
-func (d *Docket) after(id string, err error) error {
+func (d *Docket) after(ctx context.Context, id string, err error) error {
+	ctx = context.WithoutCancel(ctx) // the trial may have ended because its context did
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
-		if failed := d.calendar.follow(context.Background(), d.cfg.Ledger); failed != nil {
+		if failed := d.calendar.follow(ctx, d.cfg.Ledger); failed != nil {
 			return failed
 		}
 		if s, known := d.calendar.one(id); known && s.Cancelled != nil {
@@ -285,7 +287,7 @@ func (d *Docket) after(id string, err error) error {
 	case errors.Is(err, trial.ErrMoved):
 		return queue.Later(time.Second)
 	}
-	if claimed, failed := d.cfg.Claimed(id); failed == nil && claimed {
+	if claimed, failed := d.cfg.Claimed(ctx, id); failed == nil && claimed {
 		return queue.Later(d.cfg.Lease / 2) // somebody else was quicker
 	}
 	for _, reason := range permanent {

@@ -80,9 +80,9 @@ type Config struct {
 	Sit func(spent int64) (trial.Config, error)
 	// Claim keeps everybody else from acting in a trial, and Claimed says whether anybody does. nil: only this docket knows the log.
 	Claim   func(ctx context.Context, id string) (held context.Context, release func(), err error)
-	Claimed func(id string) (bool, error)
+	Claimed func(ctx context.Context, id string) (bool, error)
 	// Vouch refuses records that this installation's keys have not signed. nil: all are believed.
-	Vouch func(...*evidence.Record) error
+	Vouch func(context.Context, ...*evidence.Record) error
 
 	// Jobs is where it is kept which trials are to be held, for all processes that hold trials of this log. nil: in memory, as only this
 	// docket holds any.
@@ -167,10 +167,10 @@ func (c Config) complete() Config {
 		c.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) { return ctx, func() {}, nil }
 	}
 	if c.Claimed == nil {
-		c.Claimed = func(string) (bool, error) { return false, nil }
+		c.Claimed = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	if c.Vouch == nil {
-		c.Vouch = func(...*evidence.Record) error { return nil }
+		c.Vouch = func(context.Context, ...*evidence.Record) error { return nil }
 	}
 	if c.Listen == nil {
 		c.Listen = func() func(trial.Event) { return func(trial.Event) {} }

@@ -304,7 +304,7 @@ func TestPanic(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	var panics atomic.Bool
 	c := config(h, b)
-	c.Vouch = func(...*evidence.Record) error {
+	c.Vouch = func(context.Context, ...*evidence.Record) error {
 		if panics.Load() {
 			panic("a mistake")
 		}
@@ -363,11 +363,11 @@ type lost struct {
 
 var errLost = errors.New("the key is lost")
 
-func (l *lost) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
+func (l *lost) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	if l.now.Load() && role == evidence.RoleClerk {
 		return nil, errLost
 	}
-	return l.Keys.Signers(role, name)
+	return l.Keys.Signers(ctx, role, name)
 }
 
 // TestFailure: a trial that fails says why, others go on, and it can be tried again; so does one that nobody can be seated for.
@@ -518,7 +518,7 @@ type claims struct {
 
 func newClaims() *claims { return &claims{all: map[string]bool{}} }
 
-func (c *claims) claimed(id string) (bool, error) {
+func (c *claims) claimed(_ context.Context, id string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.all[id], nil

@@ -115,7 +115,7 @@ func (d *Docket) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool
 		return nil
 	}
 	// Whatever its job says, somebody may be at work on it: who goes on with it by hand, or whose job was taken over too soon.
-	claimed, err := d.cfg.Claimed(e.ID)
+	claimed, err := d.cfg.Claimed(ctx, e.ID)
 	switch {
 	case err != nil:
 		return err

@@ -283,11 +283,11 @@ func TestBelievedDead(t *testing.T) {
 	for len(recorded(t, h, id)) < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	c.Claimed = func(id string) (bool, error) {
+	c.Claimed = func(ctx context.Context, id string) (bool, error) {
 		if blind.Load() {
 			return false, nil
 		}
-		return claims.claimed(id)
+		return claims.claimed(ctx, id)
 	}
 	c.Jobs, c.Lease, c.Attempts = jobsIn(t, path), time.Millisecond, 3
 	blind.Store(true)

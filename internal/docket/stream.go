@@ -305,7 +305,7 @@ func (d *Docket) attend() {
 	if d.ignore != nil {
 		return
 	}
-	ctx, ignore := context.WithCancel(context.Background())
+	ctx, ignore := context.WithCancel(context.Background()) // it serves all who watch: dismiss ends it
 	d.ignore = ignore
 	go d.follow(ctx)
 }

@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"maps"
 	"slices"
@@ -31,8 +32,8 @@ func (d *Draft) All() map[string][]byte {
 func (d *Draft) Where(name string) string { return name + " in a draft" }
 
 // do runs f on a file. There says whether it has to be there (1) or must not be (-1).
-func (d *Draft) do(op, name string, there int, f func()) error {
-	if err := check(op, name); err != nil {
+func (d *Draft) do(ctx context.Context, op, name string, there int, f func()) error {
+	if err := check(ctx, op, name); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -48,27 +49,27 @@ func (d *Draft) do(op, name string, there int, f func()) error {
 }
 
 // Read implements Store.
-func (d *Draft) Read(name string) (content []byte, err error) {
-	err = d.do("read", name, 1, func() { content = bytes.Clone(d.files[name]) })
+func (d *Draft) Read(ctx context.Context, name string) (content []byte, err error) {
+	err = d.do(ctx, "read", name, 1, func() { content = bytes.Clone(d.files[name]) })
 	return content, err
 }
 
 // Create implements Store.
-func (d *Draft) Create(name string, content []byte) error {
-	return d.do("create", name, -1, func() { d.files[name] = bytes.Clone(content) })
+func (d *Draft) Create(ctx context.Context, name string, content []byte) error {
+	return d.do(ctx, "create", name, -1, func() { d.files[name] = bytes.Clone(content) })
 }
 
 // Replace implements Store.
-func (d *Draft) Replace(name string, content []byte) error {
-	return d.do("replace", name, 0, func() { d.files[name] = bytes.Clone(content) })
+func (d *Draft) Replace(ctx context.Context, name string, content []byte) error {
+	return d.do(ctx, "replace", name, 0, func() { d.files[name] = bytes.Clone(content) })
 }
 
 // Rename implements Store.
-func (d *Draft) Rename(from, to string) error {
-	if err := check("rename", to); err != nil {
+func (d *Draft) Rename(ctx context.Context, from, to string) error {
+	if err := check(ctx, "rename", to); err != nil {
 		return err
 	}
-	return d.do("rename", from, 1, func() {
+	return d.do(ctx, "rename", from, 1, func() {
 		content := d.files[from]
 		delete(d.files, from)
 		d.files[to] = content
@@ -76,21 +77,21 @@ func (d *Draft) Rename(from, to string) error {
 }
 
 // Remove implements Store.
-func (d *Draft) Remove(name string) error {
-	return d.do("remove", name, 1, func() { delete(d.files, name) })
+func (d *Draft) Remove(ctx context.Context, name string) error {
+	return d.do(ctx, "remove", name, 1, func() { delete(d.files, name) })
 }
 
 // Overwrite implements Store.
-func (d *Draft) Overwrite(name string, content []byte) error {
-	return d.do("overwrite", name, 1, func() {
+func (d *Draft) Overwrite(ctx context.Context, name string, content []byte) error {
+	return d.do(ctx, "overwrite", name, 1, func() {
 		old := d.files[name]
 		d.files[name] = append(bytes.Clone(content), old[min(len(content), len(old)):]...)
 	})
 }
 
 // List implements Store.
-func (d *Draft) List(folder string, found func(name string) error) error {
-	if err := check("list", folder); err != nil {
+func (d *Draft) List(ctx context.Context, folder string, found func(name string) error) error {
+	if err := check(ctx, "list", folder); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.All())) {

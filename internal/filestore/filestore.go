@@ -37,30 +37,32 @@
 package filestore
 
 import (
+	"context"
 	"io/fs"
 	"path"
 )
 
 // A Store keeps files by their names: paths with slashes, as fs.ValidPath wants them. It is safe for concurrent use, also
-// by several processes. Nothing waits for long: what cannot be reached is an error.
+// by several processes. Its methods return the context's error once the context has ended. A change that was under way then may have been
+// made or not. Every call is bounded: what cannot be reached is an error.
 type Store interface {
 	// Read returns what is in a file, or an error with fs.ErrNotExist in its chain.
-	Read(name string) ([]byte, error)
+	Read(ctx context.Context, name string) ([]byte, error)
 	// Create makes a new file, or returns an error with fs.ErrExist in its chain: whoever comes second, in any process,
 	// changes nothing.
-	Create(name string, content []byte) error
+	Create(ctx context.Context, name string, content []byte) error
 	// Replace makes a file, or puts it in the place of the one that is there.
-	Replace(name string, content []byte) error
+	Replace(ctx context.Context, name string, content []byte) error
 	// Rename gives a file another name, in the place of the file that has that name already. One that is not there is an fs.ErrNotExist.
-	Rename(from, to string) error
+	Rename(ctx context.Context, from, to string) error
 	// Remove removes a file. One that is not there is an fs.ErrNotExist, and stays away all the same.
-	Remove(name string) error
+	Remove(ctx context.Context, name string) error
 	// Overwrite writes over the beginning of what is in a file, in its very place, for what is to be read by nobody any
 	// more. One that is not there is an fs.ErrNotExist.
-	Overwrite(name string, content []byte) error
+	Overwrite(ctx context.Context, name string, content []byte) error
 	// List calls found for every file below a folder, in no particular order. Files that come or go meanwhile may be missed.
 	// Of what a crash has left half written it gives the name that has been left, too.
-	List(folder string, found func(name string) error) error
+	List(ctx context.Context, folder string, found func(name string) error) error
 	// Where says where a file is, to people.
 	Where(name string) string
 }
@@ -68,9 +70,10 @@ type Store interface {
 // Secret reports whether what is in a file of this name is to be read by nobody but the operator.
 func Secret(name string) bool { return path.Ext(name) == ".key" }
 
-func check(op, name string) error {
+// check refuses what no file can be called, and whatever is asked in the name of a context that has ended.
+func check(ctx context.Context, op, name string) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	return nil
+	return ctx.Err()
 }

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,8 +28,8 @@ func NewFolder(dir string) *Folder { return &Folder{dir: filepath.Clean(dir)} }
 func (f *Folder) Where(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // Read implements Store. A secret that others can read is none, and refused.
-func (f *Folder) Read(name string) ([]byte, error) {
-	if err := check("read", name); err != nil {
+func (f *Folder) Read(ctx context.Context, name string) ([]byte, error) {
+	if err := check(ctx, "read", name); err != nil {
 		return nil, err
 	}
 	if Secret(name) {
@@ -50,17 +51,17 @@ func ReadPrivate(file string) ([]byte, error) {
 }
 
 // Create implements Store.
-func (f *Folder) Create(name string, content []byte) error {
-	return f.put(name, content, "create", atomicfile.Create)
+func (f *Folder) Create(ctx context.Context, name string, content []byte) error {
+	return f.put(ctx, name, content, "create", atomicfile.Create)
 }
 
 // Replace implements Store.
-func (f *Folder) Replace(name string, content []byte) error {
-	return f.put(name, content, "replace", atomicfile.Replace)
+func (f *Folder) Replace(ctx context.Context, name string, content []byte) error {
+	return f.put(ctx, name, content, "replace", atomicfile.Replace)
 }
 
-func (f *Folder) put(name string, content []byte, op string, write func(string, []byte, os.FileMode) error) error {
-	if err := check(op, name); err != nil {
+func (f *Folder) put(ctx context.Context, name string, content []byte, op string, write func(string, []byte, os.FileMode) error) error {
+	if err := check(ctx, op, name); err != nil {
 		return err
 	}
 	file := f.Where(name)
@@ -84,16 +85,16 @@ func (f *Folder) syncAbove(folder string) error {
 }
 
 // Rename implements Store.
-func (f *Folder) Rename(from, to string) error {
-	if err := errors.Join(check("rename", from), check("rename", to)); err != nil {
+func (f *Folder) Rename(ctx context.Context, from, to string) error {
+	if err := errors.Join(check(ctx, "rename", from), check(ctx, "rename", to)); err != nil {
 		return err
 	}
 	return atomicfile.Rename(f.Where(from), f.Where(to))
 }
 
 // Remove implements Store.
-func (f *Folder) Remove(name string) error {
-	if err := check("remove", name); err != nil {
+func (f *Folder) Remove(ctx context.Context, name string) error {
+	if err := check(ctx, "remove", name); err != nil {
 		return err
 	}
 	file := f.Where(name)
@@ -111,8 +112,8 @@ func (f *Folder) Remove(name string) error {
 
 // Overwrite implements Store. That the medium below keeps no older copy is nothing that a program can bring about
 // everywhere: see docs/design.md.
-func (f *Folder) Overwrite(name string, content []byte) error {
-	if err := check("overwrite", name); err != nil {
+func (f *Folder) Overwrite(ctx context.Context, name string, content []byte) error {
+	if err := check(ctx, "overwrite", name); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(f.Where(name), os.O_WRONLY, 0)
@@ -124,8 +125,8 @@ func (f *Folder) Overwrite(name string, content []byte) error {
 }
 
 // List implements Store.
-func (f *Folder) List(folder string, found func(name string) error) error {
-	if err := check("list", folder); err != nil {
+func (f *Folder) List(ctx context.Context, folder string, found func(name string) error) error {
+	if err := check(ctx, "list", folder); err != nil {
 		return err
 	}
 	return filepath.WalkDir(f.Where(folder), func(file string, d fs.DirEntry, err error) error {

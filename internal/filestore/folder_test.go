@@ -26,7 +26,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	}
 	c := filestore.NewFolder(filepath.Join(t.TempDir(), "data"))
 	for _, name := range []string{"a/b.key", "a/b.json"} {
-		if err := c.Create(name, []byte("content")); err != nil {
+		if err := c.Create(t.Context(), name, []byte("content")); err != nil {
 			t.Fatal(err)
 		}
 		for file, want := range map[string]os.FileMode{c.Where(name): 0o600, c.Where("a"): 0o700} {
@@ -38,10 +38,10 @@ func TestFolderIsPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Read("a/b.key"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
+	if _, err := c.Read(t.Context(), "a/b.key"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a secret that others can read: %v", err)
 	}
-	if _, err := c.Read("a/b.json"); err != nil {
+	if _, err := c.Read(t.Context(), "a/b.json"); err != nil {
 		t.Error(err)
 	}
 }
@@ -49,14 +49,14 @@ func TestFolderIsPrivate(t *testing.T) {
 // TestFolderListsWhatACrashLeft: what is half written may hold what somebody said, so whoever looks for that finds it.
 func TestFolderListsWhatACrashLeft(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
-	if err := c.Create("a/b.key", nil); err != nil {
+	if err := c.Create(t.Context(), "a/b.key", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(c.Where("a/.new-123"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	if err := c.List("a", func(name string) error { names = append(names, name); return nil }); err != nil {
+	if err := c.List(t.Context(), "a", func(name string) error { names = append(names, name); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"a/.new-123", "a/b.key"}; !slices.Equal(names, want) {
@@ -67,16 +67,16 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 // TestOverwriteReachesEveryName: what is written over is gone from whatever else leads to the same file.
 func TestOverwriteReachesEveryName(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
-	if err := c.Create("a.key", []byte("secret")); err != nil {
+	if err := c.Create(t.Context(), "a.key", []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Link(c.Where("a.key"), c.Where("b.key")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Overwrite("a.key", make([]byte, 6)); err != nil {
+	if err := c.Overwrite(t.Context(), "a.key", make([]byte, 6)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Read("b.key"); err != nil || string(got) != "\x00\x00\x00\x00\x00\x00" {
+	if got, err := c.Read(t.Context(), "b.key"); err != nil || string(got) != "\x00\x00\x00\x00\x00\x00" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

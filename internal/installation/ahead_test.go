@@ -35,7 +35,7 @@ func draftAt(t *testing.T, at time.Time) *evidence.Draft {
 
 func sealAt(t *testing.T, i *Installation, at time.Time) (*evidence.Record, error) {
 	t.Helper()
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestMostAheadIsProved(t *testing.T) {
 			refused++
 			continue
 		}
-		trust, err := i.Trust()
+		trust, err := i.Trust(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestSkewIsNoDamage(t *testing.T) {
 	if _, err := ahead.Ledger.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	trust, err := ahead.Trust()
+	trust, err := ahead.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (i *Installation) anchor(ctx context.Context, c *client, checkpoints []stri
 		if err != nil {
 			return a, err
 		}
-		err = i.counts(left)
+		err = i.counts(ctx, left)
 		if err == nil {
 			return i.stampedBy(ctx, c, left, opened.Size)
 		}

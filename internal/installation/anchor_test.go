@@ -99,12 +99,12 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.AddWitness(w.LogWitness, 0); err != nil {
+		if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, w)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestAnchorOfABusyLog(t *testing.T) {
 	i := open(t, c)
 	first := seal(t, busy)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(w.LogWitness, 1); err != nil {
+	if err := i.AddWitness(t.Context(), w.LogWitness, 1); err != nil {
 		t.Fatal(err)
 	}
 	w.then = func() {

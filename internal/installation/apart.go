@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,14 +22,14 @@ import (
 
 // Disclose returns a copy of a record with what opens those of its members that are sealed apart: as far as that is
 // still kept here, and not at one of the withheld pointers.
-func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidence.Record, error) {
+func (i *Installation) Disclose(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error) {
 	disclosed := new(*r)
 	disclosed.Disclosures = nil
 	for _, pointer := range r.Payload.SealedApart {
 		if slices.Contains(withheld, pointer) {
 			continue
 		}
-		d, err := i.texts.Open(r.Digest, pointer)
+		d, err := i.texts.Open(ctx, r.Digest, pointer)
 		if errors.Is(err, disclosures.ErrNone) || errors.Is(err, disclosures.ErrElsewhere) {
 			continue
 		}
@@ -46,17 +47,17 @@ func (i *Installation) Disclose(r *evidence.Record, withheld []string) (*evidenc
 // texts keeps what is sealed apart, and says what is.
 type texts struct {
 	*disclosures.Store
-	settings func(actor string) (ApartSetting, error)
+	settings func(ctx context.Context, actor string) (ApartSetting, error)
 }
 
 // Apart lists what is to be sealed apart of a draft: what it names itself, which it must have, and what it has of its actor's
 // setting. What the actor sealed apart itself stays as it is.
-func (t texts) Apart(draft *evidence.Draft) ([]string, error) {
+func (t texts) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	pointers := draft.Apart()
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
 		return pointers, nil // what a jury or the operator does is for everybody to read
 	}
-	setting, err := t.settings(draft.Actor())
+	setting, err := t.settings(ctx, draft.Actor())
 	if err != nil {
 		return nil, err
 	}
@@ -111,35 +112,35 @@ func apartSettingFile(actor string) string {
 }
 
 // SetApart puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
-func (i *Installation) SetApart(s ApartSetting) error {
+func (i *Installation) SetApart(ctx context.Context, s ApartSetting) error {
 	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
 	if err := s.check(); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	if err := i.checkActor(s.Actor); err != nil {
+	if err := i.checkActor(ctx, s.Actor); err != nil {
 		return fmt.Errorf("setting what is sealed apart: actor: %w", err)
 	}
 	text, err := json.Marshal(s, jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	if err := i.files.Replace(apartSettingFile(s.Actor), append(text, '\n')); err != nil {
+	if err := i.files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n')); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
 	return nil
 }
 
 // checkActor refuses a setting for an actor that seals nothing under its name: as an agent or as a reviewer.
-func (i *Installation) checkActor(name string) error {
-	if i.Keys.CheckName(evidence.RoleReviewer, name) == nil {
+func (i *Installation) checkActor(ctx context.Context, name string) error {
+	if i.Keys.CheckName(ctx, evidence.RoleReviewer, name) == nil {
 		return nil
 	}
-	return i.Keys.CheckName(evidence.RoleAgent, name)
+	return i.Keys.CheckName(ctx, evidence.RoleAgent, name)
 }
 
 // UnsetApart removes an actor's setting. What was sealed apart by it stays so.
-func (i *Installation) UnsetApart(actor string) error {
-	err := i.files.Remove(apartSettingFile(actor))
+func (i *Installation) UnsetApart(ctx context.Context, actor string) error {
+	err := i.files.Remove(ctx, apartSettingFile(actor))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no setting for %q", actor)
 	}
@@ -148,9 +149,9 @@ func (i *Installation) UnsetApart(actor string) error {
 
 // ApartSettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
 // should be sealed apart must not be sealed for everybody to read.
-func (i *Installation) ApartSettingOf(actor string) (ApartSetting, error) {
+func (i *Installation) ApartSettingOf(ctx context.Context, actor string) (ApartSetting, error) {
 	file := apartSettingFile(actor)
-	s, err := readApartSetting(i.files, file)
+	s, err := readApartSetting(ctx, i.files, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ApartSetting{Actor: actor}, nil
@@ -160,8 +161,8 @@ func (i *Installation) ApartSettingOf(actor string) (ApartSetting, error) {
 	return s, err
 }
 
-func readApartSetting(files filestore.Store, file string) (s ApartSetting, err error) {
-	text, err := files.Read(file)
+func readApartSetting(ctx context.Context, files filestore.Store, file string) (s ApartSetting, err error) {
+	text, err := files.Read(ctx, file)
 	if err != nil {
 		return s, err
 	}
@@ -175,10 +176,10 @@ func readApartSetting(files filestore.Store, file string) (s ApartSetting, err e
 }
 
 // ApartSettings lists every setting, by actor.
-func (i *Installation) ApartSettings() ([]ApartSetting, error) {
+func (i *Installation) ApartSettings(ctx context.Context) ([]ApartSetting, error) {
 	var list []ApartSetting
-	err := eachJSON(i.files, apartSettingsFolder, func(file string) error {
-		s, err := readApartSetting(i.files, file)
+	err := eachJSON(ctx, i.files, apartSettingsFolder, func(file string) error {
+		s, err := readApartSetting(ctx, i.files, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been removed
 		}
@@ -193,8 +194,8 @@ func (i *Installation) ApartSettings() ([]ApartSetting, error) {
 }
 
 // eachJSON calls found for every file of a folder that is whole: what a crash left half written has no such name.
-func eachJSON(files filestore.Store, folder string, found func(file string) error) error {
-	return files.List(folder, func(file string) error {
+func eachJSON(ctx context.Context, files filestore.Store, folder string, found func(file string) error) error {
+	return files.List(ctx, folder, func(file string) error {
 		if path.Ext(file) != ".json" {
 			return nil
 		}

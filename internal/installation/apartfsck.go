@@ -42,7 +42,7 @@ func newApartFsck(ctx context.Context, i *Installation, store storage.Store) (*a
 }
 
 // record takes in a record of the log. Many may be taken in at once.
-func (f *apartFsck) record(r *evidence.Record) error {
+func (f *apartFsck) record(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil {
@@ -53,7 +53,7 @@ func (f *apartFsck) record(r *evidence.Record) error {
 		}
 	}
 	for _, pointer := range r.Payload.SealedApart {
-		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(r, pointer)}
+		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(ctx, r, pointer)}
 		f.mu.Lock()
 		f.members[disclosures.Name(r.Digest, pointer)] = m
 		f.mu.Unlock()
@@ -70,8 +70,8 @@ func (f *apartFsck) erased(name, act string) {
 }
 
 // holds says why a member of a record cannot be disclosed.
-func (i *Installation) holds(r *evidence.Record, pointer string) error {
-	d, err := i.texts.Open(r.Digest, pointer)
+func (i *Installation) holds(ctx context.Context, r *evidence.Record, pointer string) error {
+	d, err := i.texts.Open(ctx, r.Digest, pointer)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (f *apartFsck) run(ctx context.Context) ([]ledger.Damage, error) {
 		return nil, err
 	}
 	files := map[string]string{} // one for each name
-	err := f.installation.texts.List(func(file, name string) error {
+	err := f.installation.texts.List(ctx, func(file, name string) error {
 		if name == "" || f.members[name] == nil && f.acts[name] == "" {
 			f.report(ledger.DamageOrphan, "", file)
 			return nil
@@ -132,7 +132,7 @@ func (f *apartFsck) meanwhile(ctx context.Context) error {
 			if err != nil {
 				continue // which the next examination of the log names
 			}
-			if err := f.record(r); err != nil {
+			if err := f.record(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (f *apartFsck) meanwhile(ctx context.Context) error {
 
 // intents names erasures that were begun.
 func (f *apartFsck) intents(ctx context.Context) error {
-	pending, err := readIntents(f.installation.files)
+	pending, err := readIntents(ctx, f.installation.files)
 	if err != nil {
 		return err
 	}

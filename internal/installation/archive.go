@@ -139,7 +139,7 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 	if settled < size {
 		a.done.Stops = fmt.Sprintf("record %d waits for a time stamp", settled)
 	}
-	ages, err := a.newAges()
+	ages, err := a.newAges(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -303,8 +303,8 @@ func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) e
 // ages says when records were sealed, by time stamps that verify.
 type ages struct{ options verify.Options }
 
-func (i *Installation) newAges() (*ages, error) {
-	trust, err := i.Trust()
+func (i *Installation) newAges(ctx context.Context) (*ages, error) {
+	trust, err := i.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // sealMany seals records, of which every tenth is in a chain.
 func sealMany(t testing.TB, i *installation.Installation, n int) {
 	t.Helper()
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "courier")
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")
 	if err != nil {
 		t.Fatal(err)
 	}

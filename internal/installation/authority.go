@@ -39,7 +39,7 @@ type authority struct {
 }
 
 // createAuthority makes the root that readers are given, and the certificate that stamps in its name.
-func createAuthority(files filestore.Store, now time.Time) error {
+func createAuthority(ctx context.Context, files filestore.Store, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
 	root, rootSigner, err := certify(now, rootYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
 		return timestamp.NewRoot(c)
@@ -54,8 +54,8 @@ func createAuthority(files filestore.Store, now time.Time) error {
 		return err
 	}
 	return errors.Join(
-		writeCertificate(files, rootCertificate, root), writePrivate(files, rootKey, rootSigner),
-		writeCertificate(files, authorityCertificate, leaf), writePrivate(files, authorityKey, leafSigner))
+		writeCertificate(ctx, files, rootCertificate, root), writePrivate(ctx, files, rootKey, rootSigner),
+		writeCertificate(ctx, files, authorityCertificate, leaf), writePrivate(ctx, files, authorityKey, leafSigner))
 }
 
 func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, crypto.Signer, error) {
@@ -72,16 +72,16 @@ func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (
 	return certificate, key, err
 }
 
-func openAuthority(files filestore.Store, now func() time.Time) (*authority, error) {
-	root, err := readCertificate(files, rootCertificate)
+func openAuthority(ctx context.Context, files filestore.Store, now func() time.Time) (*authority, error) {
+	root, err := readCertificate(ctx, files, rootCertificate)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := readCertificate(files, authorityCertificate)
+	leaf, err := readCertificate(ctx, files, authorityCertificate)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readPrivate(files, authorityKey)
+	key, err := readPrivate(ctx, files, authorityKey)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func (a *authority) trusted() verify.Authority {
 	return verify.Authority{Name: "built-in authority", Certificate: a.root.Raw, Clock: verify.OperatorClock}
 }
 
-func writeCertificate(files filestore.Store, name string, c *x509.Certificate) error {
-	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+func writeCertificate(ctx context.Context, files filestore.Store, name string, c *x509.Certificate) error {
+	return files.Create(ctx, path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 }
 
-func readCertificate(files filestore.Store, name string) (*x509.Certificate, error) {
+func readCertificate(ctx context.Context, files filestore.Store, name string) (*x509.Certificate, error) {
 	file := path.Join(clockFolder, name)
-	text, err := files.Read(file)
+	text, err := files.Read(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +133,17 @@ func readCertificate(files filestore.Store, name string) (*x509.Certificate, err
 	return c, nil
 }
 
-func writePrivate(files filestore.Store, name string, key crypto.Signer) error {
+func writePrivate(ctx context.Context, files filestore.Store, name string, key crypto.Signer) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return files.Create(path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return files.Create(ctx, path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-func readPrivate(files filestore.Store, name string) (crypto.Signer, error) {
+func readPrivate(ctx context.Context, files filestore.Store, name string) (crypto.Signer, error) {
 	file := path.Join(clockFolder, name)
-	text, err := files.Read(file)
+	text, err := files.Read(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ type logKey struct {
 // logName is the start of the origin of a log, which must differ from that of every other log.
 const logName = "jurat/log/"
 
-func createLogKey(files filestore.Store) (logKey, error) {
+func createLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return logKey{}, fmt.Errorf("naming the log: %w", err)
@@ -181,14 +181,14 @@ func createLogKey(files filestore.Store) (logKey, error) {
 	if err != nil {
 		return logKey{}, fmt.Errorf("making the log's key: %w", err)
 	}
-	if err := files.Create(logKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
+	if err := files.Create(ctx, logKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
 		return logKey{}, err
 	}
-	return openLogKey(files)
+	return openLogKey(ctx, files)
 }
 
-func openLogKey(files filestore.Store) (logKey, error) {
-	text, err := files.Read(logKeyFile)
+func openLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
+	text, err := files.Read(ctx, logKeyFile)
 	if err != nil {
 		return logKey{}, err
 	}

@@ -96,8 +96,8 @@ func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*Man
 
 func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *Manifest, err error) {
 	err = settle(ctx, o.To, func(draft string) error {
-		p := &copying{ctx: ctx, from: from, to: draft, files: map[string]string{}, progress: o.Progress}
-		if err := p.installation(o.ApartKeys); err != nil {
+		p := &copying{from: from, to: draft, files: map[string]string{}, progress: o.Progress}
+		if err := p.installation(ctx, o.ApartKeys); err != nil {
 			return err
 		}
 		if m, err = describe(ctx, c, draft); err != nil {
@@ -106,8 +106,8 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 		if err := archivesCopied(ctx, draft, p.files); err != nil {
 			return err
 		}
-		database := &copying{ctx: ctx, from: folderOrigin{draft}, files: p.files} // as it is after it was opened
-		if err := database.file(databaseFile); err != nil {
+		database := &copying{from: folderOrigin{draft}, files: p.files} // as it is after it was opened
+		if err := database.file(ctx, databaseFile); err != nil {
 			return err
 		}
 		m.ApartKeys, m.Files = o.ApartKeys, p.files
@@ -121,22 +121,22 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 }
 
 // installation copies everything, in the order that makes it of one moment.
-func (p *copying) installation(withApartKeys bool) error {
+func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	parts := slices.Concat(standing, growing)
 	if withApartKeys {
 		parts = append(parts, disclosures.KeysFolder)
 	}
-	if err := p.measure(append(slices.Clone(parts), databaseFile)); err != nil {
+	if err := p.measure(ctx, append(slices.Clone(parts), databaseFile)); err != nil {
 		return err
 	}
-	before := &copying{ctx: p.ctx, from: p.from, files: map[string]string{}}
-	if err := before.all(standing); err != nil {
+	before := &copying{from: p.from, files: map[string]string{}}
+	if err := before.all(ctx, standing); err != nil {
 		return err
 	}
-	if err := p.from.log(p.ctx, filepath.Join(p.to, databaseFile), p.tell); err != nil {
+	if err := p.from.log(ctx, filepath.Join(p.to, databaseFile), p.tell); err != nil {
 		return err
 	}
-	if err := p.all(parts); err != nil {
+	if err := p.all(ctx, parts); err != nil {
 		return err
 	}
 	for name, sum := range before.files {
@@ -149,7 +149,7 @@ func (p *copying) installation(withApartKeys bool) error {
 
 // describe says what the log in a copy is.
 func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
-	log, err := openLogKey(filestore.NewFolder(dir))
+	log, err := openLogKey(ctx, filestore.NewFolder(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,6 @@ func inStore(ctx context.Context, dir string, do func(storage.Store) error) erro
 
 // A copying copies files, durably, and notes what was in them.
 type copying struct {
-	ctx         context.Context
 	from        origin
 	to          string            // a folder; "": what is there is only noted
 	files       map[string]string // path, with slashes → SHA-256, hexadecimal
@@ -212,17 +211,17 @@ type copying struct {
 // isDraft reports whether a file is one that a writer has not given its name yet.
 func isDraft(name string) bool { return strings.HasPrefix(path.Base(name), ".new-") }
 
-func (p *copying) all(parts []string) error {
-	return p.from.each(p.ctx, parts, func(name string, _ int64) error { return p.file(name) })
+func (p *copying) all(ctx context.Context, parts []string) error {
+	return p.from.each(ctx, parts, func(name string, _ int64) error { return p.file(ctx, name) })
 }
 
 // measure adds up how much there is to be copied.
-func (p *copying) measure(parts []string) error {
-	return p.from.each(p.ctx, parts, func(_ string, size int64) error { p.total += size; return nil })
+func (p *copying) measure(ctx context.Context, parts []string) error {
+	return p.from.each(ctx, parts, func(_ string, size int64) error { p.total += size; return nil })
 }
 
-func (p *copying) file(name string) error {
-	content, err := p.from.open(name)
+func (p *copying) file(ctx context.Context, name string) error {
+	content, err := p.from.open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // removed since its name was read
 	}

@@ -57,7 +57,7 @@ func BenchmarkMachines(b *testing.B) {
 }
 
 func sealOnce(b *testing.B, i *Installation, draft *evidence.Draft) error {
-	signers, err := i.Keys.Signers(draft.Role(), draft.Actor())
+	signers, err := i.Keys.Signers(b.Context(), draft.Role(), draft.Actor())
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ func (i *Installation) Claim(ctx context.Context, trialID string) (held context.
 }
 
 // Claimed reports whether somebody is at work on a trial. To ask claims nothing: whoever is about to begin is not kept from it.
-func (i *Installation) Claimed(trialID string) (bool, error) {
-	return i.claims.Claimed(trialID)
+func (i *Installation) Claimed(ctx context.Context, trialID string) (bool, error) {
+	return i.claims.Claimed(ctx, trialID)
 }
 
 // Vouch finds out whether records are as this installation's own keys signed them. The log notices by itself that a
 // record changed which one of its checkpoints covers; of what came after the last one only the signatures speak.
-func (i *Installation) Vouch(records ...*evidence.Record) error {
-	trust, err := i.Trust()
+func (i *Installation) Vouch(ctx context.Context, records ...*evidence.Record) error {
+	trust, err := i.Trust(ctx)
 	if err != nil {
 		return err
 	}

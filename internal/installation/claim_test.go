@@ -7,16 +7,16 @@ func TestVouch(t *testing.T) {
 	config, mine := made(t)
 	_, theirs := made(t)
 	i := open(t, config)
-	if err := i.Vouch(mine); err != nil {
+	if err := i.Vouch(t.Context(), mine); err != nil {
 		t.Error(err)
 	}
-	if err := i.Vouch(mine, theirs); err == nil {
+	if err := i.Vouch(t.Context(), mine, theirs); err == nil {
 		t.Error("it vouches for a record of another installation")
 	}
 	changed := *mine
 	changed.Signatures = [][]byte{append([]byte{}, mine.Signatures[0]...)}
 	changed.Signatures[0][9] ^= 1
-	if err := i.Vouch(&changed); err == nil {
+	if err := i.Vouch(t.Context(), &changed); err == nil {
 		t.Error("it vouches for a record whose signature is none")
 	}
 }

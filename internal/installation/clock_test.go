@@ -25,7 +25,7 @@ func (s *settable) set(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 // proved holds records against the installation's own trust file: everything that a reader requires is proved.
 func proved(t *testing.T, i *installation.Installation, records ...*evidence.Record) {
 	t.Helper()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func proved(t *testing.T, i *installation.Installation, records ...*evidence.Rec
 
 func sealAs(t *testing.T, i *installation.Installation, agent string, at time.Time) *evidence.Record {
 	t.Helper()
-	signers, err := i.Keys.Signers(evidence.RoleAgent, agent)
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)
 	if err != nil {
 		t.Fatal(err)
 	}

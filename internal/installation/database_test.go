@@ -228,7 +228,7 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	changed := open(t, both)
 	first := must(sealRequest(t, changed, "r"))
 	draft := must(evidence.NewDraft(note()))
-	must(changed.Keys.Signers(draft.Role(), draft.Actor())) // made under the new key
+	must(changed.Keys.Signers(t.Context(), draft.Role(), draft.Actor())) // made under the new key
 	if n, _, err := changed.Rewrap(t.Context(), func(int64) {}); err != nil || n < 3 {
 		t.Errorf("%d secrets, %v", n, err)
 	}
@@ -369,20 +369,20 @@ func TestRotateOnAnyMachine(t *testing.T) {
 func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	if err := other.SetApart(installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	if err := other.SetApart(t.Context(), installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
-	if apart, err := i.Apart(must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 1 {
+	if apart, err := i.Apart(t.Context(), must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 1 {
 		t.Errorf("%v, %v", apart, err)
 	}
-	list, err := i.ApartSettings()
+	list, err := i.ApartSettings(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := i.UnsetApart("nurse"); err != nil {
+	if err := i.UnsetApart(t.Context(), "nurse"); err != nil {
 		t.Error(err)
 	}
-	if apart, err := other.Apart(must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 0 {
+	if apart, err := other.Apart(t.Context(), must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 0 {
 		t.Errorf("%v, %v", apart, err)
 	}
 }

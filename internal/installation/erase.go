@@ -79,7 +79,7 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 		}
 	}
 	search := i.newSearch(record, pointers)
-	if err := search.values(done); err != nil {
+	if err := search.values(ctx, done); err != nil {
 		return nil, err
 	}
 	if search.holds(o.Reason) || search.holds(o.By) {
@@ -124,28 +124,28 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if err := i.begin(ctx, in); err != nil {
 			return err
 		}
-		missing := i.allKept(record, left)
+		missing := i.allKept(ctx, record, left)
 		// Whoever finished since the search has left an act behind where the search ended, before destroying anything.
 		if _, err := search.log(ctx, end, nil); err != nil {
-			return i.drop(in, err)
+			return i.drop(ctx, in, err)
 		}
 		if slices.ContainsFunc(left, func(p string) bool { return search.erased[p] != "" }) {
-			return i.drop(in, errors.New("somebody else has erased of it at the same time: try again"))
+			return i.drop(ctx, in, errors.New("somebody else has erased of it at the same time: try again"))
 		}
 		if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
-			return i.drop(in, &QuotedError{Quotes: done.Quotes})
+			return i.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
 		}
 		if missing != nil {
-			return i.drop(in, missing)
+			return i.drop(ctx, in, missing)
 		}
 		err = i.seal(ctx, in, record)
 		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run it again to go on", err)
 		}
 		if err != nil {
-			return i.drop(in, err)
+			return i.drop(ctx, in, err)
 		}
-		if err := i.finish(in); err != nil {
+		if err := i.finish(ctx, in); err != nil {
 			return err
 		}
 		done.Act, done.Now = in.Act, left
@@ -155,7 +155,7 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if act == "" {
 			continue
 		}
-		if err := i.texts.Destroy(record.Digest, pointer); err != nil { // a backup may have brought it back
+		if err := i.texts.Destroy(ctx, record.Digest, pointer); err != nil { // a backup may have brought it back
 			return err
 		}
 		done.Before[pointer] = act
@@ -164,9 +164,9 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 }
 
 // allKept refuses to say that something was destroyed which was not there.
-func (i *Installation) allKept(r *evidence.Record, pointers []string) error {
+func (i *Installation) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
-		_, err := i.texts.Open(r.Digest, pointer)
+		_, err := i.texts.Open(ctx, r.Digest, pointer)
 		if err != nil && !errors.Is(err, disclosures.ErrDamaged) { // what is damaged for us is not for whoever can repair it
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
@@ -179,7 +179,7 @@ func (i *Installation) begin(ctx context.Context, in intent) error {
 	if _, err := actOf(in); err != nil {
 		return err
 	}
-	err := createIntent(i.files, in)
+	err := createIntent(ctx, i.files, in)
 	if errors.Is(err, errUnderWay) {
 		return fmt.Errorf("%w: try again", err)
 	}
@@ -188,8 +188,9 @@ func (i *Installation) begin(ctx context.Context, in intent) error {
 }
 
 // drop takes an intent back before its act is sealed.
-func (i *Installation) drop(in intent, why error) error {
-	return errors.Join(why, removeIntent(i.files, in))
+func (i *Installation) drop(ctx context.Context, in intent, why error) error {
+	// The intent must go even if why is that the caller has left.
+	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), i.files, in))
 }
 
 // mayBeSealed reports whether an act may be in the log all the same. Then its intent stays.
@@ -257,14 +258,15 @@ func (i *Installation) isAct(ctx context.Context, in intent) error {
 }
 
 // finish destroys what an act in the log says was destroyed. It can be called again after a crash anywhere in it.
-func (i *Installation) finish(in intent) error {
+func (i *Installation) finish(ctx context.Context, in intent) error {
+	ctx = context.WithoutCancel(ctx) // the act is in the log, and says that the values are destroyed
 	for _, pointer := range in.Pointers {
-		if err := i.texts.Destroy(in.Record, pointer); err != nil {
+		if err := i.texts.Destroy(ctx, in.Record, pointer); err != nil {
 			return err
 		}
 	}
 	i.after("values destroyed")
-	if err := removeIntent(i.files, in); err != nil {
+	if err := removeIntent(ctx, i.files, in); err != nil {
 		return err
 	}
 	i.after("intent removed")
@@ -273,7 +275,7 @@ func (i *Installation) finish(in intent) error {
 
 // resume goes on with an erasure of this record that was begun and broken off.
 func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
-	in, err := readIntent(i.files, intentFile(r.Digest))
+	in, err := readIntent(ctx, i.files, intentFile(r.Digest))
 	if in == nil || err != nil {
 		return err
 	}
@@ -283,23 +285,23 @@ func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Era
 		return err
 	}
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
-		return i.drop(*in, nil)
+		return i.drop(ctx, *in, nil)
 	}
 	var held *archive.HeldError
 	if err := i.seal(ctx, *in, r); errors.As(err, &held) {
-		return i.drop(*in, err)
+		return i.drop(ctx, *in, err)
 	} else if err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {
 		done.Before[pointer] = ""
 	}
-	return i.finish(*in)
+	return i.finish(ctx, *in)
 }
 
 // finishErasures goes on with what was broken off after its act was sealed: the act says that it was done.
 func (i *Installation) finishErasures(ctx context.Context) error {
-	pending, err := readIntents(i.files)
+	pending, err := readIntents(ctx, i.files)
 	if err != nil {
 		return err
 	}
@@ -309,7 +311,7 @@ func (i *Installation) finishErasures(ctx context.Context) error {
 			continue // under way in another process, or broken off before it took effect
 		}
 		if err == nil {
-			err = i.finish(in)
+			err = i.finish(ctx, in)
 		}
 		if err != nil {
 			return fmt.Errorf("finishing the erasure in %s: %w", i.files.Where(intentFile(in.Record)), err)

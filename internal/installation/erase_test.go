@@ -42,7 +42,7 @@ func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := i.Keys.Signers(d.Role(), d.Actor())
+	signers, err := i.Keys.Signers(t.Context(), d.Role(), d.Actor())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func order(r *evidence.Record, pointers ...string) installation.ErasureOrder {
 // disclosed lists the members of a record that are still disclosed.
 func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) []string {
 	t.Helper()
-	with, err := i.Disclose(r, nil)
+	with, err := i.Disclose(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func wantKinds(t *testing.T, c installation.Config, want ...ledger.DamageKind) [
 // wantProved verifies a record and a case file of its log, as it is disclosed now.
 func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	t.Helper()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := i.Disclose(r, nil)
+	with, err := i.Disclose(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,10 +316,10 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
 	flip(t, filepath.Join(c.Dir, "apart-keys", "*", disclosures.Name(r.Digest, "/prompt")+".key"))
-	if _, err := i.Disclose(r, nil); !errors.Is(err, disclosures.ErrDamaged) {
+	if _, err := i.Disclose(t.Context(), r, nil); !errors.Is(err, disclosures.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
-	if with, err := i.Disclose(r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
+	if with, err := i.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
 		t.Errorf("%v: what is withheld need not be whole", err)
 	}
 	wantKinds(t, c, ledger.DamageApartChanged)
@@ -441,7 +441,7 @@ func TestErasedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := i.BeginErasure(r, id, "/prompt"); err != nil {
+	if err := i.BeginErasure(t.Context(), r, id, "/prompt"); err != nil {
 		t.Fatal(err)
 	}
 	done, err := open(t, c).Erase(t.Context(), order(r, "/prompt"))
@@ -486,10 +486,10 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			other := new(*r)
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
-			if err := i.Keep(other); err != nil {
+			if err := i.Keep(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := i.Disclose(r, nil); !errors.Is(err, evidence.ErrDisclosure) {
+			if _, err := i.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
 				t.Errorf("disclosed: %v", err)
 			}
 		}, []ledger.DamageKind{ledger.DamageApartChanged}},
@@ -509,7 +509,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
-			if err := i.Keep(other); err != nil {
+			if err := i.Keep(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
 		}, []ledger.DamageKind{ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan}},
@@ -536,7 +536,7 @@ func TestErasedAgain(t *testing.T) {
 	}
 	back := new(*r)
 	back.Payload.SealedApart = []string{"/prompt"}
-	if err := i.Keep(back); err != nil {
+	if err := i.Keep(t.Context(), back); err != nil {
 		t.Fatal(err)
 	}
 	done, err := i.Erase(t.Context(), order(r, "/prompt"))
@@ -550,7 +550,7 @@ func TestErasedAgain(t *testing.T) {
 
 func TestApartSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	if err := i.SetApart(installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
+	if err := i.SetApart(t.Context(), installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	p := note()
@@ -559,15 +559,15 @@ func TestApartSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := i.Apart(d, []string{"/response"}); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
+	if got, err := i.Apart(t.Context(), d, []string{"/response"}); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := i.Apart(draft(t), nil); err != nil || len(got) != 0 {
+	if got, err := i.Apart(t.Context(), draft(t), nil); err != nil || len(got) != 0 {
 		t.Errorf("of another actor: %v, %v", got, err)
 	}
 	for _, bad := range []installation.ApartSetting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
 		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
-		if err := i.SetApart(bad); err == nil {
+		if err := i.SetApart(t.Context(), bad); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}
@@ -581,7 +581,7 @@ func TestApartSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		// What should be sealed apart must not be sealed as it is because a setting cannot be read.
-		if _, err := i.Apart(d, nil); err == nil || !strings.Contains(err.Error(), files[0]) {
+		if _, err := i.Apart(t.Context(), d, nil); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -592,7 +592,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, i, r := sealed(t)
-	if err := i.SetApart(installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	if err := i.SetApart(t.Context(), installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	crash(i, 1, func() { i.Erase(t.Context(), order(r, "/prompt")) })
@@ -638,6 +638,34 @@ func TestEraseFinishedByAnother(t *testing.T) {
 	wantDisclosed(t, open(t, c), r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
+}
+
+// TestEraseCallerLeaves ends the caller's context after every step in turn. Without an act everything is as it was, and with one the values
+// are destroyed.
+func TestEraseCallerLeaves(t *testing.T) {
+	for n, left := 1, true; left; n++ {
+		c, i, r := sealed(t)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		left = false
+		steps := n
+		i.After(func(string) {
+			if steps--; steps == 0 {
+				left = true
+				leave()
+			}
+		})
+		_, err := i.Erase(ctx, order(r, "/metadata/user", "/prompt"))
+		switch done := len(acts(t, i)) > 0; {
+		case done && err == nil:
+			wantDisclosed(t, i, r)
+		case !done && errors.Is(err, context.Canceled):
+			wantDisclosed(t, i, r, "/metadata/user", "/prompt")
+		default:
+			t.Errorf("after step %d: act sealed: %t, %v", n, done, err)
+		}
+		wantKinds(t, c)
+	}
 }
 
 // TestHeldBeforeOrAfter has somebody hold a record at every moment of its erasure: what was held before the act is not erased, and what

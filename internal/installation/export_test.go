@@ -15,11 +15,13 @@ func (i *Installation) After(told func(step string)) {
 }
 
 // Keep puts what a record discloses where it is kept, as if the record had been sealed here.
-func (i *Installation) Keep(r *evidence.Record) error { return i.texts.Keep(r) }
+func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
+	return i.texts.Keep(ctx, r)
+}
 
 // BeginErasure leaves what somebody leaves who was about to erase, and came second.
-func (i *Installation) BeginErasure(r *evidence.Record, act, pointer string) error {
-	return createIntent(i.files, intent{Act: act, By: "Hana", Pointers: []string{pointer}, Reason: "request", Record: r.Digest,
+func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act, pointer string) error {
+	return createIntent(ctx, i.files, intent{Act: act, By: "Hana", Pointers: []string{pointer}, Reason: "request", Record: r.Digest,
 		Timestamp: evidence.FormatTime(i.now())})
 }
 
@@ -44,7 +46,7 @@ func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
 }
 
 // ListOutside lists the authorities of an installation that is not open.
-func ListOutside(c Config) ([]Outside, error) { return of(c).ListOutside() }
+func ListOutside(ctx context.Context, c Config) ([]Outside, error) { return of(c).ListOutside(ctx) }
 
 // SmallArchives lets a file hold n records only.
 func SmallArchives(t testing.TB, n int64) {
@@ -73,6 +75,6 @@ func ForgeExpiry(i *Installation, r *evidence.Record, act string) error {
 }
 
 // Apart lists what is sealed apart of a draft that names these pointers.
-func (i *Installation) Apart(draft *evidence.Draft, pointers []string) ([]string, error) {
-	return texts{i.texts, i.ApartSettingOf}.Apart(draft.SealingApart(pointers...))
+func (i *Installation) Apart(ctx context.Context, draft *evidence.Draft, pointers []string) ([]string, error) {
+	return texts{i.texts, i.ApartSettingOf}.Apart(ctx, draft.SealingApart(pointers...))
 }

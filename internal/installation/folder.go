@@ -102,10 +102,10 @@ func furnish(ctx context.Context, c Config, dir string) error {
 		return err
 	}
 	files := filestore.NewFolder(dir)
-	if err := createAuthority(files, clock(c)()); err != nil {
+	if err := createAuthority(ctx, files, clock(c)()); err != nil {
 		return err
 	}
-	log, err := createLogKey(files)
+	log, err := createLogKey(ctx, files)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestHole(t *testing.T) {
 	}
 	defer i.Close()
 	defer proxy.GoOn() // before it is closed
-	signers := must(i.Keys.Signers(evidence.RoleAgent, "courier"))
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers))
 	held, release, err := i.Claim(t.Context(), "trial-1")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestHole(t *testing.T) {
 	work := map[string]func() error{
 		"reading": func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
 		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },
-		"a key":   func() error { _, err := i.Keys.Signers(evidence.RoleAgent, "another"); return err },
+		"a key":   func() error { _, err := i.Keys.Signers(ctx, evidence.RoleAgent, "another"); return err },
 		"the database itself": func() error {
 			_, err := i.Database().Exec(ctx, `SELECT 1`)
 			return err

@@ -196,7 +196,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return i, nil
 	}
 	// What a crash has left undone after the log was told of it is done now.
-	if err := i.Keys.Tidy(); err != nil {
+	if err := i.Keys.Tidy(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
 	if err := i.finishErasures(ctx); err != nil {
@@ -225,13 +225,13 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
 		return config, err
 	}
-	if i.authority, err = openAuthority(i.files, clock(c)); err != nil {
+	if i.authority, err = openAuthority(ctx, i.files, clock(c)); err != nil {
 		return config, err
 	}
-	if i.log, err = openLogKey(i.files); err != nil {
+	if i.log, err = openLogKey(ctx, i.files); err != nil {
 		return config, err
 	}
-	if i.stampers, err = openStampers(c, i.files, i.authority); err != nil {
+	if i.stampers, err = openStampers(ctx, c, i.files, i.authority); err != nil {
 		return config, err
 	}
 	store, err := i.store(ctx)
@@ -261,7 +261,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
 	defer i.archives.Close()
 	keys, damaged := readHistory(ctx, config.Store)
-	trust, err := i.trust(keys)
+	trust, err := i.trust(ctx, keys)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -275,7 +275,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		read: func() (*archive.Book, []ledger.Damage) { return readRetention(ctx, config.Store) }}
 	damaged = append(damaged, damagedBook...)
 	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
-		return errors.Join(apart.record(r), check(r, waits))
+		return errors.Join(apart.record(ctx, r), check(r, waits))
 	}, Expired: expired.record})
 	damages = append(damages, damaged...)
 	if err != nil {

@@ -51,7 +51,7 @@ func draft(t *testing.T) *evidence.Draft {
 func seal(t *testing.T, i *installation.Installation) *evidence.Record {
 	t.Helper()
 	d := draft(t)
-	signers, err := i.Keys.Signers(d.Role(), d.Actor())
+	signers, err := i.Keys.Signers(t.Context(), d.Role(), d.Actor())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,10 +313,10 @@ func TestGarbledKeyIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := open(t, c)
-	if _, err := i.Trust(); err == nil || !strings.Contains(err.Error(), files[0]) {
+	if _, err := i.Trust(t.Context()); err == nil || !strings.Contains(err.Error(), files[0]) {
 		t.Errorf("trust: %v, want an error that names %s", err, files[0])
 	}
-	if _, err := i.Keys.Signers(evidence.RoleAgent, "courier"); err == nil || !strings.Contains(err.Error(), files[0]) {
+	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"); err == nil || !strings.Contains(err.Error(), files[0]) {
 		t.Errorf("signer: %v, want an error that names %s, and no new key", err, files[0])
 	}
 }
@@ -360,7 +360,7 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 func TestTrust(t *testing.T) {
 	c, r := made(t)
 	i := open(t, c)
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestTrust(t *testing.T) {
 func TestTrustOfAnotherInstallation(t *testing.T) {
 	_, r := made(t)
 	other, _ := made(t)
-	trust, err := open(t, other).Trust()
+	trust, err := open(t, other).Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

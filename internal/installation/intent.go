@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -36,12 +37,12 @@ func intentFile(record evidence.Digest) string {
 	return path.Join(erasingFolder, hex.EncodeToString(record[:])+".json")
 }
 
-func createIntent(files filestore.Store, in intent) error {
+func createIntent(ctx context.Context, files filestore.Store, in intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	err = files.Create(intentFile(in.Record), append(text, '\n'))
+	err = files.Create(ctx, intentFile(in.Record), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return errUnderWay
 	}
@@ -49,8 +50,8 @@ func createIntent(files filestore.Store, in intent) error {
 }
 
 // readIntent returns nil if there is none.
-func readIntent(files filestore.Store, file string) (*intent, error) {
-	text, err := files.Read(file)
+func readIntent(ctx context.Context, files filestore.Store, file string) (*intent, error) {
+	text, err := files.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -67,9 +68,9 @@ func readIntent(files filestore.Store, file string) (*intent, error) {
 	return in, nil
 }
 
-func readIntents(files filestore.Store) (list []intent, err error) {
-	err = eachJSON(files, erasingFolder, func(file string) error {
-		in, err := readIntent(files, file)
+func readIntents(ctx context.Context, files filestore.Store) (list []intent, err error) {
+	err = eachJSON(ctx, files, erasingFolder, func(file string) error {
+		in, err := readIntent(ctx, files, file)
 		if in != nil { // it may have been finished meanwhile
 			list = append(list, *in)
 		}
@@ -79,13 +80,13 @@ func readIntents(files filestore.Store) (list []intent, err error) {
 }
 
 // removeIntent removes an intent, unless another process has done so, which may have begun another erasure since.
-func removeIntent(files filestore.Store, in intent) error {
+func removeIntent(ctx context.Context, files filestore.Store, in intent) error {
 	file := intentFile(in.Record)
-	now, err := readIntent(files, file)
+	now, err := readIntent(ctx, files, file)
 	if err != nil || now == nil || now.Act != in.Act {
 		return err
 	}
-	if err := files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -1,6 +1,7 @@
 package installation_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -76,7 +77,7 @@ func accept(t *testing.T, i *installation.Installation, signers ...evidence.Sign
 
 func wantStatus(t *testing.T, i *installation.Installation, what string, r *evidence.Record, want map[verify.Guarantee]verify.Status) {
 	t.Helper()
-	report := verify.Record(r, verify.Options{Trust: must(i.Trust())})
+	report := verify.Record(r, verify.Options{Trust: must(i.Trust(t.Context()))})
 	for g, status := range want {
 		if f := report.Of(g); f.Status != status {
 			t.Errorf("%s: %s is %s, want %s: %s", what, g, f.Status, status, f.Reason)
@@ -103,10 +104,10 @@ func TestOwnersKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "the owner's record", r, allProved)
-	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
+	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keys.ErrOwner) {
+	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("a second key of the operator's: %v", err)
 	}
 	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keys.ErrOwner) {
@@ -152,10 +153,10 @@ func TestFromOperatorToOwner(t *testing.T) {
 			}
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
-			if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
+			if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 				t.Errorf("signers: %v", err)
 			}
-			for _, k := range must(i.Keys.Keys()) {
+			for _, k := range must(i.Keys.Keys(t.Context())) {
 				if k.Role == evidence.RoleAgent {
 					t.Errorf("the private key is still in %s", k.File)
 				}
@@ -174,7 +175,7 @@ func TestRotation(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer i.Close()
-			old := must(i.Keys.Signers(evidence.RoleAgent, "a"))
+			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
 			for range 2 {
 				if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, because); err != nil {
@@ -191,7 +192,7 @@ func TestRotation(t *testing.T) {
 			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keys.ErrEnded) {
 				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
 			}
-			trust := must(i.Trust())
+			trust := must(i.Trust(t.Context()))
 			for _, s := range first.Payload.Signers {
 				if k := trust.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
 					t.Errorf("the trust file says of the old key %+v", k)
@@ -219,11 +220,11 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := must(sealRequest(t, i, "r"))
-	second := must(i.Keys.Create(evidence.RoleAgent, "a", evidence.MLDSA65))
+	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65))
 	both := must(sealRequest(t, i, "r"))
 	demand := func(what string) {
 		t.Helper()
-		trust := must(i.Trust())
+		trust := must(i.Trust(t.Context()))
 		first := trust.Key(alone.Payload.Signers[0].KeyID)
 		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keys.Settling)) {
 			t.Errorf("%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
@@ -242,7 +243,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 	demand("after")
 	last := must(sealRequest(t, i, "r"))
 	for _, s := range last.Payload.Signers {
-		if k := must(i.Trust()).Key(s.KeyID); len(k.With) != 1 || !k.WithFrom.IsZero() {
+		if k := must(i.Trust(t.Context())).Key(s.KeyID); len(k.With) != 1 || !k.WithFrom.IsZero() {
 			t.Errorf("the new key: %+v", k)
 		}
 	}
@@ -302,10 +303,10 @@ func TestEndOfAKey(t *testing.T) {
 	if err := i.Registrar.Retire(t.Context(), id, because); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Keys.Signers(evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
+	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keys.ErrNoKey) {
+	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("a first key again: %v", err)
 	}
 	if err := i.Registrar.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
@@ -321,7 +322,7 @@ func TestEndOfAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(sealRequest(t, i, "r"))
-	operator := must(i.Keys.Signers(evidence.RoleOperator, "operator"))[0].Info().KeyID
+	operator := must(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
 		t.Errorf("the operator's own key: %v", err)
 	}
@@ -330,6 +331,22 @@ func TestEndOfAKey(t *testing.T) {
 	}
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
 		t.Errorf("the operator's old key: %v", err)
+	}
+}
+
+// TestRetireCallerLeaves: the file of a key that the log says is retired goes, also if the caller's context ended meanwhile.
+func TestRetireCallerLeaves(t *testing.T) {
+	i := fresh(t)
+	r := must(sealRequest(t, i, "r"))
+	ctx, leave := context.WithCancel(t.Context())
+	i.After(func(string) { leave() })
+	if err := i.Registrar.Retire(ctx, r.Payload.Signers[0].KeyID, because); err != nil || ctx.Err() == nil {
+		t.Errorf("%v, the caller has left: %v", err, ctx.Err())
+	}
+	for _, k := range must(i.Keys.Keys(t.Context())) {
+		if k.KeyID == r.Payload.Signers[0].KeyID {
+			t.Error("the private key is still there")
+		}
 	}
 }
 
@@ -350,7 +367,7 @@ func TestKnownEnd(t *testing.T) {
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because); err != nil {
 		t.Fatal(err)
 	}
-	if k := must(i.Trust()).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
+	if k := must(i.Trust(t.Context())).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
 		t.Errorf("not after %v, want %v", k.NotAfter, end)
 	}
 	r, err := accept(t, i, signer)
@@ -470,7 +487,7 @@ func TestRevoked(t *testing.T) {
 		if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
 			t.Fatal(err)
 		}
-		return must(i.Trust())
+		return must(i.Trust(t.Context()))
 	}
 	doubted := func(what string, trust *verify.Trust) {
 		t.Helper()
@@ -517,7 +534,7 @@ func TestAcceptApart(t *testing.T) {
 	r.Disclosures = nil
 	half := new(*r)
 	half.Payload.SealedApart = []string{"/prompt"} // as a crash leaves it
-	if err := i.Keep(half); err != nil {
+	if err := i.Keep(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
 	r = must(i.Ledger.Accept(t.Context(), r))

@@ -60,7 +60,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			first := must(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
 			// Before the log is told: a key in a file, which is nobody's yet.
-			staged := must(i.Keys.Next(evidence.RoleAgent, "a", evidence.ES256))
+			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256))
 			if err := i.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			if len(now) != len(before) {
 				t.Errorf("files: %v", now)
 			}
-			if err := i.Keys.Tidy(); err != nil {
+			if err := i.Keys.Tidy(t.Context()); err != nil {
 				t.Errorf("a second time: %v", err)
 			}
 			if again := keyFiles(t, c.Dir); !slices.Equal(again, now) {

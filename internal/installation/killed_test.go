@@ -48,7 +48,7 @@ func sealOn(dir string) error {
 		if err != nil {
 			return err
 		}
-		signers, err := i.Keys.Signers(d.Role(), d.Actor())
+		signers, err := i.Keys.Signers(ctx, d.Role(), d.Actor())
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type origin interface {
 	// each calls f for every file in the parts, which are folders or files, and need not be there. Names have slashes.
 	each(ctx context.Context, parts []string, f func(name string, size int64) error) error
 	// open opens a file. One that is not there any more is an fs.ErrNotExist.
-	open(name string) (io.ReadCloser, error)
+	open(ctx context.Context, name string) (io.ReadCloser, error)
 	// log writes one committed state of the log into a new SQLite file, and tells how many bytes there are more of it now and then.
 	log(ctx context.Context, to string, tell func(more int64)) error
 	close() error
@@ -67,11 +67,11 @@ func (s archiveOrigin) each(ctx context.Context, parts []string, f func(name str
 	})
 }
 
-func (s archiveOrigin) open(name string) (io.ReadCloser, error) {
+func (s archiveOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if path.Dir(name) == archiveFolder {
-		return s.files.open(path.Base(name))
+		return s.files.open(ctx, path.Base(name))
 	}
-	return s.origin.open(name)
+	return s.origin.open(ctx, name)
 }
 
 // A folderOrigin is the data folder of one machine.
@@ -114,7 +114,7 @@ func (s folderOrigin) one(file string, d fs.DirEntry, f func(name string, size i
 	return f(filepath.ToSlash(name), info.Size())
 }
 
-func (s folderOrigin) open(name string) (io.ReadCloser, error) {
+func (s folderOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
 }
 
@@ -164,12 +164,12 @@ func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name st
 			continue
 		}
 		if path.Ext(part) != "" {
-			if err := s.single(part, f); err != nil {
+			if err := s.single(ctx, part, f); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.at.files.List(part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
+		if err := s.at.files.List(ctx, part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
 			return err
 		}
 	}
@@ -177,8 +177,8 @@ func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name st
 }
 
 // single calls f for a part that is a file, if it is there.
-func (s databaseOrigin) single(name string, f func(name string, size int64) error) error {
-	if _, err := s.at.files.Read(name); errors.Is(err, fs.ErrNotExist) {
+func (s databaseOrigin) single(ctx context.Context, name string, f func(name string, size int64) error) error {
+	if _, err := s.at.files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -186,11 +186,11 @@ func (s databaseOrigin) single(name string, f func(name string, size int64) erro
 	return f(name, 0)
 }
 
-func (s databaseOrigin) open(name string) (io.ReadCloser, error) {
+func (s databaseOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if path.Dir(name) == casesFolder {
-		return s.own.open(name)
+		return s.own.open(ctx, name)
 	}
-	content, err := s.at.files.Read(name) // a secret comes out as it is: a backup is whole without the wrapping key
+	content, err := s.at.files.Read(ctx, name) // a secret comes out as it is: a backup is whole without the wrapping key
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
@@ -226,10 +226,10 @@ func unpackInto(ctx context.Context, dir string, names []string, files filestore
 		if err != nil {
 			return err
 		}
-		err = files.Create(name, content)
+		err = files.Create(ctx, name, content)
 		if errors.Is(err, fs.ErrExist) {
 			var there []byte
-			if there, err = files.Read(name); err == nil && !slices.Equal(there, content) {
+			if there, err = files.Read(ctx, name); err == nil && !slices.Equal(there, content) {
 				err = fmt.Errorf("%s is there already, and is another", files.Where(name))
 			}
 		}

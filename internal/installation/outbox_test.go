@@ -48,7 +48,7 @@ func wantWhole(t *testing.T, c installation.Config) {
 // wantStamped checks that every record but the acts about stamps is proved by the outside authority alone.
 func wantStamped(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func sealAgain(ctx context.Context, i *installation.Installation) (*evidence.Rec
 	if err != nil {
 		return nil, err
 	}
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
+	signers, err := i.Keys.Signers(ctx, evidence.RoleAgent, "a")
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (i *Installation) AddOutside(ctx context.Context, o Outside, untried bool) 
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
-	err = i.files.Create(outsideFile(o.Name), append(text, '\n'))
+	err = i.files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("adding time-stamping authority: there is one named %q already", o.Name)
 	}
@@ -115,7 +115,7 @@ func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bo
 	}
 	err = fs.ErrNotExist
 	if outsideName.MatchString(name) {
-		err = i.files.Remove(outsideFile(name))
+		err = i.files.Remove(ctx, outsideFile(name))
 	}
 	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
 		return 0, fmt.Errorf("removing time-stamping authority: there is none named %q", name)
@@ -146,11 +146,13 @@ func (i *Installation) awaited(ctx context.Context, name string) (int64, error) 
 func outsideFile(name string) string { return path.Join(outsideFolder, name+".json") }
 
 // ListOutside lists the authorities that stamp, by name.
-func (i *Installation) ListOutside() ([]Outside, error) { return listOutside(i.files) }
+func (i *Installation) ListOutside(ctx context.Context) ([]Outside, error) {
+	return listOutside(ctx, i.files)
+}
 
-func listOutside(files filestore.Store) (list []Outside, err error) {
-	err = eachJSON(files, outsideFolder, func(file string) error {
-		text, err := files.Read(file)
+func listOutside(ctx context.Context, files filestore.Store) (list []Outside, err error) {
+	err = eachJSON(ctx, files, outsideFolder, func(file string) error {
+		text, err := files.Read(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been removed
 		}

@@ -38,7 +38,7 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := i.Keys.Signers(evidence.RoleAgent, "a")
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestOutsideAuthority(t *testing.T) {
 	if len(r.Timestamps) != 2 {
 		t.Fatalf("%d time stamps, want the operator's and the outside one", len(r.Timestamps))
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestOutsideAuthority(t *testing.T) {
 	if _, err := i.RemoveOutside(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "none named") {
 		t.Errorf("removed twice: %v", err)
 	}
-	if list, err := installation.ListOutside(c); len(list) != 0 || err != nil {
+	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {
 		t.Errorf("after removing: %v, %v", list, err)
 	}
 }
@@ -147,7 +147,7 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 			t.Errorf("%s: added", name)
 		}
 	}
-	if list, err := installation.ListOutside(c); len(list) != 0 || err != nil {
+	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 	if err := installation.AddOutside(t.Context(), c, good, true); err != nil {
@@ -163,7 +163,7 @@ func TestClockAheadOfAnAuthority(t *testing.T) {
 	i := open(t, c)
 	wantSound := func(what string, r *evidence.Record) {
 		t.Helper()
-		report := verify.Record(r, verify.Options{Trust: must(i.Trust())})
+		report := verify.Record(r, verify.Options{Trust: must(i.Trust(t.Context()))})
 		for _, g := range []verify.Guarantee{verify.Authentication, verify.Time} {
 			if f := report.Of(g); f.Status != verify.Proved {
 				t.Errorf("%s: %s %s: %s", what, g, f.Status, f.Reason)

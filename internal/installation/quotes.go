@@ -48,9 +48,9 @@ func (i *Installation) newSearch(r *evidence.Record, pointers []string) *search 
 }
 
 // values reads the texts that are to be looked for. Of what is gone already there is nothing to look for.
-func (s *search) values(done *Erased) error {
+func (s *search) values(ctx context.Context, done *Erased) error {
 	for _, pointer := range s.pointers {
-		d, err := s.installation.texts.Open(s.record.Digest, pointer)
+		d, err := s.installation.texts.Open(ctx, s.record.Digest, pointer)
 		switch {
 		case errors.Is(err, disclosures.ErrNone):
 			continue
@@ -84,7 +84,7 @@ func (s *search) log(ctx context.Context, from int64, progress func(done, total 
 		if err != nil {
 			return at, err
 		}
-		if err := s.look(r.Record); err != nil {
+		if err := s.look(ctx, r.Record); err != nil {
 			return at, err
 		}
 		if at = r.Index + 1; progress != nil {
@@ -94,7 +94,7 @@ func (s *search) log(ctx context.Context, from int64, progress func(done, total 
 	return at, nil
 }
 
-func (s *search) look(r *evidence.Record) error {
+func (s *search) look(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *search) look(r *evidence.Record) error {
 		if r.Digest == s.record.Digest && slices.Contains(s.pointers, pointer) {
 			continue
 		}
-		d, err := s.installation.texts.Open(r.Digest, pointer)
+		d, err := s.installation.texts.Open(ctx, r.Digest, pointer)
 		switch {
 		case err == nil:
 			s.member(r, pointer, d.Value, true)

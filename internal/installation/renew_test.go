@@ -68,7 +68,7 @@ func TestBatch(t *testing.T) {
 // wantEvidence checks that every record that is no act about stamps has an evidence record by an independent clock.
 func wantEvidence(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func renew(t *testing.T, i *installation.Installation, config installation.Renew
 // nothing that bears its signature is believed any more.
 func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) {
 	t.Helper()
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func unpack(ctx context.Context, m *Manifest, from, to string) error {
 	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // it is a part of the whole when it is empty, too
 		return err
 	}
-	p := &copying{ctx: ctx, from: folderOrigin{from}, to: to, files: map[string]string{}}
+	p := &copying{from: folderOrigin{from}, to: to, files: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func unpack(ctx context.Context, m *Manifest, from, to string) error {
 		if err := regular(from, name); err != nil {
 			return err
 		}
-		if err := p.file(name); err != nil {
+		if err := p.file(ctx, name); err != nil {
 			return err
 		}
 		if p.files[name] != m.Files[name] {
@@ -201,7 +201,7 @@ func (r *Restored) expected(d ledger.Damage) bool {
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.
 func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head storage.Head) error {
-	log, err := openLogKey(filestore.NewFolder(c.Dir))
+	log, err := openLogKey(ctx, filestore.NewFolder(c.Dir))
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (e *expiring) all(ctx context.Context) (err error) {
 	if err := e.Ledger.CanAppend(ctx); err != nil {
 		return err
 	}
-	if e.ages, err = e.newAges(); err != nil {
+	if e.ages, err = e.newAges(ctx); err != nil {
 		return err
 	}
 	book, err := e.Retention(ctx)
@@ -412,7 +412,7 @@ func (e *expiring) replace(ctx context.Context, old, next storage.Archived) erro
 		return err
 	}
 	e.after("briefs of expired records emptied")
-	if err := e.eraseApart(next, old); err != nil {
+	if err := e.eraseApart(ctx, next, old); err != nil {
 		return err
 	}
 	e.after("texts of expired records destroyed")
@@ -430,7 +430,7 @@ func (e *expiring) names(ctx context.Context, a storage.Archived) bool {
 }
 
 // eraseApart destroys what opens the texts that are sealed apart of records that one file has and the other does not.
-func (e *expiring) eraseApart(next, old storage.Archived) error {
+func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) error {
 	return e.archives.With(next, func(left *archive.File) error {
 		return e.archives.With(old, func(all *archive.File) error {
 			for index := old.From; index < old.To; index++ {
@@ -449,7 +449,7 @@ func (e *expiring) eraseApart(next, old storage.Archived) error {
 					return err
 				}
 				for _, pointer := range record.Payload.SealedApart {
-					if err := e.texts.Destroy(record.Digest, pointer); err != nil {
+					if err := e.texts.Destroy(ctx, record.Digest, pointer); err != nil {
 						return err
 					}
 				}

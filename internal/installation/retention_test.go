@@ -37,7 +37,7 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(evidence.RoleAgent, "courier")))
+		r, err := past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestExpire(t *testing.T) {
 	if _, err := i.Ledger.Record(t.Context(), alone.Payload.RecordID); !strings.Contains(err.Error(), done.Files[0].Act) {
 		t.Errorf("the error names no act: %v", err)
 	}
-	if opens(i, apart) {
+	if opens(t.Context(), i, apart) {
 		t.Error("the text that was sealed apart can still be opened")
 	}
 	if diff := cmp.Diff(hashed, entries(t, i)[:len(hashed)]); diff != "" {
@@ -170,8 +170,8 @@ func TestExpire(t *testing.T) {
 }
 
 // opens reports whether a text of a record that is sealed apart can be opened.
-func opens(i *installation.Installation, r *evidence.Record) bool {
-	disclosed, err := i.Disclose(r, nil)
+func opens(ctx context.Context, i *installation.Installation, r *evidence.Record) bool {
+	disclosed, err := i.Disclose(ctx, r, nil)
 	return err == nil && len(disclosed.Disclosures) > 0
 }
 
@@ -281,7 +281,7 @@ func TestExpireCrash(t *testing.T) {
 			t.Fatalf("after %d steps: %v", n, err)
 		}
 		wantExpired(t, i, alone)
-		if opens(i, apart) {
+		if opens(t.Context(), i, apart) {
 			t.Errorf("after %d steps a text of an expired record can be opened", n)
 		}
 		if book, err = i.Retention(t.Context()); err != nil || len(book.Expiries) != 1 {
@@ -424,7 +424,7 @@ func TestExpireWithoutItsFolder(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, alone)
-	if opens(i, apart) {
+	if opens(t.Context(), i, apart) {
 		t.Error("a text of an expired record can be opened")
 	}
 	wantWhole(t, c)

@@ -40,8 +40,8 @@ type stampers struct {
 
 // openStampers reads every configured authority, and selects those that are to stamp: those that are named by name or
 // URL, or, where none is, all.
-func openStampers(c Config, files filestore.Store, own *authority) (*stampers, error) {
-	list, err := listOutside(files)
+func openStampers(ctx context.Context, c Config, files filestore.Store, own *authority) (*stampers, error) {
+	list, err := listOutside(ctx, files)
 	if err != nil {
 		return nil, err
 	}

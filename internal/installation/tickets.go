@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,8 +40,8 @@ func ticketFile(secret string) string {
 }
 
 // GiveTicket makes a ticket and returns its secret. Those that have expired are removed by the way.
-func (i *Installation) GiveTicket(content any, until time.Time) (secret string, err error) {
-	if err := i.sweepTickets(); err != nil {
+func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
+	if err := i.sweepTickets(ctx); err != nil {
 		return "", fmt.Errorf("giving a ticket: %w", err)
 	}
 	t := ticket{Until: until.UTC()}
@@ -52,7 +53,7 @@ func (i *Installation) GiveTicket(content any, until time.Time) (secret string, 
 		return "", fmt.Errorf("giving a ticket: %w", err)
 	}
 	secret = rand.Text()
-	if err := i.files.Create(ticketFile(secret), append(text, '\n')); err != nil {
+	if err := i.files.Create(ctx, ticketFile(secret), append(text, '\n')); err != nil {
 		return "", fmt.Errorf("giving a ticket: %w", err)
 	}
 	return secret, nil
@@ -60,13 +61,13 @@ func (i *Installation) GiveTicket(content any, until time.Time) (secret string, 
 
 // TakeTicket uses a ticket up, and decodes its content into what is pointed to. Of all who do so with the same one, on any
 // machine, one does, and the others get ErrNoTicket.
-func (i *Installation) TakeTicket(secret string, content any) error {
+func (i *Installation) TakeTicket(ctx context.Context, secret string, content any) error {
 	file := ticketFile(secret)
-	t, err := i.readTicket(file)
+	t, err := i.readTicket(ctx, file)
 	if err != nil {
 		return err
 	}
-	if err := i.files.Remove(file); errors.Is(err, fs.ErrNotExist) {
+	if err := i.files.Remove(ctx, file); errors.Is(err, fs.ErrNotExist) {
 		return ErrNoTicket // somebody was quicker
 	} else if err != nil {
 		return fmt.Errorf("taking a ticket: %w", err)
@@ -77,8 +78,8 @@ func (i *Installation) TakeTicket(secret string, content any) error {
 	return json.Unmarshal(t.Content, content, json.RejectUnknownMembers(true))
 }
 
-func (i *Installation) readTicket(file string) (t ticket, err error) {
-	text, err := i.files.Read(file)
+func (i *Installation) readTicket(ctx context.Context, file string) (t ticket, err error) {
+	text, err := i.files.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, ErrNoTicket
 	}
@@ -91,16 +92,16 @@ func (i *Installation) readTicket(file string) (t ticket, err error) {
 	return t, nil
 }
 
-func (i *Installation) sweepTickets() error {
-	return i.files.List(ticketsFolder, func(file string) error {
+func (i *Installation) sweepTickets(ctx context.Context) error {
+	return i.files.List(ctx, ticketsFolder, func(file string) error {
 		if path.Ext(file) != ticketExtension {
 			return nil
 		}
-		t, err := i.readTicket(file)
+		t, err := i.readTicket(ctx, file)
 		if err == nil && i.now().Before(t.Until) || errors.Is(err, ErrNoTicket) {
 			return nil
 		}
-		if err := i.files.Remove(file); !errors.Is(err, fs.ErrNotExist) { // one that cannot be read is of no use either
+		if err := i.files.Remove(ctx, file); !errors.Is(err, fs.ErrNotExist) { // one that cannot be read is of no use either
 			return err
 		}
 		return nil
@@ -112,16 +113,16 @@ const serverSecretSize = 32
 
 // ServerSecret returns 32 random bytes that all servers of the installation have, and nobody else: the first that asks for them makes
 // them. purpose tells them from others.
-func (i *Installation) ServerSecret(purpose string) ([]byte, error) {
+func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte, error) {
 	file := path.Join(secretsFolder, purpose+".key")
-	secret, err := i.files.Read(file)
+	secret, err := i.files.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		secret = make([]byte, serverSecretSize)
 		rand.Read(secret) // never fails
-		if err := i.files.Create(file, secret); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := i.files.Create(ctx, file, secret); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("making a secret of the servers: %w", err)
 		}
-		secret, err = i.files.Read(file) // which another server may have made
+		secret, err = i.files.Read(ctx, file) // which another server may have made
 	}
 	if err == nil && len(secret) != serverSecretSize {
 		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes another", i.files.Where(file), len(secret), serverSecretSize)

@@ -30,7 +30,9 @@ func shared(t *testing.T, test func(t *testing.T, one, other *installation.Insta
 // TestTickets: one is good once, wherever it is used, until it expires.
 func TestTickets(t *testing.T) {
 	shared(t, func(t *testing.T, one, other *installation.Installation, c installation.Config) {
-		give := func(what string, d time.Duration) string { return must(one.GiveTicket(what, time.Now().Add(d))) }
+		give := func(what string, d time.Duration) string {
+			return must(one.GiveTicket(t.Context(), what, time.Now().Add(d)))
+		}
 		secret := give("mia", time.Hour)
 		var used atomic.Int32
 		var all sync.WaitGroup
@@ -38,7 +40,7 @@ func TestTickets(t *testing.T) {
 			i := []*installation.Installation{one, other}[n%2]
 			all.Go(func() {
 				var got string
-				switch err := i.TakeTicket(secret, &got); {
+				switch err := i.TakeTicket(t.Context(), secret, &got); {
 				case err == nil && got == "mia":
 					used.Add(1)
 				case !errors.Is(err, installation.ErrNoTicket):
@@ -52,7 +54,7 @@ func TestTickets(t *testing.T) {
 		}
 		var got string
 		for name, secret := range map[string]string{"expired": give("late", -time.Second), "none": "x", "": ""} {
-			if err := other.TakeTicket(secret, &got); !errors.Is(err, installation.ErrNoTicket) {
+			if err := other.TakeTicket(t.Context(), secret, &got); !errors.Is(err, installation.ErrNoTicket) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -63,7 +65,7 @@ func TestTickets(t *testing.T) {
 				t.Errorf("%v are left, %v", left, err)
 			}
 		}
-		if err := other.TakeTicket(last, &got); err != nil || got != "last" {
+		if err := other.TakeTicket(t.Context(), last, &got); err != nil || got != "last" {
 			t.Error(got, err)
 		}
 	})
@@ -78,7 +80,7 @@ func TestServerSecret(t *testing.T) {
 			i := []*installation.Installation{one, other}[n%2]
 			all.Go(func() {
 				var err error
-				if secrets[n], err = i.ServerSecret("test"); err != nil {
+				if secrets[n], err = i.ServerSecret(t.Context(), "test"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -89,7 +91,7 @@ func TestServerSecret(t *testing.T) {
 				t.Errorf("%x is not %x", s, secrets[0])
 			}
 		}
-		if bytes.Equal(must(other.ServerSecret("other")), secrets[0]) {
+		if bytes.Equal(must(other.ServerSecret(t.Context(), "other")), secrets[0]) {
 			t.Error("two purposes share one")
 		}
 	})
@@ -99,7 +101,7 @@ func TestServerSecret(t *testing.T) {
 // something else either.
 func TestForgedTicket(t *testing.T) {
 	c, i, _ := begun(t)
-	must(i.GiveTicket("mia", time.Now().Add(time.Hour)))
+	must(i.GiveTicket(t.Context(), "mia", time.Now().Add(time.Hour)))
 	for name, content := range map[string]string{
 		"made up": `convert_to('{"until":"2999-01-01T00:00:00Z","content":"operator"}', 'UTF8'), wrapped FROM jurat.files LIMIT 1`,
 		"copied":  `content, wrapped FROM jurat.files WHERE name LIKE 'tickets/%' LIMIT 1`,
@@ -109,7 +111,7 @@ func TestForgedTicket(t *testing.T) {
 			execute(t, c.DB, fmt.Sprintf(`INSERT INTO jurat.files (name, content, wrapped) SELECT 'tickets/%x.%s', %s`, sum, extension, content))
 		}
 		var got string
-		if err := i.TakeTicket(name, &got); err == nil {
+		if err := i.TakeTicket(t.Context(), name, &got); err == nil {
 			t.Errorf("a ticket that was %s is good for %q", name, got)
 		}
 	}

@@ -11,20 +11,20 @@ import (
 )
 
 // Trust returns the trust file of this installation: every key that ever signed, its authorities and its log.
-func (i *Installation) Trust() (*verify.Trust, error) {
-	history, err := i.history()
+func (i *Installation) Trust(ctx context.Context) (*verify.Trust, error) {
+	history, err := i.history(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return i.trust(history)
+	return i.trust(ctx, history)
 }
 
 // history is what the log says of keys. Everything that is asked here is in the local database.
-func (i *Installation) history() (*keys.History, error) {
+func (i *Installation) history(ctx context.Context) (*keys.History, error) {
 	if i.Ledger == nil { // while the log is examined and not open
 		return keys.NewHistory(), nil
 	}
-	return i.Ledger.Keys(context.Background())
+	return i.Ledger.Keys(ctx)
 }
 
 // readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
@@ -37,16 +37,16 @@ func readHistory(ctx context.Context, store storage.Store) (*keys.History, []led
 	return history, nil
 }
 
-func (i *Installation) trust(history *keys.History) (*verify.Trust, error) {
-	witnesses, err := i.Witnesses()
+func (i *Installation) trust(ctx context.Context, history *keys.History) (*verify.Trust, error) {
+	witnesses, err := i.Witnesses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return i.trustWith(history, witnesses)
+	return i.trustWith(ctx, history, witnesses)
 }
 
-func (i *Installation) trustWith(history *keys.History, witnesses *Witnesses) (*verify.Trust, error) {
-	held, err := i.Keys.Keys()
+func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *Witnesses) (*verify.Trust, error) {
+	held, err := i.Keys.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}

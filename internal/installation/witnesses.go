@@ -31,7 +31,7 @@ func (n cosignedNote) Load(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	text, err := n.files.Read(cosignedFile)
+	text, err := n.files.Read(ctx, cosignedFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -43,7 +43,7 @@ func (n cosignedNote) Store(ctx context.Context, checkpoint string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return n.files.Replace(cosignedFile, []byte(checkpoint))
+	return n.files.Replace(ctx, cosignedFile, []byte(checkpoint))
 }
 
 // askTime is how long a witness may take to answer. Nobody who seals waits for one.
@@ -71,9 +71,9 @@ func (w *LogWitness) Name() string {
 }
 
 // Witnesses returns who is asked to cosign. None: nobody.
-func (i *Installation) Witnesses() (*Witnesses, error) {
+func (i *Installation) Witnesses(ctx context.Context) (*Witnesses, error) {
 	w := new(Witnesses)
-	text, err := i.files.Read(witnessesFile)
+	text, err := i.files.Read(ctx, witnessesFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
 	}
@@ -87,8 +87,8 @@ func (i *Installation) Witnesses() (*Witnesses, error) {
 }
 
 // AddWitness has a witness asked from now on. With a quorum of 0 more than half of all are demanded.
-func (i *Installation) AddWitness(w LogWitness, quorum int) error {
-	if err := i.changeWitnesses(quorum, func(list []LogWitness) ([]LogWitness, error) {
+func (i *Installation) AddWitness(ctx context.Context, w LogWitness, quorum int) error {
+	if err := i.changeWitnesses(ctx, quorum, func(list []LogWitness) ([]LogWitness, error) {
 		for _, other := range list {
 			if other.URL == w.URL || other.Key == w.Key {
 				return nil, fmt.Errorf("there is one with this URL or key already: %s, %s", other.Name(), other.URL)
@@ -102,8 +102,8 @@ func (i *Installation) AddWitness(w LogWitness, quorum int) error {
 }
 
 // RemoveWitness has the witness with this name or URL asked no more.
-func (i *Installation) RemoveWitness(name string, quorum int) error {
-	if err := i.changeWitnesses(quorum, func(list []LogWitness) ([]LogWitness, error) {
+func (i *Installation) RemoveWitness(ctx context.Context, name string, quorum int) error {
+	if err := i.changeWitnesses(ctx, quorum, func(list []LogWitness) ([]LogWitness, error) {
 		left := slices.DeleteFunc(slices.Clone(list), func(w LogWitness) bool { return w.Name() == name || w.URL == name })
 		if len(left) == len(list) {
 			return nil, fmt.Errorf("there is none with the name or URL %q", name)
@@ -116,8 +116,8 @@ func (i *Installation) RemoveWitness(name string, quorum int) error {
 }
 
 // changeWitnesses stores another list, if a trust file can demand it and its witnesses can be asked.
-func (i *Installation) changeWitnesses(quorum int, change func([]LogWitness) ([]LogWitness, error)) error {
-	now, err := i.Witnesses()
+func (i *Installation) changeWitnesses(ctx context.Context, quorum int, change func([]LogWitness) ([]LogWitness, error)) error {
+	now, err := i.Witnesses(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,18 +131,18 @@ func (i *Installation) changeWitnesses(quorum int, change func([]LogWitness) ([]
 	if _, err := next.remotes(); err != nil {
 		return err
 	}
-	history, err := i.history()
+	history, err := i.history(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := i.trustWith(history, next); err != nil {
+	if _, err := i.trustWith(ctx, history, next); err != nil {
 		return err
 	}
 	text, err := json.Marshal(next, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	return i.files.Replace(witnessesFile, append(text, '\n'))
+	return i.files.Replace(ctx, witnessesFile, append(text, '\n'))
 }
 
 func (w *Witnesses) keys() ([]*operator.Witness, error) {
@@ -231,7 +231,7 @@ func (i *Installation) Cosign(ctx context.Context) (*Cosigning, error) {
 }
 
 func (i *Installation) cosign(ctx context.Context) (*Cosigning, error) {
-	settings, err := i.Witnesses()
+	settings, err := i.Witnesses(ctx)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}
@@ -311,8 +311,8 @@ func (i *Installation) notAhead(c operator.Cosignature) error {
 var ErrNotCosigned = errors.New("too few witnesses have cosigned the checkpoint")
 
 // counts says why a checkpoint does not count for readers who demand the log's witnesses.
-func (i *Installation) counts(checkpoint string) error {
-	settings, err := i.Witnesses()
+func (i *Installation) counts(ctx context.Context, checkpoint string) error {
+	settings, err := i.Witnesses(ctx)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (i *Installation) keep(ctx context.Context, c *Cosigning, settings *Witness
 // LastCosigned is the checkpoint that is given out, with what witnesses have said of it; nil: there are no witnesses, or they have
 // never said anything.
 func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
-	settings, err := i.Witnesses()
+	settings, err := i.Witnesses(ctx)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitnes
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +82,12 @@ func TestCosigned(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example", "w3.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.AddWitness(w.LogWitness, 0); err != nil {
+		if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, w)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil || trust.Quorum != 2 || len(trust.Witnesses) != 3 {
 		t.Fatalf("quorum %d of %d: %v", trust.Quorum, len(trust.Witnesses), err)
 	}
@@ -145,10 +145,10 @@ func TestCosigned(t *testing.T) {
 	if f := order(second); f.Status != verify.Proved {
 		t.Errorf("%+v", f)
 	}
-	if err := i.RemoveWitness("w3.example", 0); err != nil {
+	if err := i.RemoveWitness(t.Context(), "w3.example", 0); err != nil {
 		t.Error(err)
 	}
-	if settings, err := i.Witnesses(); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
+	if settings, err := i.Witnesses(t.Context()); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
 		t.Errorf("%+v, %v", settings, err)
 	}
 }
@@ -158,10 +158,10 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
 		t.Fatal(err)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,10 +188,10 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
 		t.Fatal(err)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,20 +205,20 @@ func TestWitnessesAreToldApart(t *testing.T) {
 		"no URL":            {URL: "w2.example", Key: other.Key},
 		"not over the wire": {URL: "http://w2.example", Key: other.Key},
 	} {
-		if err := i.AddWitness(bad, 0); err == nil {
+		if err := i.AddWitness(t.Context(), bad, 0); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if err := i.AddWitness(other, 3); err == nil {
+	if err := i.AddWitness(t.Context(), other, 3); err == nil {
 		t.Error("three of two")
 	}
-	if err := i.RemoveWitness("w7.example", 0); err == nil {
+	if err := i.RemoveWitness(t.Context(), "w7.example", 0); err == nil {
 		t.Error("one that is not there was removed")
 	}
 	if err := os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Trust(); err == nil {
+	if _, err := i.Trust(t.Context()); err == nil {
 		t.Error("a trust file from a list that nobody can read demands nobody")
 	}
 }
@@ -227,7 +227,7 @@ func TestWitnessesAreToldApart(t *testing.T) {
 func TestWitnessOfAnotherHistory(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(w.LogWitness, 0); err != nil {
+	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
 		t.Fatal(err)
 	}
 	backup := t.TempDir() + "/backup"

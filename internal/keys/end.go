@@ -19,7 +19,7 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 		return fmt.Errorf("rotating key: %w", err)
 	}
 	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
-		before, old, err := r.present(h, role, name)
+		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 // old private halves. algorithm is that of the first key; "": as before.
 func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
 	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
-		before, old, err := r.present(h, role, name)
+		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 			if algorithm != "" && !next.PostQuantum() {
 				next = algorithm
 			}
-			key, err := r.Ring.Next(role, name, next)
+			key, err := r.Ring.Next(ctx, role, name, next)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +68,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 
 // present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
 // second before the first. before is what the log must be told first: of those among them of which it knows nothing.
-func (r *Registrar) present(h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
+func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
 	keys := h.Active(role, name, r.Now())
 	if len(keys) == 0 {
 		keys = h.Latest(role, name)
@@ -76,7 +76,7 @@ func (r *Registrar) present(h *History, role evidence.Role, name string) (before
 	for _, k := range keys {
 		old = append(old, bodyOf(k))
 	}
-	if before, err = r.unrecorded(role, name); err != nil {
+	if before, err = r.unrecorded(ctx, role, name); err != nil {
 		return nil, nil, err
 	}
 	if old = append(old, before...); len(old) == 0 {
@@ -89,8 +89,8 @@ func (r *Registrar) present(h *History, role evidence.Role, name string) (before
 }
 
 // unrecorded makes the events that tell the log of the keys that an actor got when it first signed.
-func (r *Registrar) unrecorded(role evidence.Role, name string) ([]operator.KeyEventBody, error) {
-	keys, err := r.Ring.Unrecorded(role, name)
+func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name string) ([]operator.KeyEventBody, error) {
+	keys, err := r.Ring.Unrecorded(ctx, role, name)
 	var events []operator.KeyEventBody
 	for _, k := range keys {
 		events = append(events, operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
@@ -125,11 +125,11 @@ func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Tim
 
 func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
 	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
-		role, name, err := r.whose(h, id)
+		role, name, err := r.whose(ctx, h, id)
 		if err != nil {
 			return nil, err
 		}
-		before, known, err := r.present(h, role, name)
+		before, known, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
 		}
@@ -158,11 +158,11 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operato
 }
 
 // whose says which actor a key belongs to.
-func (r *Registrar) whose(h *History, id evidence.KeyID) (evidence.Role, string, error) {
+func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (evidence.Role, string, error) {
 	if k := h.Key(id); k != nil {
 		return k.Role, k.Name, nil
 	}
-	files, err := r.Ring.Keys()
+	files, err := r.Ring.Keys(ctx)
 	if err != nil {
 		return "", "", err
 	}

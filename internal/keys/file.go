@@ -2,6 +2,7 @@ package keys
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/sha256"
 	"encoding/hex"
@@ -63,7 +64,7 @@ func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
 func isNext(file string) bool { return strings.Contains(path.Base(file), nextKey) }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
-func (r *Ring) writeKey(file string, head header, private crypto.Signer) error {
+func (r *Ring) writeKey(ctx context.Context, file string, head header, private crypto.Signer) error {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
@@ -73,7 +74,7 @@ func (r *Ring) writeKey(file string, head header, private crypto.Signer) error {
 		return fmt.Errorf("encoding key: %w", err)
 	}
 	text := append(append(line, '\n'), pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})...)
-	err = r.config.Files.Create(file, text)
+	err = r.config.Files.Create(ctx, file, text)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s", ErrExists, r.config.Files.Where(file))
 	}
@@ -81,8 +82,8 @@ func (r *Ring) writeKey(file string, head header, private crypto.Signer) error {
 }
 
 // load reads a key file.
-func (r *Ring) load(file string) (*Held, error) {
-	text, err := r.config.Files.Read(file)
+func (r *Ring) load(ctx context.Context, file string) (*Held, error) {
+	text, err := r.config.Files.Read(ctx, file)
 	if err != nil {
 		return nil, err
 	}

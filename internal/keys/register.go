@@ -59,7 +59,7 @@ func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]
 		return err
 	}
 	r.After("key event sealed")
-	return r.Ring.Tidy()
+	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the caller can no longer take it back
 }
 
 // Register takes in the keys that an actor holds itself: one, or two that sign only together. From then on nobody here
@@ -69,11 +69,11 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 	if err != nil {
 		return fmt.Errorf("registering key: %w", err)
 	}
-	if err := r.Ring.CheckName(role, name); err != nil {
+	if err := r.Ring.CheckName(ctx, role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
 	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
-		if err := r.mayRegister(h, events); err != nil {
+		if err := r.mayRegister(ctx, h, events); err != nil {
 			return nil, err
 		}
 		for n := range events {
@@ -96,9 +96,9 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 }
 
 // mayRegister refuses what would leave an actor with keys of two holders, or with a pair whose second half has signed alone.
-func (r *Registrar) mayRegister(h *History, events []operator.KeyEventBody) error {
+func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
-	unrecorded, err := r.Ring.Unrecorded(role, name)
+	unrecorded, err := r.Ring.Unrecorded(ctx, role, name)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -31,7 +32,7 @@ type Config struct {
 	Now         func() time.Time   // nil: time.Now
 
 	// History is what the log says of keys now. nil: nothing.
-	History func() (*History, error)
+	History func(ctx context.Context) (*History, error)
 
 	// NewKey makes a private key. nil: a random one. Tests give keys that they know.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
@@ -116,7 +117,7 @@ func NewRing(config Config) (*Ring, error) {
 		config.NewKey = randomKey
 	}
 	if config.History == nil {
-		config.History = func() (*History, error) { return NewHistory(), nil }
+		config.History = func(context.Context) (*History, error) { return NewHistory(), nil }
 	}
 	return &Ring{config: config, loaded: map[place]*Held{}, listed: map[string]*Held{}}, nil
 }
@@ -144,25 +145,25 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 
 // Signers returns what signs for an actor: its first key, which is made if there is none, and its second, if it has one
 // or Config.PostQuantum asks for it.
-func (r *Ring) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
-	signers, err := r.signers(role, name)
+func (r *Ring) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
+	signers, err := r.signers(ctx, role, name)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
 	return signers, nil
 }
 
-func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, error) {
-	history, err := r.config.History() // which may be on another machine: nobody waits for a lock meanwhile
+func (r *Ring) signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
+	history, err := r.config.History(ctx) // which may be on another machine: nobody waits for a lock meanwhile
 	if err != nil {
 		return nil, err
 	}
-	first, err := r.first(history, role, name)
+	first, err := r.first(ctx, history, role, name)
 	if err != nil {
 		return nil, err
 	}
 	// Looked up last: another process may have made it, and whatever the first key knows of is there by now.
-	second, err := r.second(history, place{role, name, true})
+	second, err := r.second(ctx, history, place{role, name, true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && first.With.IsZero():
 		return []evidence.Signer{first.signer}, nil
@@ -177,31 +178,31 @@ func (r *Ring) signers(role evidence.Role, name string) ([]evidence.Signer, erro
 }
 
 // first returns an actor's first key, which is made if there is none.
-func (r *Ring) first(history *History, role evidence.Role, name string) (*Held, error) {
+func (r *Ring) first(ctx context.Context, history *History, role evidence.Role, name string) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.maySign(history, role, name); err != nil {
 		return nil, err
 	}
 	if r.config.PostQuantum { // the second key is made first, so that the first knows of it and never signs alone
-		if _, err := r.findOrCreate(history, role, name, evidence.MLDSA65); err != nil {
+		if _, err := r.findOrCreate(ctx, history, role, name, evidence.MLDSA65); err != nil {
 			return nil, err
 		}
 	}
-	return r.findOrCreate(history, role, name, r.config.Algorithm)
+	return r.findOrCreate(ctx, history, role, name, r.config.Algorithm)
 }
 
 // second returns the key that is to sign beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none,
 // which has to be looked up each time, and so without the lock.
-func (r *Ring) second(history *History, at place) (*Held, error) {
+func (r *Ring) second(ctx context.Context, history *History, at place) (*Held, error) {
 	if history.Current(at.role, at.name, at.algorithm()) == nil && !r.isLoaded(at) {
-		if _, err := r.config.Files.Read(r.file(at)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.config.Files.Read(ctx, r.file(at)); errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.find(history, at)
+	return r.find(ctx, history, at)
 }
 
 func (r *Ring) isLoaded(at place) bool {
@@ -227,28 +228,28 @@ func (r *Ring) maySign(history *History, role evidence.Role, name string) error 
 }
 
 // findOrCreate returns the key in the place of an algorithm. The lock is held.
-func (r *Ring) findOrCreate(history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
-	key, err := r.find(history, placeOf(role, name, algorithm))
+func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+	key, err := r.find(ctx, history, placeOf(role, name, algorithm))
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = r.create(history, role, name, algorithm)
+		key, err = r.create(ctx, history, role, name, algorithm)
 		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
-			key, err = r.find(history, placeOf(role, name, algorithm))
+			key, err = r.find(ctx, history, placeOf(role, name, algorithm))
 		}
 	}
 	return key, err
 }
 
 // Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one.
-func (r *Ring) Create(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
-	key, err := r.createFirst(role, name, algorithm)
+func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+	key, err := r.createFirst(ctx, role, name, algorithm)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
 	return key, nil
 }
 
-func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
-	history, err := r.config.History()
+func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+	history, err := r.config.History(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -257,23 +258,23 @@ func (r *Ring) createFirst(role evidence.Role, name string, algorithm evidence.A
 	if err := r.maySign(history, role, name); err != nil {
 		return nil, err
 	}
-	return r.create(history, role, name, algorithm)
+	return r.create(ctx, history, role, name, algorithm)
 }
 
 // Keys lists every key, by role and name, an actor's first key before its second.
-func (r *Ring) Keys() ([]*Held, error) {
+func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed
 	r.mu.Unlock()
 	listed, keys := map[string]*Held{}, []*Held(nil)
-	err := r.config.Files.List(Folder, func(file string) error {
+	err := r.config.Files.List(ctx, Folder, func(file string) error {
 		if path.Ext(file) != extension || isNext(file) {
 			return nil // it is nobody's key yet
 		}
 		key := before[file] // a file with a key is never another one's later
 		if key == nil {
 			var err error
-			if key, err = r.load(file); errors.Is(err, fs.ErrNotExist) {
+			if key, err = r.load(ctx, file); errors.Is(err, fs.ErrNotExist) {
 				return nil // it has just been destroyed
 			} else if err != nil {
 				return err
@@ -299,18 +300,18 @@ func (k *Held) sortKey() string {
 }
 
 // find returns the key in a place, or an error with fs.ErrNotExist in its chain if none has been made for it. The lock is held.
-func (r *Ring) find(history *History, at place) (*Held, error) {
+func (r *Ring) find(ctx context.Context, history *History, at place) (*Held, error) {
 	if current := history.Current(at.role, at.name, at.algorithm()); current != nil {
-		return r.private(at, current)
+		return r.private(ctx, at, current)
 	}
 	if key := r.loaded[at]; key != nil {
 		return key, nil
 	}
-	return r.take(at, r.file(at))
+	return r.take(ctx, at, r.file(at))
 }
 
 // private returns the key that the log names as the one in a place.
-func (r *Ring) private(at place, current *Key) (*Held, error) {
+func (r *Ring) private(ctx context.Context, at place, current *Key) (*Held, error) {
 	if current.Ended(r.config.Now()) {
 		return nil, fmt.Errorf("%w: %s is %s", ErrEnded, current.KeyID, current.State(r.config.Now()))
 	}
@@ -318,7 +319,7 @@ func (r *Ring) private(at place, current *Key) (*Held, error) {
 		return key, nil
 	}
 	for _, file := range []string{r.rotatedFile(at, current.KeyID), r.file(at), r.nextFile(at, current.Algorithm)} {
-		key, err := r.take(at, file)
+		key, err := r.take(ctx, at, file)
 		if err == nil && key.KeyID == current.KeyID {
 			return key, nil
 		}
@@ -330,8 +331,8 @@ func (r *Ring) private(at place, current *Key) (*Held, error) {
 }
 
 // take loads a key that must belong in a place.
-func (r *Ring) take(at place, file string) (*Held, error) {
-	key, err := r.load(file)
+func (r *Ring) take(ctx context.Context, at place, file string) (*Held, error) {
+	key, err := r.load(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -344,24 +345,24 @@ func (r *Ring) take(at place, file string) (*Held, error) {
 
 // CheckName returns an error with an *evidence.FieldError in its chain if no actor may begin to act under a name. An actor of earlier that has
 // a key goes on under its name, whatever that is.
-func (r *Ring) CheckName(role evidence.Role, name string) error {
-	history, err := r.config.History()
+func (r *Ring) CheckName(ctx context.Context, role evidence.Role, name string) error {
+	history, err := r.config.History(ctx)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.checkName(history, role, name)
+	return r.checkName(ctx, history, role, name)
 }
 
 // checkName is CheckName. The lock is held.
-func (r *Ring) checkName(history *History, role evidence.Role, name string) error {
+func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Role, name string) error {
 	refused := names.Check(name)
 	if refused == nil || len(history.Latest(role, name)) > 0 {
 		return nil
 	}
 	for _, second := range []bool{false, true} {
-		if _, err := r.find(history, place{role, name, second}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.find(ctx, history, place{role, name, second}); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -373,30 +374,30 @@ func (r *Ring) checkName(history *History, role evidence.Role, name string) erro
 }
 
 // create makes the first key in a place, and its file. The lock is held.
-func (r *Ring) create(history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
-	if err := r.checkName(history, role, name); err != nil {
+func (r *Ring) create(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+	if err := r.checkName(ctx, history, role, name); err != nil {
 		return nil, err
 	}
 	at := placeOf(role, name, algorithm)
 	var with evidence.KeyID
 	if !at.second {
 		var err error
-		if with, err = r.secondOf(history, role, name); err != nil {
+		if with, err = r.secondOf(ctx, history, role, name); err != nil {
 			return nil, err
 		}
 	}
 	if history.Current(role, name, algorithm) != nil {
 		return nil, ErrExists
 	}
-	if err := r.make(r.file(at), role, name, algorithm, with); err != nil {
+	if err := r.make(ctx, r.file(at), role, name, algorithm, with); err != nil {
 		return nil, err
 	}
 	delete(r.loaded, at)
-	return r.find(history, at) // what is used is what was written
+	return r.find(ctx, history, at) // what is used is what was written
 }
 
 // make makes a key in a new file.
-func (r *Ring) make(file string, role evidence.Role, name string, algorithm evidence.Algorithm, with evidence.KeyID) error {
+func (r *Ring) make(ctx context.Context, file string, role evidence.Role, name string, algorithm evidence.Algorithm, with evidence.KeyID) error {
 	if !slices.Contains(evidence.Roles(), role) {
 		return fmt.Errorf("role %q is none of %v", role, evidence.Roles())
 	}
@@ -411,12 +412,12 @@ func (r *Ring) make(file string, role evidence.Role, name string, algorithm evid
 		return fmt.Errorf("making a key: %w", err)
 	}
 	head := header{Name: name, Role: role, Created: r.config.Now().UTC().Truncate(time.Second), With: with}
-	return r.writeKey(file, head, private)
+	return r.writeKey(ctx, file, head, private)
 }
 
 // secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.
-func (r *Ring) secondOf(history *History, role evidence.Role, name string) (evidence.KeyID, error) {
-	second, err := r.find(history, place{role, name, true})
+func (r *Ring) secondOf(ctx context.Context, history *History, role evidence.Role, name string) (evidence.KeyID, error) {
+	second, err := r.find(ctx, history, place{role, name, true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return evidence.KeyID{}, nil
 	}

@@ -25,7 +25,7 @@ func newRing(t *testing.T, dir string) *Ring {
 // only is what signs for an actor who signs once.
 func only(t *testing.T, r *Ring, role evidence.Role, name string) evidence.Signer {
 	t.Helper()
-	signers, err := r.Signers(role, name)
+	signers, err := r.Signers(t.Context(), role, name)
 	if err != nil {
 		t.Fatalf("%s %q: %v", role, name, err)
 	}
@@ -39,7 +39,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range firstAlgorithms() {
 		name := "agent " + string(algorithm)
-		made, err := newRing(t, dir).Create(evidence.RoleAgent, name, algorithm)
+		made, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
-		if _, err := newRing(t, dir).Create(evidence.RoleAgent, name, algorithm); !errors.Is(err, ErrExists) {
+		if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm); !errors.Is(err, ErrExists) {
 			t.Errorf("second Create: %v, want ErrExists", err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 			seen[id] = string(role) + " " + name
 		}
 	}
-	keys, err := r.Keys()
+	keys, err := r.Keys(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	for i := range ids {
 		r := newRing(t, dir) // as another process would
 		wg.Go(func() {
-			signers, err := r.Signers(evidence.RoleJuror, "juror-gpt")
+			signers, err := r.Signers(t.Context(), evidence.RoleJuror, "juror-gpt")
 			if err != nil {
 				t.Error(err)
 				return
@@ -111,7 +111,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 
 func TestKeyFilesArePrivate(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key, err := r.Create(evidence.RoleClerk, "clerk", evidence.ES256)
+	key, err := r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,14 +125,14 @@ func TestKeyFilesArePrivate(t *testing.T) {
 	if err := os.Chmod(key.File, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRing(t, r.config.Files.Where(".")).Signers(evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
+	if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a key that others can read is used: %v", err)
 	}
 }
 
 func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key, err := r.Create(evidence.RoleJudge, "judge", evidence.Ed25519)
+	key, err := r.Create(t.Context(), evidence.RoleJudge, "judge", evidence.Ed25519)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 		if err := os.WriteFile(key.File, []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newRing(t, r.config.Files.Where(".")).Signers(evidence.RoleJudge, "judge"); err == nil {
+		if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleJudge, "judge"); err == nil {
 			t.Errorf("a damaged key file is used: %q", damage)
 		}
 		if now, _ := os.ReadFile(key.File); string(now) != damage {
@@ -162,26 +162,26 @@ func TestNamesThatDeceive(t *testing.T) {
 	for role, field := range map[evidence.Role]string{evidence.RoleAgent: "agent_id", evidence.RoleReviewer: "reviewer_id"} {
 		for name, character := range map[string]string{"mia\u200b": "U+200B", ".": "U+002E"} {
 			r := newRing(t, dir)
-			_, signing := r.Signers(role, name)
-			_, creating := r.Create(role, name, evidence.MLDSA65)
-			for _, err := range []error{signing, creating, r.CheckName(role, name)} {
+			_, signing := r.Signers(t.Context(), role, name)
+			_, creating := r.Create(t.Context(), role, name, evidence.MLDSA65)
+			for _, err := range []error{signing, creating, r.CheckName(t.Context(), role, name)} {
 				var refused *evidence.FieldError
 				if !errors.As(err, &refused) || refused.Field != field || !strings.Contains(err.Error(), character) {
 					t.Errorf("%s %+q: %v", role, name, err)
 				}
 			}
-			if keys, err := newRing(t, dir).Keys(); err != nil || len(keys) > 0 {
+			if keys, err := newRing(t, dir).Keys(t.Context()); err != nil || len(keys) > 0 {
 				t.Fatalf("%d keys, %v", len(keys), err)
 			}
 		}
 	}
 	const name = "mia\u200b"
 	r := newRing(t, dir)
-	if err := r.make(r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), evidence.RoleAgent, name, evidence.ES256, evidence.KeyID{}); err != nil {
+	if err := r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), evidence.RoleAgent, name, evidence.ES256, evidence.KeyID{}); err != nil {
 		t.Fatal(err)
 	}
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
-	if _, err := newRing(t, dir).Create(evidence.RoleAgent, name, evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65); err != nil {
 		t.Errorf("the second key of an actor of earlier: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,10 +12,10 @@ import (
 
 // Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
 // that the actor got when it first signed.
-func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Held, error) {
+func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) ([]*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	history, err := r.config.History()
+	history, err := r.config.History(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Held, error) {
 		if history.Current(role, name, algorithm) != nil {
 			continue
 		}
-		key, err := r.find(history, placeOf(role, name, algorithm))
+		key, err := r.find(ctx, history, placeOf(role, name, algorithm))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -41,18 +42,18 @@ func (r *Ring) Unrecorded(role evidence.Role, name string) ([]*Held, error) {
 // Next makes the key that is to take the place of an actor's present one, as soon as the log says so. One that was made
 // for this before, and of which the log has never been told, is returned again: a rotation that was broken off is gone
 // on with, and leaves no private key behind.
-func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
-	if err := r.free(file); err != nil {
+	if err := r.free(ctx, file); err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
-	err := r.make(file, role, name, algorithm, evidence.KeyID{})
+	err := r.make(ctx, file, role, name, algorithm, evidence.KeyID{})
 	if err != nil && !errors.Is(err, ErrExists) {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
-	key, err := r.load(file)
+	key, err := r.load(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
@@ -63,20 +64,20 @@ func (r *Ring) Next(role evidence.Role, name string, algorithm evidence.Algorith
 }
 
 // free makes room for the next key: one that the log has been told of since gets the name of one that has taken its place.
-func (r *Ring) free(next string) error {
-	key, err := r.load(next)
+func (r *Ring) free(ctx context.Context, next string) error {
+	key, err := r.load(ctx, next)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	history, err := r.config.History()
+	history, err := r.config.History(ctx)
 	if err != nil {
 		return err
 	}
 	if known := history.Key(key.KeyID); known != nil {
-		return r.follow(known)
+		return r.follow(ctx, known)
 	}
 	return nil
 }
@@ -84,10 +85,10 @@ func (r *Ring) free(next string) error {
 // Tidy makes the files follow the log: keys that took the place of others get their names, and the private halves of
 // keys that have ended are destroyed. To verify what they signed needs the public halves, which are in the log; a private
 // half that may sign nothing could serve nobody but a thief. It can be called at any time, and by several at once.
-func (r *Ring) Tidy() error {
+func (r *Ring) Tidy(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	history, err := r.config.History()
+	history, err := r.config.History(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,19 +96,19 @@ func (r *Ring) Tidy() error {
 		if k.Custody != operator.CustodyOperator {
 			continue
 		}
-		if err := r.follow(k); err != nil {
+		if err := r.follow(ctx, k); err != nil {
 			return fmt.Errorf("bringing the key %s of %s %q up to date: %w", k.KeyID, k.Role, k.Name, err)
 		}
 	}
 	return nil
 }
 
-func (r *Ring) follow(k *Key) error {
+func (r *Ring) follow(ctx context.Context, k *Key) error {
 	at := placeOf(k.Role, k.Name, k.Algorithm)
 	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
-	if r.holds(next, k.KeyID) {
+	if r.holds(ctx, next, k.KeyID) {
 		// A crash before this leaves the key under the name by which it is found, too.
-		if err := r.config.Files.Rename(next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.config.Files.Rename(ctx, next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -115,10 +116,10 @@ func (r *Ring) follow(k *Key) error {
 		return nil
 	}
 	for _, file := range []string{named, r.file(at)} {
-		if !r.holds(file, k.KeyID) {
+		if !r.holds(ctx, file, k.KeyID) {
 			continue
 		}
-		if err := r.config.Files.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.config.Files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -130,7 +131,7 @@ func (r *Ring) follow(k *Key) error {
 
 // holds reports whether a file is there and holds this key. One that cannot be read is nobody's to destroy: whoever needs
 // it is told.
-func (r *Ring) holds(file string, id evidence.KeyID) bool {
-	key, err := r.load(file)
+func (r *Ring) holds(ctx context.Context, file string, id evidence.KeyID) bool {
+	key, err := r.load(ctx, file)
 	return err == nil && key.KeyID == id
 }

@@ -23,7 +23,7 @@ func twice(t *testing.T, dir string) *Ring {
 // algorithms are those that an actor signs with, in their order.
 func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
 	t.Helper()
-	signers, err := r.Signers(evidence.RoleAgent, name)
+	signers, err := r.Signers(t.Context(), evidence.RoleAgent, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,18 +48,18 @@ func TestSecondKey(t *testing.T) {
 	wantTwice(t, newRing(t, dir), "both") // without being asked again
 	r := newRing(t, dir)
 	only(t, r, evidence.RoleAgent, "later")
-	if _, err := newRing(t, dir).Create(evidence.RoleAgent, "later", evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65); err != nil {
 		t.Fatal(err)
 	}
 	wantTwice(t, r, "later") // also who had the first key at hand
-	if _, err := r.Create(evidence.RoleAgent, "later", evidence.MLDSA65); !errors.Is(err, ErrExists) {
+	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65); !errors.Is(err, ErrExists) {
 		t.Errorf("another second key: %v", err)
 	}
-	if _, err := r.Create(evidence.RoleAgent, "first", evidence.MLDSA65); err != nil {
+	if _, err := r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65); err != nil {
 		t.Fatal(err)
 	}
 	wantTwice(t, r, "first")
-	keys, err := newRing(t, dir).Keys()
+	keys, err := newRing(t, dir).Keys(t.Context())
 	if err != nil || len(keys) != 6 {
 		t.Fatalf("%d keys, %v", len(keys), err)
 	}
@@ -84,7 +84,7 @@ func TestSecondKeyIsMissed(t *testing.T) {
 	file, other := path(place{evidence.RoleAgent, "a", true}), path(place{evidence.RoleAgent, "b", true})
 	refused := func(what string, want error) {
 		t.Helper()
-		if signers, err := newRing(t, dir).Signers(evidence.RoleAgent, "a"); err == nil || want != nil && !errors.Is(err, want) {
+		if signers, err := newRing(t, dir).Signers(t.Context(), evidence.RoleAgent, "a"); err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %d signers, %v", what, len(signers), err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSecondKeyIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("lost", ErrSecondKey)
-	if _, err := newRing(t, dir).Create(evidence.RoleAgent, "a", evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65); err != nil {
 		t.Fatal(err)
 	}
 	refused("replaced", ErrSecondKey)
@@ -123,7 +123,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	for i := range ids {
 		r := twice(t, dir) // as another process would
 		wg.Go(func() {
-			signers, err := r.Signers(evidence.RoleAgent, "a")
+			signers, err := r.Signers(t.Context(), evidence.RoleAgent, "a")
 			if err != nil {
 				t.Error(err)
 				return

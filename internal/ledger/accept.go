@@ -50,7 +50,7 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	if err := mayEnter(record, now); err != nil {
 		return nil, err
 	}
-	if err := l.nothingOpen(record); err != nil {
+	if err := l.nothingOpen(ctx, record); err != nil {
 		return nil, err
 	}
 	keys, err := l.Keys(ctx)
@@ -74,7 +74,7 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	// That the values of what the owner sealed apart were never here is noted first, and stays noted whatever comes of it:
 	// it holds nothing that anybody said, and who takes in the same record at the same moment relies on the same note.
 	if l.keeps(record) {
-		if err := l.cfg.Apart.Keep(record); err != nil {
+		if err := l.cfg.Apart.Keep(ctx, record); err != nil {
 			return nil, err
 		}
 	}
@@ -103,12 +103,12 @@ func mayEnter(record *evidence.Record, now time.Time) error {
 
 // nothingOpen refuses what is signed with a text in it that is always to be sealed apart of its actor: that text would be part of
 // every proof, and no erasure could reach it.
-func (l *Ledger) nothingOpen(signed *evidence.Record) error {
+func (l *Ledger) nothingOpen(ctx context.Context, signed *evidence.Record) error {
 	draft, err := evidence.NewDraft(signed.Payload)
 	if err != nil {
 		return err
 	}
-	open, err := l.apart(draft)
+	open, err := l.apart(ctx, draft)
 	if err != nil || len(open) == 0 {
 		return err
 	}

@@ -39,7 +39,7 @@ func (g *growth) join(l *Ledger, c chan struct{}) {
 	}
 	g.waiting[c] = true
 	if g.stop == nil {
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(context.Background()) // it serves all who wait, and ends with the last of them
 		g.stop = stop
 		go l.watch(ctx)
 	}

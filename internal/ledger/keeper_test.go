@@ -19,23 +19,29 @@ type keeper struct {
 	kept   map[evidence.Digest][]evidence.Disclosure
 	early  []bool // of each call of Keep: whether the record was in the log already
 	broken error
+	leave  func()   // called at the end of Keep, if it is there
 	always []string // what it has sealed apart without being told
 }
 
-func (k *keeper) Keep(r *evidence.Record) error {
+func (k *keeper) Keep(ctx context.Context, r *evidence.Record) error {
 	_, err := k.store.ByDigest(context.Background(), r.Digest)
 	k.early = append(k.early, errors.Is(err, ledger.ErrNotFound))
 	k.kept[r.Digest] = r.Disclosures // a keeper may fail when it has half done it
+	if k.leave != nil {
+		k.leave()
+	}
 	return k.broken
 }
 
-func (k *keeper) Apart(draft *evidence.Draft) ([]string, error) {
+func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	return slices.Concat(draft.Apart(), k.always), nil
 }
 
-func (k *keeper) Forget(r *evidence.Record) error {
-	delete(k.kept, r.Digest)
-	return nil
+func (k *keeper) Forget(ctx context.Context, r *evidence.Record) error {
+	if ctx.Err() == nil {
+		delete(k.kept, r.Digest)
+	}
+	return ctx.Err()
 }
 
 func keeping(t *testing.T, store storage.Store) (*ledger.Ledger, *keeper) {
@@ -63,6 +69,18 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	k.broken = errFault
 	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	wantError(t, err, errFault)
+	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
+		t.Errorf("%d records in the log, %v kept", size, k.kept)
+	}
+}
+
+// TestForgottenThoughTheCallerHasLeft: texts whose record was not appended are forgotten, also if the caller's context ended meanwhile.
+func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
+	l, k := keeping(t, memory.New())
+	ctx, leave := context.WithCancel(t.Context())
+	k.leave = leave
+	_, err := l.Seal(ctx, act("").SealingApart("/prompt"), actor)
+	wantError(t, err, context.Canceled)
 	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
 		t.Errorf("%d records in the log, %v kept", size, k.kept)
 	}

@@ -133,12 +133,12 @@ type Published interface {
 // A Keeper says what is sealed apart, and keeps what opens it.
 type Keeper interface {
 	// Apart lists the members that are sealed apart of a draft: those that it names itself, and those that always are of its actor.
-	Apart(draft *evidence.Draft) ([]string, error)
+	Apart(ctx context.Context, draft *evidence.Draft) ([]string, error)
 	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all. Of a record without
 	// disclosures it notes that they were never here, which it can be asked for again, after a crash too.
-	Keep(record *evidence.Record) error
+	Keep(ctx context.Context, record *evidence.Record) error
 	// Forget takes away what Keep has stored, because the record did not get into the log.
-	Forget(record *evidence.Record) error
+	Forget(ctx context.Context, record *evidence.Record) error
 }
 
 // Config is what a Ledger works with.

@@ -10,7 +10,7 @@ import (
 
 // Keys gives every actor the keys that sign for it, all of them and in this order.
 type Keys interface {
-	Signers(role evidence.Role, name string) ([]evidence.Signer, error)
+	Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error)
 }
 
 // An Operator seals the operator's own acts on the installation, each with the operator's keys.
@@ -31,7 +31,7 @@ func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload,
 
 // Seal seals one act, with the time and the record id that it has, or else new ones. It takes no place in its chain.
 func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Record, error) {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Recor
 
 // SealIf is Ledger.SealIf.
 func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, allow func(chain []*evidence.Record) error) error {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, 
 
 // SealNext is Ledger.SealNext.
 func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]op
 
 // SealLast is Ledger.SealLast, in the chain that the act names.
 func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
 
 // Settle is Ledger.Settle.
 func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -109,13 +109,13 @@ func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
 
 // Anchor is Ledger.Anchor.
 func (o Operator) Anchor(ctx context.Context, body operator.CheckpointStampBody) (*evidence.Record, error) {
-	signers, err := o.signers()
+	signers, err := o.signers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return o.Ledger.Anchor(ctx, body, signers)
 }
 
-func (o Operator) signers() ([]evidence.Signer, error) {
-	return o.Keys.Signers(evidence.RoleOperator, OperatorName)
+func (o Operator) signers(ctx context.Context) ([]evidence.Signer, error) {
+	return o.Keys.Signers(ctx, evidence.RoleOperator, OperatorName)
 }

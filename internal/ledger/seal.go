@@ -53,7 +53,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
-	apart, err := l.apart(draft)
+	apart, err := l.apart(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,11 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 }
 
 // apart lists what is sealed apart of a draft. The keeper is asked here, so that no caller can forget it.
-func (l *Ledger) apart(draft *evidence.Draft) ([]string, error) {
+func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	if l.cfg.Apart == nil {
 		return draft.Apart(), nil
 	}
-	return l.cfg.Apart.Apart(draft)
+	return l.cfg.Apart.Apart(ctx, draft)
 }
 
 // keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between
@@ -101,13 +101,14 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *
 	if !l.keeps(record) {
 		return l.append(ctx, a)
 	}
-	err := l.cfg.Apart.Keep(record)
+	err := l.cfg.Apart.Keep(ctx, record)
 	if err == nil {
 		err = l.append(ctx, a)
 	}
 	// With some errors it may be in the log, and what a record commits to must not be lost for an error's sake.
 	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
-		err = errors.Join(err, l.cfg.Apart.Forget(record))
+		// The texts must go even if the caller has left.
+		err = errors.Join(err, l.cfg.Apart.Forget(context.WithoutCancel(ctx), record))
 	}
 	return err
 }

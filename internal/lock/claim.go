@@ -38,7 +38,7 @@ type Claims interface {
 	Claim(ctx context.Context, name string) (held context.Context, release func(), err error)
 	// Claimed reports whether somebody has what has this name. To ask claims nothing: whoever is about to begin is not kept
 	// from it, and the answer comes soon.
-	Claimed(name string) (bool, error)
+	Claimed(ctx context.Context, name string) (bool, error)
 	// Close lets go of everything.
 	Close() error
 }

@@ -57,7 +57,7 @@ func mustClaim(t *testing.T, c Claims, name string) (held context.Context, relea
 
 func wantClaimed(t *testing.T, c Claims, name string, want bool) {
 	t.Helper()
-	if is, err := c.Claimed(name); is != want || err != nil {
+	if is, err := c.Claimed(t.Context(), name); is != want || err != nil {
 		t.Errorf("%s is claimed: %t, %v; want %t", name, is, err, want)
 	}
 }
@@ -156,7 +156,7 @@ func TestClaimNames(t *testing.T) {
 				release()
 				t.Errorf("%q is claimed", id)
 			}
-			if _, err := c.Claimed(id); err == nil {
+			if _, err := c.Claimed(t.Context(), id); err == nil {
 				t.Errorf("%q could be claimed", id)
 			}
 		}
@@ -176,7 +176,7 @@ func TestAskingClaimsNothing(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						if _, err := asks.Claimed("trial-1"); err != nil {
+						if _, err := asks.Claimed(t.Context(), "trial-1"); err != nil {
 							t.Error(err)
 							return
 						}
@@ -335,7 +335,7 @@ func TestClaimsEndWithTheServer(t *testing.T) {
 	if _, _, err := here.Claim(t.Context(), "trial-1"); err == nil || errors.Is(err, ErrTaken) {
 		t.Errorf("claimed without a database: %v", err)
 	}
-	if _, err := here.Claimed("trial-1"); err == nil {
+	if _, err := here.Claimed(t.Context(), "trial-1"); err == nil {
 		t.Error("it is known without a database whether somebody has it")
 	}
 	server.Restart(t)

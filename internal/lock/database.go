@@ -140,7 +140,7 @@ func (d *Database) hangUp() error {
 	session := d.session
 	d.session = nil
 	close(d.ended)
-	ctx, cancel := context.WithTimeout(context.Background(), d.answer)
+	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // a session that was lost ends in nobody's name
 	defer cancel()
 	return session.Close(ctx)
 }
@@ -158,7 +158,7 @@ func (d *Database) watch(session *pgx.Conn, ended <-chan struct{}) {
 		d.mu.Lock()
 		if d.session == session {
 			var one int
-			_ = d.ask(context.Background(), `SELECT 1`, &one) // where it fails, the claims are lost
+			_ = d.ask(context.Background(), `SELECT 1`, &one) // for all claims: where it fails, they are lost
 		}
 		d.mu.Unlock()
 	}
@@ -174,11 +174,12 @@ func (d *Database) release(name string, h *hold) {
 	}
 	delete(d.held, name)
 	var had bool
-	_ = d.ask(context.Background(), `SELECT pg_advisory_unlock($1)`, &had, lockOf(name)) // where it fails, the session ends, and the lock with it
+	// Whoever held the claim may have left. Where this fails, the session ends, and the lock with it.
+	_ = d.ask(context.Background(), `SELECT pg_advisory_unlock($1)`, &had, lockOf(name))
 }
 
 // Claimed implements Claims.
-func (d *Database) Claimed(name string) (is bool, err error) {
+func (d *Database) Claimed(ctx context.Context, name string) (is bool, err error) {
 	if err := check(name); err != nil {
 		return false, err
 	}
@@ -187,7 +188,6 @@ func (d *Database) Claimed(name string) (is bool, err error) {
 	if d.held[name] != nil {
 		return true, nil
 	}
-	ctx := context.Background() // each step has its bound
 	if err = d.connect(ctx); err == nil {
 		err = d.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

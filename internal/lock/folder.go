@@ -32,7 +32,7 @@ func (f *Folder) Claim(ctx context.Context, name string) (held context.Context, 
 }
 
 // Claimed implements Claims.
-func (f *Folder) Claimed(name string) (bool, error) {
+func (f *Folder) Claimed(_ context.Context, name string) (bool, error) {
 	if err := check(name); err != nil {
 		return false, err
 	}

@@ -54,7 +54,7 @@ type Config struct {
 	// again. It is not called for two jobs of one trial at a time in this process, but others may have one that this process has, too.
 	Work func(ctx context.Context, trial string) error
 	// Claimed says whether anybody acts in a trial: then its job is not taken over, however long it is worked. nil: nobody does.
-	Claimed func(trial string) (bool, error)
+	Claimed func(ctx context.Context, trial string) (bool, error)
 
 	Parallel int           // how many jobs are worked here at a time; 0: 4
 	Attempts int           // how often a job is tried; 0: 6
@@ -87,7 +87,7 @@ func (c Config) complete() Config {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Claimed == nil {
-		c.Claimed = func(string) (bool, error) { return false, nil }
+		c.Claimed = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	return c
 }

@@ -275,7 +275,7 @@ func TestTakenOver(t *testing.T) {
 			<-begun
 		}
 		var w worked
-		claimed := func(trial string) (bool, error) { return trial == "trial-000", nil }
+		claimed := func(_ context.Context, trial string) (bool, error) { return trial == "trial-000", nil }
 		second := newQueue(t, Config{Database: open(), Work: w.work, Claimed: claimed, Lease: time.Hour})
 		if j := jobOf(t, second, "trial-001"); j.State != Running || j.Here || !jobOf(t, first, "trial-001").Here {
 			t.Errorf("%+v", j)
@@ -449,7 +449,7 @@ func TestStrangeJobs(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		db := open()
 		var w worked
-		claimed := func(trial string) (bool, error) {
+		claimed := func(_ context.Context, trial string) (bool, error) {
 			if trial == "trial-001" {
 				return false, errors.New("not the id of a trial")
 			}

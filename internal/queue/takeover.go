@@ -26,7 +26,7 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 	}
 	params := &riverdriver.JobRescueManyParams{Schema: q.db.schema}
 	for _, row := range running {
-		j, abandoned, err := q.abandoned(row, after)
+		j, abandoned, err := q.abandoned(ctx, row, after)
 		if err != nil {
 			q.config.Log.Error("nobody knows whether a job is worked", "job", row.ID, "error", err)
 		}
@@ -49,14 +49,14 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 
 // abandoned reports whether nobody works a job that somebody has begun. One that was begun in the future was begun by another clock, or
 // before this one was set back, and says nothing of how long ago that was.
-func (q *Queue) abandoned(row *rivertype.JobRow, after time.Duration) (j job, is bool, err error) {
+func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time.Duration) (j job, is bool, err error) {
 	if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
 		return j, false, err
 	}
 	if q.isHere(j.Trial) || row.AttemptedAt != nil && time.Since(*row.AttemptedAt).Abs() < after {
 		return j, false, nil
 	}
-	claimed, err := q.config.Claimed(j.Trial)
+	claimed, err := q.config.Claimed(ctx, j.Trial)
 	return j, err == nil && !claimed, err
 }
 

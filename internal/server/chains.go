@@ -72,7 +72,7 @@ func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered)
 		}
 		var record *evidence.Record
 		if err == nil {
-			record, err = s.disclosedTo(c, placed.Record)
+			record, err = s.disclosedTo(ctx, c, placed.Record)
 		}
 		if err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]
 		return nil, err
 	}
 	for i, record := range records {
-		if records[i], err = s.disclosedTo(c, record); err != nil {
+		if records[i], err = s.disclosedTo(ctx, c, record); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *l
 		}
 		if err == nil {
 			largest = max(largest, int64(len(record.Canonical())))
-			record, err = s.disclosedTo(c, record)
+			record, err = s.disclosedTo(ctx, c, record)
 		}
 		if err == nil {
 			err = bundle.Add(record)
@@ -205,11 +205,11 @@ func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *l
 }
 
 // disclosedTo is a record with the texts that are sealed apart, for whoever has a role; what is public is so without them.
-func (s *Server) disclosedTo(c *Caller, record *evidence.Record) (*evidence.Record, error) {
+func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Record) (*evidence.Record, error) {
 	if c.Stranger() || len(record.Payload.SealedApart) == 0 {
 		return record, nil
 	}
-	return s.config.Installation.Disclose(record, nil)
+	return s.config.Installation.Disclose(ctx, record, nil)
 }
 
 const (

@@ -72,7 +72,7 @@ func (c *cosigning) once(ctx context.Context) {
 func (c *cosigning) measure(m *meters) {
 	kept := func(value func(*installation.Cosigning) float64) func() float64 {
 		return func() float64 {
-			last, err := c.server.config.Installation.LastCosigned(context.Background())
+			last, err := c.server.config.Installation.LastCosigned(context.Background()) // Prometheus passes no context
 			if err != nil || last == nil {
 				return 0
 			}

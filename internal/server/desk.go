@@ -85,7 +85,7 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.disclosedTo(c, record); err != nil {
+	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
 		return nil, err
 	}
 	review, err := pages.NewReview(record)
@@ -120,7 +120,7 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 		if other.Payload.OriginalResponseID != p.RecordID || s.mayRead(ctx, c, other) != nil {
 			continue
 		}
-		if other, err = s.disclosedTo(c, other); err != nil {
+		if other, err = s.disclosedTo(ctx, c, other); err != nil {
 			return err
 		}
 		review.Reviews = append(review.Reviews, pages.NewDecision(other))

@@ -120,7 +120,7 @@ func (r *running) starts(t *testing.T) {
 	t.Helper()
 	again := startIn(t, r.Installation.Dir, nil)
 	again.ready(t, http.StatusServiceUnavailable)
-	if _, err := again.SignInLink("operator", access.Operator); err != nil {
+	if _, err := again.SignInLink(t.Context(), "operator", access.Operator); err != nil {
 		t.Errorf("the sign-in link: %v", err)
 	}
 	if err := again.stop(); err != nil {

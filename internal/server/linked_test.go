@@ -38,7 +38,7 @@ func (r *running) recordsAt(t *testing.T, path, token string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := r.Installation.Trust()
+	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"jurat/internal/access"
@@ -17,6 +18,6 @@ type link struct {
 }
 
 // takeLink uses a link up.
-func (s *Server) takeLink(secret string) (l link, err error) {
-	return l, s.config.Installation.TakeTicket(secret, &l)
+func (s *Server) takeLink(ctx context.Context, secret string) (l link, err error) {
+	return l, s.config.Installation.TakeTicket(ctx, secret, &l)
 }

@@ -51,7 +51,7 @@ func newMeters(size func(context.Context) (int64, error), waiting func(context.C
 	return m
 }
 
-// countOf is -1 where nothing can be counted now.
+// countOf is -1 where nothing can be counted now. Prometheus passes no context to what it measures.
 func countOf[N int | int64](count func(context.Context) (N, error)) float64 {
 	n, err := count(context.Background())
 	if err != nil {

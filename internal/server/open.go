@@ -40,7 +40,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error
 }
 
 func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func TestRecordAndChainPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := h.Installation.Trust()
+	trust, err := h.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

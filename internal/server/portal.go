@@ -39,7 +39,7 @@ func (p *portalPage) with(trust []byte) []byte {
 }
 
 func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}

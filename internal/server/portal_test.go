@@ -74,7 +74,7 @@ func TestServedPortalInABrowser(t *testing.T) {
 	if text := b.Text("#trusted"); !strings.Contains(text, "not that the operator is honest") {
 		t.Errorf("nobody is told what it means to believe the server: %s", text)
 	}
-	trust, err := r.Installation.Trust()
+	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	if record, err = s.disclosedTo(c, record); err != nil {
+	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
 		return err
 	}
 	proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), record)

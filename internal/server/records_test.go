@@ -73,7 +73,7 @@ func TestSourceExamples(t *testing.T) {
 		}
 		tokens[file] = r.token(t, who.name, who.role)
 		record := post(t, r.URL+"/v1/records", string(doc), append(bearer(tokens[file]), "Content-Type", "application/x-www-form-urlencoded")...)
-		trust, err := r.Installation.Trust()
+		trust, err := r.Installation.Trust(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestReview(t *testing.T) {
 	if err != nil {
 		t.Fatal(answer.Status, err)
 	}
-	trust, err := r.Installation.Trust()
+	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -523,7 +523,7 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 // TestSealedApart: the public reads no text that is sealed apart, and the same is recognised when it is sent again.
 func TestSealedApart(t *testing.T) {
 	r := start(t, nil)
-	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")

@@ -69,7 +69,7 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.disclosedTo(c, record); err != nil {
+	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
 		return nil, err
 	}
 	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
@@ -78,7 +78,7 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 // reportOn verifies a record by this installation's own trust: with all that belongs to it, if the caller may read its chain, for alone it shows
 // less. It returns what belongs to the record, or nil where the caller may not read its chain.
 func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *brief.Gathered, error) {
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return unnamed(err)
 	}
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}

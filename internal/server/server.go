@@ -74,7 +74,7 @@ type Server struct {
 }
 
 // New makes a server. What it does beside answering requests begins with Serve.
-func New(c Config) (*Server, error) {
+func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Installation == nil || c.Log == nil {
 		return nil, errors.New("a server needs an installation and a log")
 	}
@@ -92,12 +92,12 @@ func New(c Config) (*Server, error) {
 	}
 	if c.Docket == nil {
 		var err error
-		if c.Docket, err = emptyDocket(c); err != nil {
+		if c.Docket, err = emptyDocket(ctx, c); err != nil {
 			return nil, err
 		}
 	}
 	s := &Server{config: c, docket: c.Docket, live: c.Live}
-	s.draining, s.drain = context.WithCancel(context.Background())
+	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, and not the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Disclose: c.Installation.Disclose, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
@@ -116,8 +116,8 @@ func New(c Config) (*Server, error) {
 }
 
 // emptyDocket shows trials, and holds none.
-func emptyDocket(c Config) (*docket.Docket, error) {
-	return docket.Open(context.Background(), docket.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
+func emptyDocket(ctx context.Context, c Config) (*docket.Docket, error) {
+	return docket.Open(ctx, docket.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
 		Sit: func(int64) (trial.Config, error) {
 			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
 		}})

@@ -54,7 +54,7 @@ func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 	if change != nil {
 		change(&c)
 	}
-	if r.Server, err = server.New(c); err != nil {
+	if r.Server, err = server.New(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -136,7 +136,7 @@ func problem(t *testing.T, answer *http.Response, body string, want error) {
 // link is one by which somebody can sign in once.
 func (r *running) link(t *testing.T, name string, roles ...access.Role) string {
 	t.Helper()
-	link, err := r.SignInLink(name, roles...)
+	link, err := r.SignInLink(t.Context(), name, roles...)
 	if err != nil {
 		t.Fatal(err)
 	}

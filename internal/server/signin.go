@@ -32,16 +32,16 @@ func (s *Server) signInRoutes() []Route {
 }
 
 // SignInLink makes the path of a link by which somebody can sign in once.
-func (s *Server) SignInLink(name string, roles ...access.Role) (string, error) {
-	return SignInPath(s.config.Installation, s.config.Now(), name, roles...)
+func (s *Server) SignInLink(ctx context.Context, name string, roles ...access.Role) (string, error) {
+	return SignInPath(ctx, s.config.Installation, s.config.Now(), name, roles...)
 }
 
 // SignInPath makes the path of a link by which somebody can sign in once, within an hour of now, on any server of the installation.
-func SignInPath(i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
+func SignInPath(ctx context.Context, i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
 	if err := names.Check(name); err != nil {
 		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)
 	}
-	secret, err := i.GiveTicket(link{name, roles}, now.Add(linkTime))
+	secret, err := i.GiveTicket(ctx, link{name, roles}, now.Add(linkTime))
 	if err != nil {
 		return "", fmt.Errorf("making a sign-in link: %w", err)
 	}
@@ -63,7 +63,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error
 
 func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
-		l, err := s.takeLink(secret)
+		l, err := s.takeLink(r.Context(), secret)
 		if errors.Is(err, installation.ErrNoTicket) {
 			err = fmt.Errorf("%w: the link was used, or is too old; 'jurat access link' prints another", api.ErrSignIn)
 		}

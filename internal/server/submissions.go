@@ -142,7 +142,7 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 			return nil, err
 		}
 	}
-	trust, err := s.config.Installation.Trust()
+	trust, err := s.config.Installation.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -167,7 +168,7 @@ func TestOutcome(t *testing.T) {
 // TestReviewerSealsApart: a reviewer whose texts are always sealed apart decides all the same: the reason is apart, the verdict never.
 func TestReviewerSealsApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
+	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
 		t.Fatal(err)
 	}
 	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
@@ -204,7 +205,7 @@ func TestSubmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(answer.Status, err)
 	}
-	trust, err := r.Installation.Trust()
+	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,7 +576,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
-		vouch := func(...*evidence.Record) error { return errors.New("/secret/path: permission denied") }
+		vouch := func(context.Context, ...*evidence.Record) error { return errors.New("/secret/path: permission denied") }
 		var err error
 		if c.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}); err != nil {
 			t.Fatal(err)
@@ -604,7 +605,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 // TestSubmittedChainStaysSealedApart: a text that can be erased is not put where it stands for good.
 func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.SetApart(installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)

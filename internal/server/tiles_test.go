@@ -34,7 +34,7 @@ func (r *running) head(t testing.TB) operator.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := r.Installation.Trust()
+	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,7 @@ type trialSpans struct {
 func (s *trialSpans) hear(e events.Event) {
 	head := e.Head()
 	if s.whole == nil {
+		// A trial is the root of a trace of its own: it outlives the request that submitted it.
 		s.ctx, s.whole = s.tracer.Start(context.Background(), "trial", trace.WithNewRoot(), trace.WithTimestamp(head.At),
 			trace.WithAttributes(attribute.String("jurat.trial", head.SubmissionID)))
 	}

@@ -98,7 +98,7 @@ func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 // seal signs, stamps and logs one act, and tells what it means to whoever listens.
 func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
 	p.ChainID, p.Case = c.chain, c.subject.Digest()
-	signers, err := c.config.Keys.Signers(role, p.AgentID)
+	signers, err := c.config.Keys.Signers(ctx, role, p.AgentID)
 	if err != nil {
 		return evidence.Digest{}, err
 	}

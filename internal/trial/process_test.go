@@ -185,14 +185,14 @@ func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	if err := i.Vouch(records...); err != nil {
+	if err := i.Vouch(t.Context(), records...); err != nil {
 		t.Error(err)
 	}
 	bundle, err := i.Ledger.Prove(t.Context(), records...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := i.Trust()
+	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,11 +166,11 @@ type noKey struct {
 
 var errLost = errors.New("the key is lost")
 
-func (k noKey) Signers(role evidence.Role, name string) ([]evidence.Signer, error) {
+func (k noKey) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	if role == k.role {
 		return nil, errLost
 	}
-	return k.Keys.Signers(role, name)
+	return k.Keys.Signers(ctx, role, name)
 }
 
 // TestNoRecordNoAct: a trial in which an act cannot be sealed stops there.

@@ -3,6 +3,7 @@ package filestoretest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,7 @@ func Run(t *testing.T, place func(t *testing.T) Open) {
 		"names":        names,
 		"contents":     contents,
 		"many at once": manyAtOnce,
+		"ended":        ended,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}
@@ -47,7 +49,7 @@ func must(t *testing.T, err error) {
 
 func want(t *testing.T, c filestore.Store, name, content string) {
 	t.Helper()
-	if got, err := c.Read(name); err != nil || string(got) != content {
+	if got, err := c.Read(t.Context(), name); err != nil || string(got) != content {
 		t.Errorf("%s holds %q, %v; want %q", name, got, err, content)
 	}
 }
@@ -55,7 +57,7 @@ func want(t *testing.T, c filestore.Store, name, content string) {
 func wantNone(t *testing.T, c filestore.Store, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if got, err := c.Read(name); !errors.Is(err, fs.ErrNotExist) {
+		if got, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s holds %q, %v; want that it is not there", name, got, err)
 		}
 	}
@@ -64,9 +66,9 @@ func wantNone(t *testing.T, c filestore.Store, names ...string) {
 func read(t *testing.T, open Open) {
 	wantNone(t, open(t), "none", "a/none.key")
 	for _, name := range both {
-		must(t, open(t).Create(name, []byte("content")))
+		must(t, open(t).Create(t.Context(), name, []byte("content")))
 		want(t, open(t), name, "content")
-		got, err := open(t).Read(name)
+		got, err := open(t).Read(t.Context(), name)
 		must(t, err)
 		got[0] = 'X' // is the caller's own
 		want(t, open(t), name, "content")
@@ -75,9 +77,9 @@ func read(t *testing.T, open Open) {
 
 func create(t *testing.T, open Open) {
 	for _, name := range both {
-		must(t, open(t).Create(name, []byte("first")))
+		must(t, open(t).Create(t.Context(), name, []byte("first")))
 		for range 2 {
-			if err := open(t).Create(name, []byte("second")); !errors.Is(err, fs.ErrExist) {
+			if err := open(t).Create(t.Context(), name, []byte("second")); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("%s: %v, want that it is there", name, err)
 			}
 		}
@@ -88,7 +90,7 @@ func create(t *testing.T, open Open) {
 func replace(t *testing.T, open Open) {
 	for _, name := range both {
 		for _, content := range []string{"one", "", "another"} {
-			must(t, open(t).Replace(name, []byte(content)))
+			must(t, open(t).Replace(t.Context(), name, []byte(content)))
 			want(t, open(t), name, content)
 		}
 	}
@@ -96,47 +98,47 @@ func replace(t *testing.T, open Open) {
 
 func rename(t *testing.T, open Open) {
 	for _, name := range both {
-		if err := open(t).Rename(name, name+"2"); !errors.Is(err, fs.ErrNotExist) {
+		if err := open(t).Rename(t.Context(), name, name+"2"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is not there: %v", err)
 		}
 	}
-	must(t, open(t).Create("a/one.key", []byte("one")))
-	must(t, open(t).Rename("a/one.key", "a/two.key"))
+	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one")))
+	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
 	want(t, open(t), "a/two.key", "one")
-	must(t, open(t).Create("a/one.key", []byte("other")))
-	must(t, open(t).Rename("a/one.key", "a/two.key"))
+	must(t, open(t).Create(t.Context(), "a/one.key", []byte("other")))
+	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
 	want(t, open(t), "a/two.key", "other")
-	must(t, open(t).Rename("a/two.key", "a/two.key"))
+	must(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
 	want(t, open(t), "a/two.key", "other")
-	must(t, open(t).Create("a/one.key", []byte("one"))) // its name is free again
+	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // its name is free again
 }
 
 func remove(t *testing.T, open Open) {
 	for _, name := range both {
-		must(t, open(t).Create(name, []byte("content")))
-		must(t, open(t).Remove(name))
+		must(t, open(t).Create(t.Context(), name, []byte("content")))
+		must(t, open(t).Remove(t.Context(), name))
 		wantNone(t, open(t), name)
-		if err := open(t).Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		if err := open(t).Remove(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: removed twice: %v", name, err)
 		}
 	}
-	if err := open(t).Remove("no/such/file"); !errors.Is(err, fs.ErrNotExist) {
+	if err := open(t).Remove(t.Context(), "no/such/file"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
 
 func overwrite(t *testing.T, open Open) {
 	for _, name := range both {
-		if err := open(t).Overwrite(name, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
+		if err := open(t).Overwrite(t.Context(), name, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is not there: %v", err)
 		}
 		wantNone(t, open(t), name)
-		must(t, open(t).Create(name, []byte("secret")))
-		must(t, open(t).Overwrite(name, []byte("0000")))
+		must(t, open(t).Create(t.Context(), name, []byte("secret")))
+		must(t, open(t).Overwrite(t.Context(), name, []byte("0000")))
 		want(t, open(t), name, "0000et")
-		must(t, open(t).Overwrite(name, []byte("00000000")))
+		must(t, open(t).Overwrite(t.Context(), name, []byte("00000000")))
 		want(t, open(t), name, "00000000")
 	}
 }
@@ -144,7 +146,7 @@ func overwrite(t *testing.T, open Open) {
 func listed(t *testing.T, c filestore.Store, folder string) []string {
 	t.Helper()
 	var got []string
-	must(t, c.List(folder, func(name string) error { got = append(got, name); return nil }))
+	must(t, c.List(t.Context(), folder, func(name string) error { got = append(got, name); return nil }))
 	slices.Sort(got)
 	return got
 }
@@ -155,7 +157,7 @@ func list(t *testing.T, open Open) {
 	}
 	all := []string{"a/b/1.json", "a/b/2.key", "a/b/c/3.key", "a/c/0.json"}
 	for _, name := range append([]string{"a.key", "a-b/x", "ab/x", "b/a/x", "a%/x", "A/x"}, all...) {
-		must(t, open(t).Create(name, []byte("content")))
+		must(t, open(t).Create(t.Context(), name, []byte("content")))
 	}
 	if got := listed(t, open(t), "a"); !slices.Equal(got, all) {
 		t.Errorf("below a are %v, want %v", got, all)
@@ -168,11 +170,11 @@ func list(t *testing.T, open Open) {
 	}
 	stop := errors.New("enough")
 	n := 0
-	if err := open(t).List("a", func(string) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+	if err := open(t).List(t.Context(), "a", func(string) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
 		t.Errorf("after %d names: %v", n, err)
 	}
 	c := open(t)
-	must(t, c.List("a", c.Remove)) // what lists can also change
+	must(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // what lists can also change
 	if got := listed(t, c, "a"); len(got) > 0 {
 		t.Errorf("%v are left", got)
 	}
@@ -188,7 +190,7 @@ func longList(t *testing.T, open Open) {
 	for part := range slices.Chunk(all, 500) {
 		wg.Go(func() {
 			for _, name := range part {
-				if err := c.Create(name, nil); err != nil {
+				if err := c.Create(t.Context(), name, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -201,22 +203,40 @@ func longList(t *testing.T, open Open) {
 	}
 }
 
+// ended: a context that has ended keeps everything as it is.
+func ended(t *testing.T, open Open) {
+	c := open(t)
+	must(t, c.Create(t.Context(), "a/b", []byte("content")))
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	_, err := c.Read(ctx, "a/b")
+	for what, err := range map[string]error{"Read": err, "Create": c.Create(ctx, "a/c", nil), "Replace": c.Replace(ctx, "a/b", nil),
+		"Rename": c.Rename(ctx, "a/b", "a/c"), "Overwrite": c.Overwrite(ctx, "a/b", []byte("x")), "Remove": c.Remove(ctx, "a/b"),
+		"List": c.List(ctx, "a", func(string) error { return nil })} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	want(t, c, "a/b", "content")
+	wantNone(t, c, "a/c")
+}
+
 // names: nothing leads out of a file store.
 func names(t *testing.T, open Open) {
 	c := open(t)
 	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
-		for what, err := range map[string]error{"Create": c.Create(name, nil), "Replace": c.Replace(name, nil), "Remove": c.Remove(name),
-			"Overwrite": c.Overwrite(name, nil), "Rename to": c.Rename("x", name), "Rename": c.Rename(name, "x")} {
+		for what, err := range map[string]error{"Create": c.Create(t.Context(), name, nil), "Replace": c.Replace(t.Context(), name, nil), "Remove": c.Remove(t.Context(), name),
+			"Overwrite": c.Overwrite(t.Context(), name, nil), "Rename to": c.Rename(t.Context(), "x", name), "Rename": c.Rename(t.Context(), name, "x")} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
 		}
-		if _, err := c.Read(name); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("Read %q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"日本/é.key", "a'b/\"x\".json", "a b/%_\\.json"} {
-		must(t, c.Create(name, []byte(name)))
+		must(t, c.Create(t.Context(), name, []byte(name)))
 		want(t, open(t), name, name)
 		if c.Where(name) == "" {
 			t.Errorf("nobody is told where %s is", name)
@@ -232,8 +252,8 @@ func contents(t *testing.T, open Open) {
 	for n, content := range [][]byte{nil, {0}, all, bytes.Repeat(all, 5000)} {
 		for _, extension := range []string{".key", ".json"} {
 			name := fmt.Sprint("contents/", n, extension)
-			must(t, open(t).Create(name, content))
-			if got, err := open(t).Read(name); err != nil || !bytes.Equal(got, content) {
+			must(t, open(t).Create(t.Context(), name, content))
+			if got, err := open(t).Read(t.Context(), name); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(content))
 			}
 		}
@@ -249,12 +269,12 @@ func manyAtOnce(t *testing.T, open Open) {
 		for n := range callers {
 			c := open(t)
 			wg.Go(func() {
-				err := c.Create(name, fmt.Append(nil, "by ", n))
+				err := c.Create(t.Context(), name, fmt.Append(nil, "by ", n))
 				if err != nil && !errors.Is(err, fs.ErrExist) {
 					t.Error(err)
 				}
 				made[n] = err == nil
-				content, err := c.Read(name)
+				content, err := c.Read(t.Context(), name)
 				if err != nil {
 					t.Error(err)
 				}

@@ -59,20 +59,20 @@ func (s *Store) Key() filestore.ID { return s.keys.IDs()[0] }
 func (s *Store) Where(name string) string { return name + " in the database" }
 
 // once does what may not be done twice, and does it again only where it certainly was not done.
-func (s *Store) once(op, name string, f func(context.Context) error) error {
-	return s.do(op, name, database.Undone, f)
+func (s *Store) once(ctx context.Context, op, name string, f func(context.Context) error) error {
+	return s.do(ctx, op, name, database.Undone, f)
 }
 
 // often does what may be done twice, and does it again also where nobody knows whether it was done.
-func (s *Store) often(op, name string, f func(context.Context) error) error {
-	return s.do(op, name, database.UndoneOrBroken, f)
+func (s *Store) often(ctx context.Context, op, name string, f func(context.Context) error) error {
+	return s.do(ctx, op, name, database.UndoneOrBroken, f)
 }
 
-func (s *Store) do(op, name string, again func(error) bool, f func(context.Context) error) error {
+func (s *Store) do(ctx context.Context, op, name string, again func(error) bool, f func(context.Context) error) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	err := database.Retry(ctx, s.pool.Reset, func(err error) bool { return again(err) && !isAnswer(err) }, func() error { return f(ctx) })
 	if err == nil {
@@ -127,8 +127,8 @@ func changed(tag pgconn.CommandTag, err, otherwise error) error {
 }
 
 // Read implements filestore.Store.
-func (s *Store) Read(name string) (content []byte, err error) {
-	err = s.often("read", name, func(ctx context.Context) error {
+func (s *Store) Read(ctx context.Context, name string) (content []byte, err error) {
+	err = s.often(ctx, "read", name, func(ctx context.Context) error {
 		content, err = s.read(ctx, s.pool, name, `SELECT content, wrapped FROM jurat.files WHERE name = $1`)
 		return err
 	})
@@ -153,21 +153,21 @@ type querier interface {
 }
 
 // Create implements filestore.Store. Whoever comes second waits for the first, and learns that there is one.
-func (s *Store) Create(name string, content []byte) error {
-	return s.put(s.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
+func (s *Store) Create(ctx context.Context, name string, content []byte) error {
+	return s.put(ctx, s.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
 }
 
 // Replace implements filestore.Store.
-func (s *Store) Replace(name string, content []byte) error {
-	return s.put(s.often, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
+func (s *Store) Replace(ctx context.Context, name string, content []byte) error {
+	return s.put(ctx, s.often, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET content = excluded.content, wrapped = excluded.wrapped`)
 }
 
 // A doer is Store.once or Store.often.
-type doer func(op, name string, f func(context.Context) error) error
+type doer func(ctx context.Context, op, name string, f func(context.Context) error) error
 
-func (s *Store) put(do doer, op, name string, content []byte, statement string) error {
-	return do(op, name, func(ctx context.Context) error {
+func (s *Store) put(ctx context.Context, do doer, op, name string, content []byte, statement string) error {
+	return do(ctx, op, name, func(ctx context.Context) error {
 		key, stored := s.keys.Wrap(name, content)
 		tag, err := s.exec(ctx, statement, name, stored, key)
 		return changed(tag, err, fs.ErrExist)
@@ -191,8 +191,8 @@ func (s *Store) CreateAll(ctx context.Context, files map[string][]byte) error {
 const selectForUpdate = `SELECT content, wrapped FROM jurat.files WHERE name = $1 FOR UPDATE`
 
 // Rename implements filestore.Store. As what is wrapped is bound to its name, it is wrapped again.
-func (s *Store) Rename(from, to string) error {
-	return s.once("rename", from, func(ctx context.Context) error {
+func (s *Store) Rename(ctx context.Context, from, to string) error {
+	return s.once(ctx, "rename", from, func(ctx context.Context) error {
 		if !fs.ValidPath(to) {
 			return fs.ErrInvalid
 		}
@@ -212,8 +212,8 @@ func (s *Store) Rename(from, to string) error {
 }
 
 // Remove implements filestore.Store.
-func (s *Store) Remove(name string) error {
-	return s.once("remove", name, func(ctx context.Context) error {
+func (s *Store) Remove(ctx context.Context, name string) error {
+	return s.once(ctx, "remove", name, func(ctx context.Context) error {
 		tag, err := s.exec(ctx, `DELETE FROM jurat.files WHERE name = $1`, name)
 		return changed(tag, err, fs.ErrNotExist)
 	})
@@ -221,8 +221,8 @@ func (s *Store) Remove(name string) error {
 
 // Overwrite implements filestore.Store. The database writes a new version of the row and forgets the old one later: this
 // does for whoever asks the database, and for its copies from then on.
-func (s *Store) Overwrite(name string, content []byte) error {
-	return s.often("overwrite", name, func(ctx context.Context) error {
+func (s *Store) Overwrite(ctx context.Context, name string, content []byte) error {
+	return s.often(ctx, "overwrite", name, func(ctx context.Context) error {
 		return s.transact(ctx, func(tx pgx.Tx) error {
 			old, err := s.read(ctx, tx, name, selectForUpdate)
 			switch {
@@ -242,11 +242,11 @@ func (s *Store) Overwrite(name string, content []byte) error {
 const page = 1000
 
 // List implements filestore.Store.
-func (s *Store) List(folder string, found func(name string) error) error {
+func (s *Store) List(ctx context.Context, folder string, found func(name string) error) error {
 	after := ""
 	for {
 		var names []string
-		err := s.often("list", folder, func(ctx context.Context) error {
+		err := s.often(ctx, "list", folder, func(ctx context.Context) error {
 			// '0' comes right after '/'.
 			rows, err := s.pool.Query(ctx, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)
 			if err == nil {

@@ -61,11 +61,11 @@ func TestFilesAreWrapped(t *testing.T) {
 	pool, keys := database(t)(t), newKeys(t, filestore.Generate())
 	c := postgres.New(pool, keys)
 	for _, name := range []string{"a.key", "b.key"} {
-		if err := c.Create(name, []byte("secret of "+name)); err != nil {
+		if err := c.Create(t.Context(), name, []byte("secret of "+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Create("plain.json", []byte("no secret")); err != nil {
+	if err := c.Create(t.Context(), "plain.json", []byte("no secret")); err != nil {
 		t.Fatal(err)
 	}
 	stored := func(name string) (content []byte) {
@@ -82,7 +82,7 @@ func TestFilesAreWrapped(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Read("plain.json"); !errors.Is(err, filestore.ErrDamaged) {
+	if got, err := c.Read(t.Context(), "plain.json"); !errors.Is(err, filestore.ErrDamaged) {
 		t.Errorf("what was put in the place of what is no secret: %q, %v", got, err)
 	}
 	for _, forgery := range []struct{ name, statement string }{
@@ -93,14 +93,14 @@ func TestFilesAreWrapped(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), forgery.statement); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.Read("a.key"); !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
+		if got, err := c.Read(t.Context(), "a.key"); !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
 			t.Errorf("%s: %q, %v", forgery.name, got, err)
 		}
 	}
-	if err := c.Overwrite("a.key", []byte("0000")); err != nil { // what is damaged can be destroyed, too
+	if err := c.Overwrite(t.Context(), "a.key", []byte("0000")); err != nil { // what is damaged can be destroyed, too
 		t.Error(err)
 	}
-	if got, err := c.Read("a.key"); err != nil || string(got) != "0000" {
+	if got, err := c.Read(t.Context(), "a.key"); err != nil || string(got) != "0000" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestCreateAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range files {
-		if got, err := c.Read(name); err != nil || !bytes.Equal(got, content) {
+		if got, err := c.Read(t.Context(), name); err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -122,11 +122,11 @@ func TestCreateAll(t *testing.T) {
 	}
 	n := 0
 	for _, name := range []string{"0.json", "c.json"} {
-		if _, err := c.Read(name); err == nil {
+		if _, err := c.Read(t.Context(), name); err == nil {
 			n++
 		}
 	}
-	if got, err := c.Read("b.json"); n > 0 || err != nil || string(got) != "b" {
+	if got, err := c.Read(t.Context(), "b.json"); n > 0 || err != nil || string(got) != "b" {
 		t.Errorf("%d of the others were made; %q, %v", n, got, err)
 	}
 }
@@ -143,11 +143,11 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	}
 	all := []string{"a.key", "b/c.key", "d.key"}
 	for _, name := range all {
-		if err := of(oldKeys).Create(name, []byte(name)); err != nil {
+		if err := of(oldKeys).Create(t.Context(), name, []byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := of(both).Create("e.key", []byte("e.key")); err != nil {
+	if err := of(both).Create(t.Context(), "e.key", []byte("e.key")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []*filestore.Keys{oldKeys, newKeys} {
@@ -169,10 +169,10 @@ func TestChangeOfWrappingKey(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range append(all, "e.key") {
-		if got, err := of(newKeys).Read(name); err != nil || string(got) != name {
+		if got, err := of(newKeys).Read(t.Context(), name); err != nil || string(got) != name {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		if got, err := of(oldKeys).Read(name); !errors.Is(err, filestore.ErrOtherKey) {
+		if got, err := of(oldKeys).Read(t.Context(), name); !errors.Is(err, filestore.ErrOtherKey) {
 			t.Errorf("%s with the old key: %q, %v", name, got, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 	before := postgres.New(pool, newKeys(t, oldFile))
 	names := []string{"a.key", "b.key", "c.key", "d.key"}
 	for _, name := range names {
-		if err := before.Create(name, []byte(name)); err != nil {
+		if err := before.Create(t.Context(), name, []byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,11 +197,11 @@ func TestRewrapBrokenOff(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	for _, name := range []string{"a.key", "b.key", "d.key"} {
-		if got, err := both.Read(name); err != nil || string(got) != name {
+		if got, err := both.Read(t.Context(), name); err != nil || string(got) != name {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if err := both.Remove("c.key"); err != nil {
+	if err := both.Remove(t.Context(), "c.key"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 1 || err != nil {
@@ -242,10 +242,10 @@ func TestStandbyMissing(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the server waits for no standby, or was told not to")
 		}
-		err = c.Replace("a", []byte("content"))
+		err = c.Replace(t.Context(), "a", []byte("content"))
 	}
 	c.SetPatience(time.Minute)
-	if content, err := c.Read("a"); err != nil || string(content) != "content" {
+	if content, err := c.Read(t.Context(), "a"); err != nil || string(content) != "content" {
 		t.Errorf("%q, %v", content, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestDeadConnections(t *testing.T) {
 	defer pool.Close()
 	prepare(t, pool)
 	c := postgres.New(pool, newKeys(t, filestore.Generate()))
-	if err := c.Create("a", []byte("content")); err != nil {
+	if err := c.Create(t.Context(), "a", []byte("content")); err != nil {
 		t.Fatal(err)
 	}
 	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
@@ -269,10 +269,10 @@ func TestDeadConnections(t *testing.T) {
 	}
 	defer admin.Close(t.Context())
 	for name, use := range map[string]func() error{
-		"read":      func() error { _, err := c.Read("a"); return err },
-		"replace":   func() error { return c.Replace("a", []byte("content")) },
-		"overwrite": func() error { return c.Overwrite("a", []byte("c")) },
-		"list":      func() error { return c.List("folder", func(string) error { return nil }) },
+		"read":      func() error { _, err := c.Read(t.Context(), "a"); return err },
+		"replace":   func() error { return c.Replace(t.Context(), "a", []byte("content")) },
+		"overwrite": func() error { return c.Overwrite(t.Context(), "a", []byte("c")) },
+		"list":      func() error { return c.List(t.Context(), "folder", func(string) error { return nil }) },
 	} {
 		var busy []*pgxpool.Conn // so that there are several
 		for range 4 {
@@ -311,7 +311,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	defer other.Close(t.Context())
 	for range 5 {
-		if err := errors.Join(c.Replace("a", []byte("a")), c.Replace("b", []byte("b"))); err != nil {
+		if err := errors.Join(c.Replace(t.Context(), "a", []byte("a")), c.Replace(t.Context(), "b", []byte("b"))); err != nil {
 			t.Fatal(err)
 		}
 		// It is the file store that notices the deadlock, and ends it, unless it has looked for one before there was one.
@@ -319,7 +319,7 @@ func TestDeadlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		renamed := make(chan error, 1)
-		go func() { renamed <- c.Rename("a", "b") }()
+		go func() { renamed <- c.Rename(t.Context(), "a", "b") }()
 		for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
 			if err := other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid)))`).Scan(&waits); err != nil {
 				t.Fatal(err)
@@ -332,7 +332,7 @@ func TestDeadlock(t *testing.T) {
 		if err := <-renamed; err != nil {
 			t.Errorf("error %v", err)
 		}
-		if got, err := c.Read("b"); err != nil || string(got) != "a" {
+		if got, err := c.Read(t.Context(), "b"); err != nil || string(got) != "a" {
 			t.Errorf("%q, %v", got, err)
 		}
 		if lost == nil {

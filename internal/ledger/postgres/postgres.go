@@ -136,7 +136,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 
 func newStore(pool *pgxpool.Pool) *Store {
 	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: storage.NewLock()}
-	s.done, s.finish = context.WithCancel(context.Background())
+	s.done, s.finish = context.WithCancel(context.Background()) // Close ends it, and not the caller of Open
 	return s
 }
 

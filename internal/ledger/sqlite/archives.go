@@ -213,7 +213,7 @@ func (s *Store) outsideTransaction(ctx context.Context, statements ...string) er
 	return nil
 }
 
-// drain runs a statement to its end: a pragma works while its rows are read.
+// drain runs a statement to its end: a pragma works while its rows are read. It takes no context, as it must not be broken off.
 func (s *Store) drain(statement string) error {
 	rows, err := s.writer.QueryContext(context.Background(), statement)
 	if err != nil {

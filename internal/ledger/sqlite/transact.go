@@ -72,6 +72,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return err
 }
 
+// exec takes no context: a COMMIT or ROLLBACK that was broken off would leave the transaction open.
 func (s *Store) exec(statement string) error {
 	_, err := s.writer.ExecContext(context.Background(), statement)
 	return translate(err)

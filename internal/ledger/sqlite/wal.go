@@ -37,7 +37,7 @@ func newMover(path string) (*mover, error) {
 	m := &mover{db: db, due: make(chan struct{}, 1)}
 	m.ended.Go(func() {
 		for range m.due {
-			// An error, or another process that does the same, leaves the pages where they are: durable, and to be moved the next time.
+			// It serves whoever writes next, so it is bound to nobody's context. An error, or another process that does the same, leaves the pages where they are: durable, and to be moved the next time.
 			_, _ = m.db.ExecContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`)
 		}
 	})
