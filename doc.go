@@ -26,6 +26,7 @@
 //	jury        the deliberation: phases, rounds, consensus, methods; replaying a trial from its acts
 //	aep         an older neighbour's evidence packages, read
 //	dsse        an envelope for other tools, DSSE around an in-toto statement about records
+//	trustlist   the EU's trusted lists: verified from the Official Journal on, and which services were qualified when
 //	verify      a trust file and records in, a report out
 //
 // Public, for those who hold their keys themselves:

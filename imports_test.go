@@ -32,6 +32,7 @@ var importRules = []importRule{
 		"it reads what the operator states from payloads and notes, and knows no log"},
 	{"jurat/timestamp", []string{"jurat/internal/rsakey", cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
+	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
 	{"jurat/aep", []string{"jurat/evidence", jsonLibrary},
@@ -250,7 +251,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 
 // TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -1,0 +1,78 @@
+package trustlist
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// ErrChain says that pivots are missing between the Official Journal and the list of the lists.
+var ErrChain = errors.New("the chain of pivots is not complete")
+
+const maxPivots = 64
+
+// Chain verifies the EU's list of the lists from the certificates that the Official Journal publishes. Each pivot is a former list of
+// the lists, signed by who was known before it, that says who signs from then on. The list names its pivots, newest first, between the
+// publications that they follow: what stands between the newest publication that leads to it and the list must all be there, each in its
+// order. Further pivots are not looked at.
+func Chain(journal Signers, pivots []*Unverified, list *Unverified) (*List, error) {
+	if list.list.Type != ListOfLists {
+		return nil, fmt.Errorf("%w: it is no list of the lists", ErrMalformed)
+	}
+	var first error
+	for _, numbers := range segments(list.list.URIs) {
+		verified, err := along(journal, numbers, pivots, list)
+		if err == nil {
+			return verified, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("%w: the list names no publication in the Official Journal", ErrChain)
+	}
+	return nil, fmt.Errorf("verifying the list of the lists: %w", first)
+}
+
+var pivotName = regexp.MustCompile(`-pivot-([0-9]{1,9})\.xml$`)
+
+// segments are the pivots, oldest first, that lie between the list and each publication that its URIs name.
+func segments(uris []string) (list [][]int) {
+	var numbers []int
+	before := true
+	for _, uri := range uris {
+		match := pivotName.FindStringSubmatch(uri)
+		if match == nil {
+			if before {
+				list = append(list, slices.Clone(numbers))
+			}
+			before = false
+			continue
+		}
+		number, _ := strconv.Atoi(match[1]) // of nine digits
+		numbers, before = slices.Insert(numbers, 0, number), true
+		if len(numbers) > maxPivots {
+			return list
+		}
+	}
+	return list
+}
+
+// along verifies pivot after pivot, and then the list.
+func along(signers Signers, numbers []int, pivots []*Unverified, list *Unverified) (*List, error) {
+	for _, number := range numbers {
+		i := slices.IndexFunc(pivots, func(p *Unverified) bool { return p.list.Type == ListOfLists && p.list.Sequence == number })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: pivot %d is missing", ErrChain, number)
+		}
+		pivot, err := pivots[i].Verify(signers)
+		if err != nil {
+			return nil, fmt.Errorf("pivot %d: %w", number, err)
+		}
+		signers = pivot.Signers(pivot.Territory)
+	}
+	return list.Verify(signers)
+}

@@ -1,0 +1,38 @@
+// Package trustlist reads the trusted lists of the European Union (ETSI TS 119 612, versions 5 and 6): which services are qualified by
+// Regulation (EU) No 910/2014, since when and until when. It has no clock, no file and no network: the reader brings the bytes.
+//
+// # From the Official Journal to a service
+//
+// The Official Journal publishes certificates. Whoever holds the key of one of them signs the list of the lists, or a pivot: an older list of the
+// lists that says who signs from then on. Chain goes from those certificates, through the pivots, to the list of the lists. It names for
+// each territory who may sign its list, by certificate. Verify holds a list against these certificates, and Service.At says what the
+// list says of a moment.
+//
+// # What is read is what is signed
+//
+// Attacks on XML signatures have one root: one tree is verified, and another is read. Here there is one tree. Its canonical form is
+// hashed, without the signature, and the list is read from the same nodes. The reader takes the profile of XML that lists use
+// and nothing more:
+//
+//   - UTF-8, at most MaxSize bytes, bounds on elements, depth, attributes and namespaces in force;
+//   - no document type, no entity but XML's five, no processing instruction, names in ASCII. Comments are no part of the tree,
+//     as they are none of the canonical form;
+//   - no attribute twice, no identifier (Id, ID, id, xml:id) twice, no prefix that is not declared.
+//
+// Of a signature (XAdES baseline B, enveloped) it takes one form:
+//
+//   - one Signature in the document, a child of the root, with SignedInfo, SignatureValue, KeyInfo and one Object;
+//   - two references: one over the list, by an empty URI or the root's Id, with the transforms enveloped-signature and exclusive
+//     canonical form; and one over the signed properties, with exclusive canonical form or, without transforms, inclusive;
+//   - SHA-256, 384 or 512; RSA (PKCS #1 v1.5 or PSS, 2048 bits at least) or ECDSA. The signed properties may name the
+//     signer's certificate by SHA-1, as lists before 2019 do: the certificate itself is compared;
+//   - the first certificate in KeyInfo is the one that the signed properties name, and one of the signers whom the reader brings, by equality. No
+//     certificate path is looked for. It had not ended when the list was issued.
+//
+// A list in another form is refused, even if another reader could verify it.
+//
+// # What a list does not say
+//
+// Whether it is the newest one: NextUpdate says until when to expect no other. Whether what it says of the past was said in the past.
+// A certificate in it that cannot be read is passed over, and does not lose the list.
+package trustlist

@@ -1,0 +1,167 @@
+package trustlist
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Why a list is not believed.
+var (
+	ErrMalformed = errors.New("malformed")                                   // it is not of the form that trusted lists have
+	ErrAlgorithm = errors.New("algorithm not accepted")                      // another reader may accept it
+	ErrSigner    = errors.New("not signed by one who may sign it")           //
+	ErrExpired   = errors.New("issued after its signer's certificate ended") //
+	ErrSignature = errors.New("signature does not hold")                     //
+)
+
+// Signers are those who may sign a list: the SHA-256 of their certificates in DER. Who signs is one of them or is not: no certificate
+// path is looked for.
+type Signers [][sha256.Size]byte
+
+const (
+	tsl      = "http://uri.etsi.org/02231/v2#"
+	tslTypes = "http://uri.etsi.org/02231/v2/additionaltypes#"
+)
+
+// Types of lists (ETSI TS 119 612, 5.3.3).
+const (
+	NationalList = "http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric"
+	ListOfLists  = "http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists"
+)
+
+// A List is a trusted list whose signature holds. All of it is read from what is signed.
+type List struct {
+	Type       string
+	Territory  string // of the scheme, such as BE; EU is that of the list of the lists
+	Sequence   int
+	Issued     time.Time
+	NextUpdate time.Time // zero: the list is closed, and there is no next one
+	URIs       []string  // on the scheme, in their order: the list of the lists names its pivots there
+	Pointers   []Pointer
+	Services   []Service
+	Digest     [sha256.Size]byte // SHA-256 of the file
+}
+
+// A Pointer names another list, and who may sign it.
+type Pointer struct {
+	Location, MIME, Type, Territory string
+	Signers                         Signers
+}
+
+// XML is the MIME type of lists that programs read. Others, in PDF, are for people.
+const XML = "application/vnd.etsi.tsl+xml"
+
+// Unverified is a list that was read and nothing more: anybody can have made it.
+type Unverified struct {
+	root      *element
+	signature signature
+	list      List
+}
+
+// UnverifiedInfo is what a list claims to be, for finding out who may sign it. None of it is evidence.
+type UnverifiedInfo struct {
+	Type, Territory string
+	Sequence        int
+	Issued          time.Time
+	Digest          [sha256.Size]byte
+}
+
+// Parse reads a trusted list, without authenticating it. All errors are ErrMalformed.
+func Parse(raw []byte) (*Unverified, error) {
+	root, err := parseXML(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading trusted list: %w", err)
+	}
+	r := &reader{}
+	u := &Unverified{root: root, signature: r.readSignature(root), list: r.list(root)}
+	u.list.Digest = sha256.Sum256(raw)
+	if r.err != nil {
+		return nil, fmt.Errorf("reading trusted list: %w", r.err)
+	}
+	return u, nil
+}
+
+// UnverifiedInfo returns what the list claims. Evidence is what Verify returns.
+func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
+	return UnverifiedInfo{u.list.Type, u.list.Territory, u.list.Sequence, u.list.Issued, u.list.Digest}
+}
+
+// Verify checks that one of the signers has signed the list, and returns what it says. The caller does not change it.
+func (u *Unverified) Verify(signers Signers) (*List, error) {
+	if err := u.signature.verify(u.root, signers, u.list.Issued); err != nil {
+		return nil, fmt.Errorf("verifying list %d of %q: %w", u.list.Sequence, u.list.Territory, err)
+	}
+	return &u.list, nil
+}
+
+func (r *reader) list(root *element) (l List) {
+	if !root.is(tsl, "TrustServiceStatusList") {
+		r.fail(root, "it is no trusted list")
+	}
+	scheme := r.only(root, tsl, "SchemeInformation")
+	l.Type = r.value(r.only(scheme, tsl, "TSLType"))
+	l.Territory = r.value(r.only(scheme, tsl, "SchemeTerritory"))
+	l.Sequence = r.number(r.only(scheme, tsl, "TSLSequenceNumber"))
+	l.Issued = r.time(r.only(scheme, tsl, "ListIssueDateTime"))
+	if next := r.maybe(r.only(scheme, tsl, "NextUpdate"), tsl, "dateTime"); next != nil {
+		l.NextUpdate = r.time(next)
+	}
+	l.URIs = r.values(r.only(scheme, tsl, "SchemeInformationURI"), tsl, "URI")
+	for _, pointer := range r.all(r.maybe(scheme, tsl, "PointersToOtherTSL"), tsl, "OtherTSLPointer") {
+		l.Pointers = append(l.Pointers, r.pointer(pointer))
+	}
+	for _, provider := range r.all(r.maybe(root, tsl, "TrustServiceProviderList"), tsl, "TrustServiceProvider") {
+		l.Services = append(l.Services, r.provider(provider, l.Territory)...)
+	}
+	return l
+}
+
+func (r *reader) pointer(e *element) (p Pointer) {
+	p.Location = r.value(r.only(e, tsl, "TSLLocation"))
+	for _, identity := range r.all(r.maybe(e, tsl, "ServiceDigitalIdentities"), tsl, "ServiceDigitalIdentity") {
+		certificates, _ := r.certificates(identity)
+		for _, certificate := range certificates {
+			p.Signers = append(p.Signers, sha256.Sum256(certificate))
+		}
+	}
+	for _, other := range r.all(r.maybe(e, tsl, "AdditionalInformation"), tsl, "OtherInformation") {
+		for _, member := range r.elements(other) {
+			switch {
+			case member.is(tsl, "TSLType"):
+				p.Type = r.value(member)
+			case member.is(tsl, "SchemeTerritory"):
+				p.Territory = r.value(member)
+			case member.is(tslTypes, "MimeType"):
+				p.MIME = r.value(member)
+			}
+		}
+	}
+	return p
+}
+
+// certificates are those of an identity. One that is not base64 is only counted: it must not lose the list.
+func (r *reader) certificates(identity *element) (list [][]byte, unreadable int) {
+	for _, id := range r.all(identity, tsl, "DigitalId") {
+		for _, e := range r.all(id, tsl, "X509Certificate") {
+			if der, err := decode(r.value(e)); err == nil && len(der) > 0 {
+				list = append(list, der)
+			} else {
+				unreadable++
+			}
+		}
+	}
+	return list, unreadable
+}
+
+// Signers are those who may sign the list of a territory, as all pointers to it say together.
+func (l *List) Signers(territory string) (signers Signers) {
+	for _, p := range l.Pointers {
+		if p.Territory == territory && strings.EqualFold(p.MIME, XML) {
+			signers = append(signers, p.Signers...)
+		}
+	}
+	return signers
+}

@@ -1,0 +1,150 @@
+package trustlist
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// realList is one of those that the EU and its member states have published, if they are here.
+func realFile(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "lists", name))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("there is no ../shared/lists: the tests on real lists are skipped")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func realList(t testing.TB, name string) *Unverified {
+	t.Helper()
+	u, err := Parse(realFile(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// journal are the certificates of a publication in the Official Journal.
+func journal(t testing.TB, name string) (signers Signers) {
+	t.Helper()
+	for rest := realFile(t, name); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return signers
+		}
+		signers = append(signers, sha256.Sum256(block.Bytes))
+	}
+}
+
+func realPivots(t testing.TB) (pivots []*Unverified) {
+	for _, n := range []string{"282", "300", "335", "341"} {
+		pivots = append(pivots, realList(t, "eu-lotl-pivot-"+n+".xml"))
+	}
+	return pivots
+}
+
+// TestChain proves the list of the lists from the Official Journal, as the EU has published it.
+func TestChain(t *testing.T) {
+	old, recent := journal(t, "oj-0.cert.pem"), journal(t, "oj-1.cert.pem")
+	list369, list388 := realList(t, "eu-lotl-old.xml"), realList(t, "eu-lotl.xml")
+	pivots := realPivots(t)
+	l, err := Chain(old, pivots, list369)
+	if err != nil || l.Sequence != 369 || l.Territory != "EU" || len(l.Pointers) != 43 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for i := range pivots {
+		without := append(append([]*Unverified{}, pivots[:i]...), pivots[i+1:]...)
+		if _, err := Chain(old, without, list369); !errors.Is(err, ErrChain) {
+			t.Errorf("without pivot %d: %v", pivots[i].list.Sequence, err)
+		}
+	}
+	if l, err := Chain(recent, nil, list388); err != nil || l.Sequence != 388 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := Chain(recent, nil, list369); !errors.Is(err, ErrChain) {
+		t.Errorf("369, which names pivots, without them: %v", err)
+	}
+	if _, err := Chain(old, pivots, list388); err == nil {
+		t.Error("388 under the publication of 2019 without pivot 378")
+	}
+	if _, err := Chain(nil, pivots, list369); !errors.Is(err, ErrSigner) {
+		t.Errorf("under nobody: %v", err)
+	}
+}
+
+// TestNationalLists reads two lists under the list of the lists that names their signers.
+func TestNationalLists(t *testing.T) {
+	old, err := Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recent, err := Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	be, err := realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if be.Sequence != 81 || len(be.Of(QualifiedTimeStamps)) != 20 || be.NextUpdate.IsZero() {
+		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(QualifiedTimeStamps)), be.NextUpdate)
+	}
+	ee, err := realList(t, "tsl-ee.xml").Verify(old.Signers("EE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realList(t, "tsl-ee.xml").Verify(old.Signers("BE")); !errors.Is(err, ErrSigner) {
+		t.Errorf("Estonia's by Belgium: %v", err)
+	}
+	services := ee.Of(QualifiedTimeStamps)
+	if len(services) != 32 {
+		t.Errorf("%d services", len(services))
+	}
+	checkHistory(t, services)
+}
+
+// checkHistory holds the first service of Estonia's list against what the list says of it.
+func checkHistory(t *testing.T, services []Service) {
+	t.Helper()
+	for _, tt := range []struct {
+		at        string
+		qualified bool
+	}{
+		{"2016-06-30T21:59:59Z", false}, {"2016-06-30T22:00:59Z", false}, {"2016-06-30T22:01:00Z", true},
+		{"2020-09-28T22:00:59Z", true}, {"2020-09-28T22:01:00Z", false}, {"1999-01-01T00:00:00Z", false},
+	} {
+		at, err := time.Parse(time.RFC3339, tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if qualified, err := services[0].QualifiedAt(QualifiedTimeStamps, at); err != nil || qualified != tt.qualified {
+			t.Errorf("%s: %v, %v", tt.at, qualified, err)
+		}
+	}
+}
+
+// BenchmarkList reads and verifies a list of two megabytes: Belgium's, with its services three times.
+func BenchmarkList(b *testing.B) {
+	raw := realFile(b, "tsl-be-v6.xml")
+	begin, end := bytes.Index(raw, []byte("<TrustServiceProvider>")), bytes.LastIndex(raw, []byte("</TrustServiceProviderList>"))
+	big := bytes.Join([][]byte{raw[:begin], raw[begin:end], raw[begin:end], raw[begin:end], raw[end:]}, nil)
+	b.SetBytes(int64(len(big)))
+	for b.Loop() {
+		u, err := Parse(big)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := u.Verify(u.itsOwn()); !errors.Is(err, ErrSignature) {
+			b.Fatal(err)
+		}
+	}
+}

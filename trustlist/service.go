@@ -1,0 +1,131 @@
+package trustlist
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Types of services (ETSI TS 119 612, 5.5.1). Others have names that look much like them and mean less.
+const (
+	QualifiedTimeStamps   = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
+	QualifiedCertificates = "http://uri.etsi.org/TrstSvc/Svctype/CA/QC"
+)
+
+// Granted is the only status in which a service is qualified (ETSI TS 119 612, 5.5.4).
+const Granted = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
+
+// QualifiedFrom is when Regulation (EU) No 910/2014 began to apply: before, nothing was qualified by it.
+var QualifiedFrom = time.Date(2016, 6, 30, 22, 0, 0, 0, time.UTC)
+
+// A Service of a provider, with all that its list says of its past.
+type Service struct {
+	Territory    string   // of the list
+	Providers    []string // the provider's name, in several languages
+	Certificates [][]byte // DER: of the service, or of the CA that issues its certificates
+	Unreadable   int      // how many more certificates there are that are not base64
+	States       []State  // in the order of the list: what holds now, and then the past, newest first
+}
+
+// A State of a service, from a moment on until that of the next one.
+type State struct {
+	Type        string
+	Names       []string // in several languages
+	Status      string
+	From        time.Time
+	Information []string // what kinds of certificates or signatures it is for, as URIs
+	Critical    string   // an extension that must be understood and is not known here; empty: none
+}
+
+var (
+	ErrHistory = errors.New("the history is not in order") // it says two things of one time
+	ErrBefore  = errors.New("the list says nothing of that time")
+)
+
+// Of returns the services that are, or have been, of a type.
+func (l *List) Of(kind string) (services []Service) {
+	for _, s := range l.Services {
+		if slices.ContainsFunc(s.States, func(state State) bool { return state.Type == kind }) {
+			services = append(services, s)
+		}
+	}
+	return services
+}
+
+// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). A history that is not in
+// order is not sorted: nobody knows what it means.
+func (s *Service) At(moment time.Time) (State, error) {
+	for i := 1; i < len(s.States); i++ {
+		newer, older := s.States[i-1], s.States[i]
+		if newer.From.Before(older.From) || newer.From.Equal(older.From) && (newer.Status != older.Status || newer.Type != older.Type) {
+			return State{}, fmt.Errorf("%w: %s stands before %s", ErrHistory, newer.From.Format(time.RFC3339), older.From.Format(time.RFC3339))
+		}
+	}
+	for _, state := range s.States {
+		if !state.From.After(moment) {
+			return state, nil
+		}
+	}
+	return State{}, fmt.Errorf("%w: %s", ErrBefore, moment.UTC().Format(time.RFC3339))
+}
+
+// QualifiedAt reports whether the service was a qualified one of a type at a moment.
+func (s *Service) QualifiedAt(kind string, moment time.Time) (bool, error) {
+	state, err := s.At(moment)
+	if err != nil && !errors.Is(err, ErrBefore) {
+		return false, err
+	}
+	return state.Type == kind && state.Status == Granted && state.Critical == "" && !moment.Before(QualifiedFrom), nil
+}
+
+func (r *reader) provider(e *element, territory string) (services []Service) {
+	names := r.values(r.only(e, tsl, "TSPInformation", "TSPName"), tsl, "Name")
+	for _, service := range r.all(r.only(e, tsl, "TSPServices"), tsl, "TSPService") {
+		s := r.service(service)
+		s.Territory, s.Providers = territory, names
+		services = append(services, s)
+	}
+	return services
+}
+
+func (r *reader) service(e *element) (s Service) {
+	information := r.only(e, tsl, "ServiceInformation")
+	s.Certificates, s.Unreadable = r.certificates(r.only(information, tsl, "ServiceDigitalIdentity"))
+	s.States = append(s.States, r.state(information))
+	for _, past := range r.all(r.maybe(e, tsl, "ServiceHistory"), tsl, "ServiceHistoryInstance") {
+		s.States = append(s.States, r.state(past))
+	}
+	return s
+}
+
+func (r *reader) state(e *element) (s State) {
+	s.Type = r.value(r.only(e, tsl, "ServiceTypeIdentifier"))
+	s.Names = r.values(r.only(e, tsl, "ServiceName"), tsl, "Name")
+	s.Status = r.value(r.only(e, tsl, "ServiceStatus"))
+	s.From = r.time(r.only(e, tsl, "StatusStartingTime"))
+	for _, extension := range r.all(r.maybe(e, tsl, "ServiceInformationExtensions"), tsl, "Extension") {
+		r.extension(extension, &s)
+	}
+	return s
+}
+
+// The extensions that ETSI TS 119 612, 5.5.9 defines. Only one of them is looked into: the others say nothing of a time stamp.
+const (
+	qualifications = "http://uri.etsi.org/TrstSvc/SvcInfoExt/eSigDir-1999-93-EC-TrustedList/#"
+	additional     = "AdditionalServiceInformation"
+)
+
+func (r *reader) extension(e *element, s *State) {
+	critical := r.attributeOf(e, "Critical")
+	for _, child := range e.children {
+		switch c := child.element; {
+		case c == nil:
+		case c.is(tsl, additional):
+			s.Information = append(s.Information, r.value(r.only(c, tsl, "URI")))
+		case c.is(qualifications, "Qualifications"), c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
+		case critical != "false" && critical != "0" && s.Critical == "":
+			s.Critical = c.local
+		}
+	}
+}

@@ -1,0 +1,425 @@
+package trustlist
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a document may have at most. The largest national lists have two megabytes and 40,000 elements.
+const (
+	MaxSize       = 8 << 20
+	maxElements   = 200_000
+	maxDepth      = 64
+	maxAttributes = 64 // of one element, namespace declarations included
+	maxNamespaces = 64 // in force at one place
+)
+
+const xmlNamespace = "http://www.w3.org/XML/1998/namespace"
+
+// A name is a qualified name. Two names are the same if space and local are: the prefix is spelling.
+type name struct{ prefix, local, space string }
+
+func (n name) is(space, local string) bool { return n.space == space && n.local == local }
+
+func (n name) String() string {
+	if n.prefix == "" {
+		return n.local
+	}
+	return n.prefix + ":" + n.local
+}
+
+type attribute struct {
+	name
+	value string
+}
+
+type namespace struct{ prefix, uri string }
+
+// An element holds elements and texts. Comments are no part of the tree: neither do canonical forms have them.
+type element struct {
+	name
+	declared   []namespace
+	attributes []attribute
+	children   []node
+	parent     *element
+}
+
+// A node is an element or, without one, a text.
+type node struct {
+	element *element
+	text    string
+}
+
+// A parser reads the profile of XML 1.0 and its namespaces that trusted lists use. It takes no document type, no processing instruction
+// and no name beyond ASCII: what is read then has one meaning. Its first failure sticks.
+type parser struct {
+	in       string
+	at       int
+	err      error
+	elements int
+	scope    []namespace
+	ids      map[string]bool
+}
+
+// parseXML reads a document and returns its root.
+func parseXML(raw []byte) (*element, error) {
+	if len(raw) > MaxSize {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrMalformed, MaxSize)
+	}
+	p := &parser{in: lines(raw), ids: map[string]bool{}}
+	if i := badCharacter(p.in); i >= 0 {
+		p.at = i
+		p.fail("a character that XML does not allow")
+	}
+	p.in = p.in[len(declaration.FindString(p.in)):]
+	p.between()
+	root := p.element(nil, 1)
+	p.between()
+	if p.err == nil && p.at < len(p.in) {
+		p.fail("something after the root element")
+	}
+	return root, p.err
+}
+
+// declaration is the XML declaration, if any. Of encodings only UTF-8 is known.
+var declaration = regexp.MustCompile(`^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"1\.0"|'1\.0')` +
+	`(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"(?i:UTF-8)"|'(?i:UTF-8)'))?` +
+	`(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>`)
+
+// lines drops a byte order mark and makes every end of a line a line feed (XML 1.0, 2.11).
+func lines(raw []byte) string {
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
+	if bytes.IndexByte(raw, '\r') >= 0 {
+		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	}
+	return string(raw)
+}
+
+// badCharacter is the place of the first one that is no Char of XML 1.0, 2.2; -1 if there is none.
+func badCharacter(text string) int {
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return i
+			}
+		}
+		if !isCharacter(r) {
+			return i
+		}
+	}
+	return -1
+}
+
+func isCharacter(r rune) bool {
+	switch {
+	case r < 0x20:
+		return r == '\t' || r == '\n' || r == '\r'
+	case r <= 0xd7ff:
+		return true
+	}
+	return r >= 0xe000 && r <= 0xfffd || r >= 0x10000 && r <= 0x10ffff
+}
+
+func (p *parser) fail(what string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w in line %d: %s", ErrMalformed, 1+strings.Count(p.in[:min(p.at, len(p.in))], "\n"), what)
+	}
+}
+
+func (p *parser) rest() string { return p.in[p.at:] }
+
+// take steps over text, if it is next.
+func (p *parser) take(text string) bool {
+	if p.err != nil || !strings.HasPrefix(p.rest(), text) {
+		return false
+	}
+	p.at += len(text)
+	return true
+}
+
+// until returns what stands before end, and steps over both.
+func (p *parser) until(end, what string) string {
+	if p.err != nil {
+		return ""
+	}
+	text, _, found := strings.Cut(p.rest(), end)
+	if !found {
+		p.fail(what + " does not end")
+		return ""
+	}
+	p.at += len(text) + len(end)
+	return text
+}
+
+// space steps over white space, and reports whether there was any.
+func (p *parser) space() bool {
+	from := p.at
+	for p.at < len(p.in) && isSpace(p.in[p.at]) {
+		p.at++
+	}
+	return p.at > from
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// between steps over what may stand beside the root element: white space and comments.
+func (p *parser) between() {
+	for p.space() || p.comment() {
+	}
+}
+
+func (p *parser) comment() bool {
+	if !p.take("<!--") {
+		return false
+	}
+	if p.until("--", "a comment"); !p.take(">") {
+		p.fail("two hyphens in a comment")
+	}
+	return p.err == nil
+}
+
+// element reads an element with all that it holds.
+func (p *parser) element(parent *element, depth int) *element {
+	if p.elements++; p.elements > maxElements || depth > maxDepth {
+		p.fail("too many elements, or nested too deep")
+	}
+	if !p.take("<") {
+		p.fail("an element is missing, or something that trusted lists have no use for stands in its place")
+		return nil
+	}
+	e, inForce := &element{parent: parent}, len(p.scope)
+	start := p.qualified()
+	empty := p.startTag(e)
+	e.name = p.resolve(start, true)
+	if !empty {
+		p.content(e, depth)
+		if p.take(start.String()); p.err == nil {
+			p.space()
+		}
+		if !p.take(">") {
+			p.fail("the end tag of " + start.String() + " is missing")
+		}
+	}
+	p.scope = p.scope[:inForce]
+	return e
+}
+
+// startTag reads attributes and namespace declarations, and reports whether the element is an empty one.
+func (p *parser) startTag(e *element) (empty bool) {
+	for p.err == nil {
+		spaced := p.space()
+		switch {
+		case p.take(">"):
+			p.resolveAttributes(e)
+			return false
+		case p.take("/>"):
+			p.resolveAttributes(e)
+			return true
+		case !spaced:
+			p.fail("an attribute without a space before it")
+		case len(e.attributes)+len(e.declared) == maxAttributes:
+			p.fail("too many attributes")
+		}
+		p.attribute(e)
+	}
+	return false
+}
+
+func (p *parser) attribute(e *element) {
+	n := p.qualified()
+	p.space()
+	if !p.take("=") {
+		p.fail("an attribute without a value")
+	}
+	p.space()
+	quote := `"`
+	if !p.take(quote) {
+		if quote = "'"; !p.take(quote) {
+			p.fail("an attribute whose value is not quoted")
+		}
+	}
+	value := p.attributeValue(p.until(quote, "an attribute's value"))
+	switch {
+	case n.prefix == "" && n.local == "xmlns":
+		p.declare(e, namespace{"", value})
+	case n.prefix == "xmlns":
+		p.declare(e, namespace{n.local, value})
+	default:
+		e.attributes = append(e.attributes, attribute{n, value})
+	}
+}
+
+// attributeValue makes white space that is written as such a space, as XML 1.0, 3.3.3 wants it, and reads references.
+func (p *parser) attributeValue(raw string) string {
+	if strings.Contains(raw, "<") {
+		p.fail("< in an attribute's value")
+	}
+	return p.references(strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' {
+			return ' '
+		}
+		return r
+	}, raw))
+}
+
+// declare puts a namespace in force (Namespaces in XML 1.0, 3). A relative one has no canonical form.
+func (p *parser) declare(e *element, n namespace) {
+	switch {
+	case n.prefix == "xmlns", n.uri == "http://www.w3.org/2000/xmlns/", (n.prefix == "xml") != (n.uri == xmlNamespace):
+		p.fail("a namespace that is reserved is declared")
+	case n.prefix != "" && n.uri == "", n.uri != "" && !strings.Contains(n.uri, ":"):
+		p.fail("a namespace that is none is declared")
+	case slices.ContainsFunc(e.declared, func(d namespace) bool { return d.prefix == n.prefix }):
+		p.fail("a prefix is declared twice")
+	case len(p.scope) == maxNamespaces:
+		p.fail("too many namespaces")
+	}
+	e.declared, p.scope = append(e.declared, n), append(p.scope, n)
+}
+
+// resolveAttributes gives attributes their namespaces. None may be there twice, and no identifier twice in the document.
+func (p *parser) resolveAttributes(e *element) {
+	for i, a := range e.attributes {
+		a.name = p.resolve(a.name, false)
+		if slices.ContainsFunc(e.attributes[:i], func(b attribute) bool { return b.is(a.space, a.local) }) {
+			p.fail("an attribute is there twice")
+		}
+		if strings.EqualFold(a.local, "id") && (a.space == "" || a.space == xmlNamespace) {
+			if p.ids[a.value] {
+				p.fail("an identifier is there twice")
+			}
+			p.ids[a.value] = true
+		}
+		e.attributes[i] = a
+	}
+}
+
+// resolve finds the namespace of a name: without a prefix, elements are in the default one and attributes in none.
+func (p *parser) resolve(n name, element bool) name {
+	if n.prefix == "xml" {
+		n.space = xmlNamespace
+		return n
+	}
+	if n.prefix == "" && !element {
+		return n
+	}
+	for _, d := range slices.Backward(p.scope) {
+		if d.prefix == n.prefix {
+			n.space = d.uri
+			return n
+		}
+	}
+	if n.prefix != "" {
+		p.fail("the prefix " + n.prefix + " is not declared")
+	}
+	return n
+}
+
+func (p *parser) qualified() (n name) {
+	n.local = p.name()
+	if p.take(":") {
+		n.prefix, n.local = n.local, p.name()
+	}
+	return n
+}
+
+func (p *parser) name() string {
+	from := p.at
+	for p.at < len(p.in) && isName(p.in[p.at], p.at == from) {
+		p.at++
+	}
+	if p.err == nil && p.at == from {
+		p.fail("a name is missing, or not in ASCII")
+	}
+	return p.in[from:p.at]
+}
+
+func isName(c byte, first bool) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+		return true
+	}
+	return !first && (c >= '0' && c <= '9' || c == '-' || c == '.')
+}
+
+// content reads what an element holds, and steps over the beginning of its end tag.
+func (p *parser) content(e *element, depth int) {
+	for p.err == nil {
+		end := strings.IndexByte(p.rest(), '<')
+		if end < 0 {
+			p.fail("an element does not end")
+			return
+		}
+		if end > 0 {
+			e.add(p.characters(p.rest()[:end]))
+			p.at += end
+		}
+		switch {
+		case p.take("</"):
+			return
+		case p.comment():
+		case p.take("<![CDATA["):
+			e.add(p.until("]]>", "a CDATA section"))
+		default:
+			e.children = append(e.children, node{element: p.element(e, depth+1)})
+		}
+	}
+}
+
+func (e *element) add(text string) { e.children = append(e.children, node{text: text}) }
+
+func (p *parser) characters(raw string) string {
+	if strings.Contains(raw, "]]>") {
+		p.fail("]]> in a text")
+	}
+	return p.references(raw)
+}
+
+// references puts the characters that they stand for in their place. Only XML's own five entities are known.
+func (p *parser) references(raw string) string {
+	if !strings.Contains(raw, "&") {
+		return raw
+	}
+	var text strings.Builder
+	for {
+		before, after, found := strings.Cut(raw, "&")
+		text.WriteString(before)
+		if !found {
+			return text.String()
+		}
+		reference, rest, found := strings.Cut(after, ";")
+		if r, known := referred(reference); found && known {
+			text.WriteRune(r)
+		} else {
+			p.fail("a reference to an entity that is not known")
+			return ""
+		}
+		raw = rest
+	}
+}
+
+func referred(reference string) (r rune, known bool) {
+	switch reference {
+	case "amp":
+		return '&', true
+	case "lt":
+		return '<', true
+	case "gt":
+		return '>', true
+	case "quot":
+		return '"', true
+	case "apos":
+		return '\'', true
+	}
+	digits, base := strings.TrimPrefix(reference, "#"), 10
+	if hex, found := strings.CutPrefix(digits, "x"); found {
+		digits, base = hex, 16
+	}
+	n, err := strconv.ParseUint(digits, base, 32)
+	return rune(n), err == nil && len(digits) < len(reference) && n <= utf8.MaxRune && isCharacter(rune(n))
+}
