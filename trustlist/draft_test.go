@@ -23,6 +23,7 @@ type draft struct {
 
 	signatureID, target, transforms, propertiesTransforms, uri, propertiesURI string
 	canonicalization, scheme, digest, named, namedDigest, keyInfo, object     string
+	propertiesType                                                            string
 
 	key         crypto.Signer
 	certificate []byte
@@ -40,7 +41,8 @@ func newDraft(t testing.TB) *draft {
 		providers: provider("Notary &amp; Söhne", service(QualifiedTimeStamps, selfSigned(t, "tsu", testKey(t, "tsu")),
 			state{Granted, "2017-01-01T00:00:00Z"})),
 
-		signatureID: "sig", target: "#sig", uri: "", propertiesURI: "#properties",
+		propertiesType: ` Type="` + propertiesType + `"`,
+		signatureID:    "sig", target: "#sig", uri: "", propertiesURI: "#properties",
 		transforms:           fmt.Sprintf(transform+transform, enveloped, exclusiveMethod),
 		propertiesTransforms: "<ds:Transforms>" + fmt.Sprintf(transform, exclusiveMethod) + "</ds:Transforms>",
 		canonicalization:     exclusiveMethod,
@@ -81,7 +83,7 @@ func (d *draft) signature() string {
 	return `<ds:Signature xmlns:ds="` + dsig + `" Id="` + d.signatureID + `"><ds:SignedInfo>
 <ds:CanonicalizationMethod Algorithm="` + d.canonicalization + `"></ds:CanonicalizationMethod><ds:SignatureMethod Algorithm="` + d.scheme + `"></ds:SignatureMethod>
 <ds:Reference URI="` + d.uri + `"><ds:Transforms>` + d.transforms + `</ds:Transforms>` + method + `<ds:DigestValue>@LIST@</ds:DigestValue></ds:Reference>
-<ds:Reference Type="` + propertiesType + `" URI="` + d.propertiesURI + `">` + d.propertiesTransforms + method + `<ds:DigestValue>@PROPERTIES@</ds:DigestValue></ds:Reference>
+<ds:Reference` + d.propertiesType + ` URI="` + d.propertiesURI + `">` + d.propertiesTransforms + method + `<ds:DigestValue>@PROPERTIES@</ds:DigestValue></ds:Reference>
 </ds:SignedInfo><ds:SignatureValue>@VALUE@</ds:SignatureValue><ds:KeyInfo>` + d.keyInfo + `</ds:KeyInfo>
 <ds:Object><xades:QualifyingProperties xmlns:xades="` + xades + `" Target="` + d.target + `"><xades:SignedProperties Id="properties"><xades:SignedSignatureProperties>
 <xades:SigningTime>2026-05-01T10:00:00Z</xades:SigningTime><xades:` + d.named + `><xades:Cert><xades:CertDigest>` + d.namedDigest + `</xades:CertDigest></xades:Cert></xades:` + d.named + `>

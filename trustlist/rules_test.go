@@ -82,6 +82,14 @@ func TestSignatureRules(t *testing.T) {
 		{"an XPath transform", func(d *draft) {
 			d.transforms = `<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><ds:XPath>not(//TSPService)</ds:XPath></ds:Transform>` + d.transforms
 		}, ErrMalformed},
+		{"something that is no transform", func(d *draft) { d.transforms = strings.ReplaceAll(d.transforms, "ds:Transform", "ds:Transformer") }, ErrMalformed},
+		{"the properties by another transform", func(d *draft) {
+			d.propertiesTransforms = strings.Replace(d.propertiesTransforms, exclusiveMethod, enveloped, 1)
+		}, ErrMalformed},
+		{"a reference without its type", func(d *draft) { d.propertiesType = "" }, ErrMalformed},
+		{"two references of one type", func(d *draft) { d.propertiesURI += `" Id="a"><ds:DigestMethod/></ds:Reference><ds:Reference URI="` }, ErrMalformed},
+		{"a certificate that is not base64", func(d *draft) { d.keyInfo = strings.Replace(d.keyInfo, "MII", "?II", 1) }, ErrMalformed},
+		{"a digest method by another name", func(d *draft) { d.namedDigest = strings.ReplaceAll(d.namedDigest, "DigestMethod", "Method") }, ErrMalformed},
 		{"a list of prefixes", func(d *draft) {
 			d.transforms = strings.Replace(d.transforms, "></ds:Transform>", `><ec:InclusiveNamespaces xmlns:ec="`+exclusiveMethod+`" PrefixList="x"/></ds:Transform>`, 2)
 		}, ErrMalformed},
@@ -308,6 +316,12 @@ func TestListRules(t *testing.T) {
 		"a text between elements":   func(s string) string { return strings.Replace(s, "<TSPServices>", "<TSPServices>text", 1) },
 		"two statuses": func(s string) string {
 			return strings.Replace(s, "<ServiceStatus>", "<ServiceStatus>x</ServiceStatus><ServiceStatus>", 1)
+		},
+		"two histories": func(s string) string {
+			return strings.Replace(s, "<ServiceHistory>", "<ServiceHistory></ServiceHistory><ServiceHistory>", 1)
+		},
+		"an extension that is critical or not": func(s string) string {
+			return strings.Replace(s, "</ServiceInformation>", "<ServiceInformationExtensions><Extension><a/></Extension></ServiceInformationExtensions></ServiceInformation>", 1)
 		},
 		"a status in no namespace": func(s string) string { return strings.Replace(s, "<ServiceStatus>", "<ServiceStatus xmlns=''>", 1) },
 	} {
