@@ -17,19 +17,20 @@ import (
 // mayCall says which packages call what puts records into a log, method by method. Everything else goes through them, so that no front
 // forgets who may act, what an act is bound to, and whose keys sign it.
 var mayCall = map[string][]string{
-	"(*jurat/internal/ledger.Ledger).Seal":      {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs to measure and to test with
-	"(*jurat/internal/ledger.Ledger).Accept":    {"jurat/internal/acts"},
-	"(*jurat/internal/ledger.Ledger).SealIf":    nil, // through ledger.Operator
-	"(*jurat/internal/ledger.Ledger).SealNext":  nil,
-	"(*jurat/internal/ledger.Ledger).SealLast":  nil,
-	"(*jurat/internal/ledger.Ledger).Settle":    nil,
-	"(*jurat/internal/ledger.Ledger).Anchor":    nil,
-	"(jurat/internal/ledger.Operator).Seal":     {"jurat/internal/docket"},
-	"(jurat/internal/ledger.Operator).SealIf":   {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).SealNext": {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).SealLast": {"jurat/internal/access"},
-	"(jurat/internal/ledger.Operator).Settle":   {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).Anchor":   {"jurat/internal/installation"},
+	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs to measure and to test with
+	"(*jurat/internal/ledger.Ledger).Accept":      {"jurat/internal/acts"},
+	"(*jurat/internal/ledger.Ledger).SealIf":      nil, // through ledger.Operator
+	"(*jurat/internal/ledger.Ledger).SealNext":    nil,
+	"(*jurat/internal/ledger.Ledger).SealLast":    nil,
+	"(*jurat/internal/ledger.Ledger).Settle":      nil,
+	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
+	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/docket"},
+	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive"},
+	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does, through keys.Log
+	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
+	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/installation"},
 }
 
 // sealingRoom is the package that has these methods.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
@@ -50,7 +51,7 @@ it makes the database file smaller. It can run beside 'jurat serve'. You can int
 // Run archives.
 func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Archive(ctx, installation.ArchiveOrder{Before: c.Before, DryRun: c.DryRun, Progress: steps(io)})
+		done, err := i.Archivist.Archive(ctx, archive.Order{Before: c.Before, DryRun: c.DryRun, Progress: steps(io)})
 		if err != nil {
 			return hint(archiveError(err), "what was done stands, and nothing is lost: run it again to go on")
 		}
@@ -101,7 +102,7 @@ type archiveListCmd struct {
 // Run lists archives.
 func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.Archives(ctx)
+		list, err := i.Archivist.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -149,8 +150,8 @@ Exit code 0: no such file is left, except one that a run may still be writing. 3
 // Run tidies up.
 func (c *archiveTidyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.TidyArchives(ctx, c.DryRun)
-		if errors.Is(err, installation.ErrArchiving) {
+		done, err := i.Archivist.Tidy(ctx, c.DryRun)
+		if errors.Is(err, archive.ErrArchiving) {
 			return hint(err, "run it again when that is over; nothing was moved")
 		}
 		if err != nil {
@@ -163,7 +164,7 @@ func (c *archiveTidyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-func (c *archiveTidyCmd) tell(io stdio, done *installation.Tidied) error {
+func (c *archiveTidyCmd) tell(io stdio, done *archive.Tidied) error {
 	if c.JSON {
 		return io.json(done)
 	}

@@ -48,7 +48,7 @@ func BenchmarkArchive(b *testing.B) {
 	}
 	var packed int64
 	for _, f := range files {
-		info, err := os.Stat(i.ArchivePath(f.File))
+		info, err := os.Stat(i.Archivist.Folder.Path(f.File))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func BenchmarkArchive(b *testing.B) {
 	var most uint64
 	for range b.N {
 		for n, in := range files {
-			path := i.ArchivePath(in.File)
+			path := i.Archivist.Folder.Path(in.File)
 			begin := time.Now()
 			checked += bare.during(3 * time.Second)
 			checking += time.Since(begin)
@@ -135,7 +135,7 @@ func archivedHouse(b *testing.B, n int) (i *installation.Installation, plain int
 		})
 	}
 	all.Wait()
-	done, err := i.Archive(b.Context(), installation.ArchiveOrder{Before: time.Now().AddDate(0, 0, 1)})
+	done, err := i.Archivist.Archive(b.Context(), archive.Order{Before: time.Now().AddDate(0, 0, 1)})
 	if err != nil || len(done.Files) == 0 {
 		b.Fatalf("%+v, %v", done, err)
 	}
@@ -230,7 +230,7 @@ func readAnywhere(b *testing.B, i *installation.Installation, files []storage.Ar
 	begin := time.Now()
 	for range n {
 		in := files[random.IntN(len(files))]
-		if err := archive.OpenPath(i.ArchivePath(in.File), func(f *archive.File) error {
+		if err := archive.OpenPath(i.Archivist.Folder.Path(in.File), func(f *archive.File) error {
 			_, err := f.Record(in.From + random.Int64N(in.To-in.From))
 			return err
 		}); err != nil {

@@ -85,7 +85,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		var files []string
 		for _, f := range list {
-			files = append(files, i.ArchivePath(f.File))
+			files = append(files, i.Archivist.Folder.Path(f.File))
 		}
 		if len(files) == 0 {
 			return io.line("there are no archives")
@@ -98,7 +98,7 @@ func (c *archiveVerifyCmd) Run(ctx context.Context, a *app, io stdio) error {
 			if f.Digest() != list[n].Digest {
 				return fmt.Errorf("its digest is %v, the log's database says %v: it is another file", f.Digest(), list[n].Digest)
 			}
-			return i.CheckRoots(ctx, f)
+			return i.Archivist.CheckRoots(ctx, f)
 		})
 	})
 }

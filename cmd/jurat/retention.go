@@ -43,8 +43,8 @@ decided it. Copies of the old files and backups still have the records: delete t
 // Run deletes.
 func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Expire(ctx, installation.ExpireOrder{Before: c.Before, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun, Progress: steps(io)})
-		if errors.Is(err, installation.ErrTooYoung) {
+		done, err := i.Archivist.Expire(ctx, archive.ExpireOrder{Before: c.Before, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun, Progress: steps(io)})
+		if errors.Is(err, archive.ErrTooYoung) {
 			return hint(err, "'jurat archive retention' says how long records are kept; less than %d days is not possible. If nothing was sealed lately, seal something: "+
 				"the clock counts no further than the log's newest time stamp", operator.MinRetention)
 		}
@@ -101,11 +101,11 @@ func (c *archiveRetentionCmd) Run(ctx context.Context, a *app, io stdio) error {
 			if c.Reason == "" || c.By == "" {
 				return errors.New("--keep needs --reason and --by")
 			}
-			if err := i.SetRetention(ctx, days, c.Reason, string(c.By)); err != nil {
+			if err := i.Archivist.SetRetention(ctx, days, c.Reason, string(c.By)); err != nil {
 				return err
 			}
 		}
-		book, err := i.Retention(ctx)
+		book, err := i.Archivist.Book(ctx)
 		if err != nil {
 			return err
 		}
@@ -158,13 +158,13 @@ func (c *holdAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return errors.New("name a record or a chain, or say --all")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		order := installation.HoldOrder{All: c.All, Reason: c.Reason, By: string(c.By)}
+		order := archive.HoldOrder{All: c.All, Reason: c.Reason, By: string(c.By)}
 		if !c.All {
 			if err := whatIs(ctx, i, c.What, &order); err != nil {
 				return err
 			}
 		}
-		id, err := i.Hold(ctx, order)
+		id, err := i.Archivist.Hold(ctx, order)
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (c *holdAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // whatIs finds out whether a name is a record's or a chain's.
-func whatIs(ctx context.Context, i *installation.Installation, name string, order *installation.HoldOrder) error {
+func whatIs(ctx context.Context, i *installation.Installation, name string, order *archive.HoldOrder) error {
 	_, err := i.Ledger.KeptRow(ctx, name)
 	if err == nil {
 		order.RecordID = name
@@ -200,7 +200,7 @@ type holdListCmd struct {
 // Run lists holds.
 func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		book, err := i.Retention(ctx)
+		book, err := i.Archivist.Book(ctx)
 		if err != nil {
 			return err
 		}
@@ -226,8 +226,8 @@ type holdReleaseCmd struct {
 // Run releases.
 func (c *holdReleaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		act, err := i.Release(ctx, c.Hold, c.Reason, string(c.By))
-		if errors.Is(err, installation.ErrNoHold) {
+		act, err := i.Archivist.Release(ctx, c.Hold, c.Reason, string(c.By))
+		if errors.Is(err, archive.ErrNoHold) {
 			return hint(err, "'jurat hold list' shows what is on hold")
 		}
 		if err != nil {

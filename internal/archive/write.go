@@ -25,6 +25,30 @@ type Source struct {
 	Progress   func(done int64)                                                // told after every tile; nil: nobody is told
 }
 
+// Without returns a source in which nothing but the hashes is left of some records, by their indexes, in the name of an act.
+func (s Source) Without(gone map[int64]bool, act string) Source {
+	whole := s.Rows
+	s.Rows = func(ctx context.Context, from, n int64) ([]storage.Row, error) {
+		rows, err := whole(ctx, from, n)
+		if err != nil {
+			return nil, err
+		}
+		for k := range rows {
+			if !gone[rows[k].Index] {
+				continue
+			}
+			entry, err := rows[k].LogEntry()
+			if err != nil {
+				return nil, err
+			}
+			rows[k].Payload, rows[k].Signatures, rows[k].Timestamps = nil, nil, nil
+			rows[k].Entry, rows[k].ExpiredBy = entry, act
+		}
+		return rows, nil
+	}
+	return s
+}
+
 const (
 	maxSamples    = 1024    // records that a dictionary is trained on
 	maxSampleSize = 8 << 10 // bytes of each: what stands further behind is rarely the same

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -80,8 +81,8 @@ func entries(t testing.TB, i *installation.Installation) (all []string) {
 	return all
 }
 
-func tomorrow() installation.ArchiveOrder {
-	return installation.ArchiveOrder{Before: time.Now().AddDate(0, 0, 1)}
+func tomorrow() archive.Order {
+	return archive.Order{Before: time.Now().AddDate(0, 0, 1)}
 }
 
 // wantWholeButStrays takes files that a run has left which was broken off, or which another run was quicker than: they do no harm.
@@ -100,27 +101,27 @@ func wantWholeButStrays(t *testing.T, c installation.Config) {
 
 // TestArchive archives what is whole, and finds everything as before.
 func TestArchive(t *testing.T) {
-	installation.SmallArchives(t, 2*storage.TileWidth)
 	c, _ := made(t)
 	i := open(t, c)
+	i.Archivist.Most = 2 * storage.TileWidth
 	sealMany(t, i, 3*storage.TileWidth+20)
 	before, hashed := contents(t, i), entries(t, i)
 
-	done, err := i.Archive(t.Context(), installation.ArchiveOrder{Before: time.Now().AddDate(0, 0, -1)})
+	done, err := i.Archivist.Archive(t.Context(), archive.Order{Before: time.Now().AddDate(0, 0, -1)})
 	if err != nil || len(done.Files) > 0 || !strings.Contains(done.Stops, "record 0 ") {
 		t.Errorf("what is younger: %+v, %v", done, err)
 	}
 	dry := tomorrow()
 	dry.DryRun = true
-	done, err = i.Archive(t.Context(), dry)
+	done, err = i.Archivist.Archive(t.Context(), dry)
 	if err != nil || len(done.Files) > 0 || done.To != 3*storage.TileWidth {
 		t.Errorf("dry run: %+v, %v", done, err)
 	}
-	done, err = i.Archive(t.Context(), tomorrow())
+	done, err = i.Archivist.Archive(t.Context(), tomorrow())
 	if err != nil || len(done.Files) != 2 || done.To != 3*storage.TileWidth || done.Shed != 3*storage.TileWidth || done.Files[1].From != 2*storage.TileWidth {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if again, err := i.Archive(t.Context(), tomorrow()); err != nil || len(again.Files) > 0 || again.Shed > 0 || again.From != done.To {
+	if again, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil || len(again.Files) > 0 || again.Shed > 0 || again.From != done.To {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	if rows, err := i.Ledger.KeptRows(t.Context(), 3, 1); err != nil || !rows[0].HasShed() || len(rows[0].Timestamps) > 0 {
@@ -141,7 +142,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	wantWhole(t, c)
-	list, err := i.Archives(t.Context())
+	list, err := i.Archivist.List(t.Context())
 	if err != nil || len(list) != 2 || list[0].Problem != "" || list[0].Bytes == 0 || list[0].Stray {
 		t.Errorf("Archives = %+v, %v", list, err)
 	}
@@ -152,7 +153,7 @@ func TestArchiveKeepsLaterStamps(t *testing.T) {
 	c, _ := withOutside(t)
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth)
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := i.Ledger.RowsFrom(t.Context(), 0, 1)
@@ -179,7 +180,7 @@ func TestArchiveStopsAtWaiting(t *testing.T) {
 	tsa.Be(jurattest.Refuses)
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth+1)
-	done, err := i.Archive(t.Context(), tomorrow())
+	done, err := i.Archivist.Archive(t.Context(), tomorrow())
 	if err != nil || len(done.Files) > 0 || !strings.Contains(done.Stops, "waits for a time stamp") {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -191,11 +192,11 @@ func TestArchiveMissing(t *testing.T) {
 	c, first := made(t)
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth-1)
-	done, err := i.Archive(t.Context(), tomorrow())
+	done, err := i.Archivist.Archive(t.Context(), tomorrow())
 	if err != nil || len(done.Files) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	file := i.ArchivePath(done.Files[0].File)
+	file := i.Archivist.Folder.Path(done.Files[0].File)
 	doc := must(os.ReadFile(file))
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
@@ -252,14 +253,14 @@ func TestArchiveMissing(t *testing.T) {
 
 // TestArchiveCrash crashes after each step, and goes on: everything can be read at every point, and the end is the same.
 func TestArchiveCrash(t *testing.T) {
-	installation.SmallArchives(t, storage.TileWidth)
 	c, _ := made(t)
 	i := open(t, c)
+	i.Archivist.Most = storage.TileWidth
 	sealMany(t, i, 2*storage.TileWidth)
 	before := contents(t, i)
 	for n := 1; ; n++ {
 		var err error
-		crashed := crash(i, n, func() { _, err = i.Archive(t.Context(), tomorrow()) })
+		crashed := crash(i, n, func() { _, err = i.Archivist.Archive(t.Context(), tomorrow()) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,6 +269,7 @@ func TestArchiveCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		i = open(t, c)
+		i.Archivist.Most = storage.TileWidth
 		if diff := cmp.Diff(before, contents(t, i)); diff != "" {
 			t.Errorf("after %d steps (-before +after):\n%s", n, diff)
 		}
@@ -311,7 +313,7 @@ func archiveAndDie(dir, step string) error {
 			select {}
 		}
 	})
-	if _, err := i.Archive(context.Background(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(context.Background(), tomorrow()); err != nil {
 		return err
 	}
 	return errors.New("it was not killed")
@@ -354,7 +356,7 @@ func TestArchiveKilled(t *testing.T) {
 			t.Errorf("after %q %d records can be read of %d", step, got, size)
 		}
 	}
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	files, err := i.Ledger.Archives(t.Context())
@@ -366,14 +368,14 @@ func TestArchiveKilled(t *testing.T) {
 
 // TestArchiveTwice has several archive at once, in one process and with two openings of the folder, while records are sealed.
 func TestArchiveTwice(t *testing.T) {
-	installation.SmallArchives(t, storage.TileWidth)
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
+	i.Archivist.Most, other.Archivist.Most = storage.TileWidth, storage.TileWidth
 	sealMany(t, i, 3*storage.TileWidth)
 	var wg sync.WaitGroup
 	for _, one := range []*installation.Installation{i, other, i} {
 		wg.Go(func() {
-			if _, err := one.Archive(context.Background(), tomorrow()); err != nil {
+			if _, err := one.Archivist.Archive(context.Background(), tomorrow()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -392,7 +394,7 @@ func TestArchiveBackup(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth)
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	before := contents(t, i)
@@ -411,7 +413,7 @@ func TestArchiveBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(i.ArchivePath(files[0].File)); err != nil {
+	if err := os.Remove(i.Archivist.Folder.Path(files[0].File)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: filepath.Join(t.TempDir(), "lacking")}); err == nil || !strings.Contains(err.Error(), files[0].File) {

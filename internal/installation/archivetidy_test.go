@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -17,7 +18,7 @@ import (
 // strays are the files that lie in the archive folder, and that the database does not name.
 func strays(t *testing.T, i *installation.Installation) (names []string) {
 	t.Helper()
-	list, err := i.Archives(t.Context())
+	list, err := i.Archivist.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func strays(t *testing.T, i *installation.Installation) (names []string) {
 // leaveStray has a run broken off after it has written a file.
 func leaveStray(t *testing.T, i *installation.Installation) string {
 	t.Helper()
-	if !crash(i, 1, func() { i.Archive(t.Context(), tomorrow()) }) {
+	if !crash(i, 1, func() { i.Archivist.Archive(t.Context(), tomorrow()) }) {
 		t.Fatal("no file was written")
 	}
 	i.After(func(string) {})
@@ -49,20 +50,20 @@ func TestTidyArchives(t *testing.T) {
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth)
 	left := leaveStray(t, i)
-	if done, err := i.TidyArchives(t.Context(), true); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 1 {
+	if done, err := i.Archivist.Tidy(t.Context(), true); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 1 {
 		t.Errorf("dry run: %+v, %v", done, err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 0 {
+	if done, err := i.Archivist.Tidy(t.Context(), false); err != nil || !slices.Equal(done.SetAside, []string{left}) || len(strays(t, i)) != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if _, err := os.Stat(filepath.Join(i.ArchivePath("aside"), left)); err != nil {
+	if _, err := os.Stat(filepath.Join(i.Archivist.Folder.Path("aside"), left)); err != nil {
 		t.Error(err)
 	}
 	wantWhole(t, c)
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside)+len(done.Kept) > 0 {
+	if done, err := i.Archivist.Tidy(t.Context(), false); err != nil || len(done.SetAside)+len(done.Kept) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantWhole(t, c)
@@ -73,10 +74,10 @@ func TestTidyDrafts(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth)
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
-	old, young := i.ArchivePath(".new-1"), i.ArchivePath(".new-2")
+	old, young := i.Archivist.Folder.Path(".new-1"), i.Archivist.Folder.Path(".new-2")
 	for _, path := range []string{old, young} {
 		if err := os.WriteFile(path, []byte("half of"), 0o600); err != nil {
 			t.Fatal(err)
@@ -87,14 +88,14 @@ func TestTidyDrafts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dryRun := range []bool{true, false} {
-		if done, err := i.TidyArchives(t.Context(), dryRun); err != nil || !slices.Equal(done.SetAside, []string{".new-1"}) {
+		if done, err := i.Archivist.Tidy(t.Context(), dryRun); err != nil || !slices.Equal(done.SetAside, []string{".new-1"}) {
 			t.Errorf("dry run %v: %+v, %v", dryRun, done, err)
 		}
 		if _, err := os.Stat(old); (err == nil) != dryRun {
 			t.Errorf("dry run %v: %v", dryRun, err)
 		}
 	}
-	for _, path := range []string{young, filepath.Join(i.ArchivePath("aside"), ".new-1")} {
+	for _, path := range []string{young, filepath.Join(i.Archivist.Folder.Path("aside"), ".new-1")} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
@@ -125,12 +126,12 @@ func TestTidyWhileArchiving(t *testing.T) {
 				}
 			})
 			go func() {
-				_, err := one.Archive(context.Background(), tomorrow())
+				_, err := one.Archivist.Archive(context.Background(), tomorrow())
 				archived <- err
 			}()
 			<-written
 			for _, i := range []*installation.Installation{one, other} {
-				if done, err := i.TidyArchives(t.Context(), false); !errors.Is(err, installation.ErrArchiving) || len(strays(t, i)) != 1 {
+				if done, err := i.Archivist.Tidy(t.Context(), false); !errors.Is(err, archive.ErrArchiving) || len(strays(t, i)) != 1 {
 					t.Errorf("%+v, %v", done, err)
 				}
 			}
@@ -138,7 +139,7 @@ func TestTidyWhileArchiving(t *testing.T) {
 			if err := <-archived; err != nil {
 				t.Fatal(err)
 			}
-			if done, err := other.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 {
+			if done, err := other.Archivist.Tidy(t.Context(), false); err != nil || len(done.SetAside) > 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
 			wantWhole(t, c[0])
@@ -152,23 +153,23 @@ func TestTidyKeeps(t *testing.T) {
 	i := open(t, c)
 	sealMany(t, i, storage.TileWidth)
 	left := leaveStray(t, i)
-	doc := must(os.ReadFile(i.ArchivePath(left)))
+	doc := must(os.ReadFile(i.Archivist.Folder.Path(left)))
 
 	another, _ := made(t)
 	j := open(t, another)
-	if err := os.MkdirAll(filepath.Dir(j.ArchivePath(left)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(j.Archivist.Folder.Path(left)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(j.ArchivePath(left), doc, 0o600); err != nil {
+	if err := os.WriteFile(j.Archivist.Folder.Path(left), doc, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := j.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
+	if done, err := j.Archivist.Tidy(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("of another log: %+v, %v", done, err)
 	}
-	if err := os.WriteFile(i.ArchivePath(left), doc[:len(doc)-1], 0o600); err != nil {
+	if err := os.WriteFile(i.Archivist.Folder.Path(left), doc[:len(doc)-1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
+	if done, err := i.Archivist.Tidy(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("damaged: %+v, %v", done, err)
 	}
 }
@@ -176,14 +177,14 @@ func TestTidyKeeps(t *testing.T) {
 // TestTidyKeepsWhatAnActNames: a deletion that was broken off is finished, and its files are not removed before.
 func TestTidyKeepsWhatAnActNames(t *testing.T) {
 	_, i, alone, _, _ := aYearAgo(t)
-	if !crash(i, 2, func() { i.Expire(t.Context(), expireOrder()) }) { // written, sealed
+	if !crash(i, 2, func() { i.Archivist.Expire(t.Context(), expireOrder()) }) { // written, sealed
 		t.Fatal("nothing was deleted")
 	}
 	i.After(func(string) {})
-	if done, err := i.TidyArchives(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
+	if done, err := i.Archivist.Tidy(t.Context(), false); err != nil || len(done.SetAside) > 0 || len(done.Kept) != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, alone)
@@ -192,10 +193,10 @@ func TestTidyKeepsWhatAnActNames(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	// As long as an archive is missing that the log needs, what is no part of it may be all that there is.
-	if err := os.Rename(i.ArchivePath(files[0].File), i.ArchivePath(files[0].File)+".away"); err != nil {
+	if err := os.Rename(i.Archivist.Folder.Path(files[0].File), i.Archivist.Folder.Path(files[0].File)+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.TidyArchives(t.Context(), false); !errors.Is(err, ledger.ErrArchive) {
+	if done, err := i.Archivist.Tidy(t.Context(), false); !errors.Is(err, ledger.ErrArchive) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }

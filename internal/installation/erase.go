@@ -74,7 +74,7 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 		return nil, err
 	}
 	if len(done.Before) < len(pointers) {
-		if err := i.notHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
+		if err := i.Archivist.CheckHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
 			return nil, err
 		}
 	}

@@ -687,7 +687,7 @@ func TestHeldBeforeOrAfter(t *testing.T) {
 				armed = false
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // within a transaction nobody else gets in
 				defer cancel()
-				hold, _ = other.Hold(ctx, installation.HoldOrder{All: true, Reason: "case 17", By: "legal"})
+				hold, _ = other.Archivist.Hold(ctx, archive.HoldOrder{All: true, Reason: "case 17", By: "legal"})
 			}
 			return time.Now()
 		}
@@ -747,7 +747,7 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 			i.Erase(t.Context(), order(r, "/prompt"))
 		}()
 		i.After(func(string) {})
-		hold, err := i.Hold(t.Context(), installation.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"})
+		hold, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -764,7 +764,7 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 			t.Errorf("%s: %v", step, err)
 		}
 		wantDisclosed(t, i, r, "/metadata/user", "/prompt")
-		if _, err := i.Release(t.Context(), hold, "case closed", "legal"); err != nil {
+		if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); err != nil {
 			t.Fatal(err)
 		}
 		if done, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil || len(done.Now) != 1 {
@@ -794,7 +794,7 @@ func TestHeldAndNobodyCanLook(t *testing.T) {
 		t.Fatal("it has not crashed after its act was sealed")
 	}
 	i.After(func(string) {})
-	if _, err := i.Hold(t.Context(), installation.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"}); err != nil {
+	if _, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"}); err != nil {
 		t.Fatal(err)
 	}
 	failed := 0

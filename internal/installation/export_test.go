@@ -48,32 +48,6 @@ func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
 // ListOutside lists the authorities of an installation that is not open.
 func ListOutside(ctx context.Context, c Config) ([]Outside, error) { return of(c).ListOutside(ctx) }
 
-// SmallArchives lets a file hold n records only.
-func SmallArchives(t testing.TB, n int64) {
-	before := maxArchive
-	maxArchive = n
-	t.Cleanup(func() { maxArchive = before })
-}
-
-// ForgeExpiry takes a record out of its archive, in the name of an act that does not say so.
-func ForgeExpiry(i *Installation, r *evidence.Record, act string) error {
-	ctx := context.Background()
-	index, err := i.Ledger.Index(ctx, r)
-	if err != nil {
-		return err
-	}
-	files, err := i.Ledger.Archives(ctx)
-	if err != nil {
-		return err
-	}
-	e := &expiring{Installation: i}
-	next, err := e.without(ctx, files[0], map[int64]bool{index: true}, act)
-	if err != nil {
-		return err
-	}
-	return i.Ledger.PutArchive(ctx, files[0].Digest, next)
-}
-
 // Apart lists what is sealed apart of a draft that names these pointers.
 func (i *Installation) Apart(ctx context.Context, draft *evidence.Draft, pointers []string) ([]string, error) {
 	return texts{i.texts, i.ApartSettingOf}.Apart(ctx, draft.SealingApart(pointers...))

@@ -125,6 +125,7 @@ type Installation struct {
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
+	Archivist *archive.Archivist
 
 	asked asked // witnesses
 	*place
@@ -189,6 +190,8 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
+	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
+		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	if err := i.clock.goOn(ctx, i.Ledger); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -260,8 +263,8 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	}
 	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
 	defer i.archives.Close()
-	keys, damaged := readHistory(ctx, config.Store)
-	trust, err := i.trust(ctx, keys)
+	history, damaged := readHistory(ctx, config.Store)
+	trust, err := i.trust(ctx, history)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -269,29 +272,23 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	check := checkRecord(forever(trust))
-	book, damagedBook := readRetention(ctx, config.Store)
-	expired := &expiredFsck{book: book, byAct: map[string]int64{}, acts: map[string]bool{},
-		read: func() (*archive.Book, []ledger.Damage) { return readRetention(ctx, config.Store) }}
+	check := checkRecord(keys.Forever(trust))
+	archives, damagedBook := archive.NewFsck(ctx, i.archives, i.log.verifier, config.Store)
 	damaged = append(damaged, damagedBook...)
 	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		return errors.Join(apart.record(ctx, r), check(r, waits))
-	}, Expired: expired.record})
+	}, Expired: archives.Expired})
 	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
-	damages = append(damages, expired.run()...)
-	kept, err := apart.run(ctx)
-	if err != nil {
-		return damages, 0, err
+	for _, run := range []func(context.Context) ([]ledger.Damage, error){apart.run, archives.Run} {
+		found, err := run(ctx)
+		damages = append(damages, found...)
+		if err != nil {
+			return damages, 0, err
+		}
 	}
-	damages = append(damages, kept...)
-	files, err := i.fsckArchives(ctx, config.Store, book)
-	if err != nil {
-		return damages, 0, err
-	}
-	damages = append(damages, files...)
 	head, err := config.Store.Head(ctx)
 	return damages, head.Size, err
 }
@@ -353,6 +350,17 @@ func (i *Installation) step(name string) { i.after(name) }
 // operator seals the operator's acts in this installation.
 func (i *Installation) operator() ledger.Operator {
 	return ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}
+}
+
+// archiveFolder is where archives lie, in the data folder.
+const archiveFolder = "archive"
+
+// archives is the folder of archive files.
+func (c Config) archives() string {
+	if c.Archives != "" {
+		return c.Archives
+	}
+	return filepath.Join(c.Dir, archiveFolder)
 }
 
 // CaseFile is where the case file of a trial goes unless the caller says otherwise.

@@ -55,7 +55,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 			first = r
 		}
 	}
-	if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := past.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	if err := past.Close(); err != nil {
@@ -70,7 +70,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNothingLeft(t, c, "erase", secret)
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 		t.Fatal(done, err)
 	}
 	wantExpired(t, i, first)

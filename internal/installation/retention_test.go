@@ -47,7 +47,7 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 	alone, apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
 	chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
 	sealMany(t, past, storage.TileWidth)
-	if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := past.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	if err := past.Close(); err != nil {
@@ -67,7 +67,7 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealMany(t, i, storage.TileWidth)
-	if _, err := i.Archive(t.Context(), tomorrow()); err != nil {
+	if _, err := i.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Close(); err != nil {
@@ -77,17 +77,17 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 	i = open(t, c)
 	o := expireOrder()
 	o.Before = time.Now().AddDate(0, 0, 2)
-	if done, err := i.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
+	if done, err := i.Archivist.Expire(t.Context(), o); !errors.Is(err, archive.ErrTooYoung) || done.Records > 0 {
 		t.Errorf("deleted by the clock alone: %+v, %v", done, err)
 	}
 	sealMany(t, i, 1) // an authority says so, too
-	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
+	if done, err := i.Archivist.Expire(t.Context(), o); err != nil || done.Records == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
 
-func expireOrder() installation.ExpireOrder {
-	return installation.ExpireOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
+func expireOrder() archive.ExpireOrder {
+	return archive.ExpireOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
 }
 
 func wantExpired(t *testing.T, i *installation.Installation, r *evidence.Record) {
@@ -111,17 +111,17 @@ func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
 func TestExpire(t *testing.T) {
 	c, i, alone, chained, apart := aYearAgo(t)
 	hashed := entries(t, i)
-	hold, err := i.Hold(t.Context(), installation.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"})
+	hold, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dry := expireOrder()
 	dry.DryRun = true
-	if done, err := i.Expire(t.Context(), dry); err != nil || done.Records != storage.TileWidth-1 || done.Held != 1 {
+	if done, err := i.Archivist.Expire(t.Context(), dry); err != nil || done.Records != storage.TileWidth-1 || done.Held != 1 {
 		t.Fatalf("dry run: %+v, %v", done, err)
 	}
 	wantThere(t, i, alone)
-	done, err := i.Expire(t.Context(), expireOrder())
+	done, err := i.Archivist.Expire(t.Context(), expireOrder())
 	if err != nil || done.Records != storage.TileWidth-1 || done.Held != 1 || done.Unproved != 0 || len(done.Files) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -150,13 +150,13 @@ func TestExpire(t *testing.T) {
 		t.Errorf("%d records of %d, %v", seen, size, err)
 	}
 
-	if _, err := i.Release(t.Context(), hold, "case closed", "legal"); err != nil {
+	if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Release(t.Context(), hold, "case closed", "legal"); !errors.Is(err, installation.ErrNoHold) {
+	if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); !errors.Is(err, archive.ErrNoHold) {
 		t.Errorf("released twice: %v", err)
 	}
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 1 || done.Held != 0 {
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records != 1 || done.Held != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, chained)
@@ -178,38 +178,38 @@ func opens(ctx context.Context, i *installation.Installation, r *evidence.Record
 // TestExpireRefuses asks for what must not be.
 func TestExpireRefuses(t *testing.T) {
 	_, i, alone, _, apart := aYearAgo(t)
-	for name, change := range map[string]func(*installation.ExpireOrder){
-		"younger than six months": func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
-		"to come":                 func(o *installation.ExpireOrder) { o.Before = time.Now().AddDate(1, 0, 0) },
-		"no time":                 func(o *installation.ExpireOrder) { o.Before = time.Time{} },
-		"no reason":               func(o *installation.ExpireOrder) { o.Reason = " " },
-		"nobody":                  func(o *installation.ExpireOrder) { o.By = "" },
+	for name, change := range map[string]func(*archive.ExpireOrder){
+		"younger than six months": func(o *archive.ExpireOrder) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
+		"to come":                 func(o *archive.ExpireOrder) { o.Before = time.Now().AddDate(1, 0, 0) },
+		"no time":                 func(o *archive.ExpireOrder) { o.Before = time.Time{} },
+		"no reason":               func(o *archive.ExpireOrder) { o.Reason = " " },
+		"nobody":                  func(o *archive.ExpireOrder) { o.By = "" },
 	} {
 		o := expireOrder()
 		change(&o)
-		if done, err := i.Expire(t.Context(), o); err == nil {
+		if done, err := i.Archivist.Expire(t.Context(), o); err == nil {
 			t.Errorf("%s: %+v", name, done)
 		}
 	}
-	if err := i.SetRetention(t.Context(), operator.MinRetention-1, "less", "boss"); !errors.Is(err, installation.ErrTooYoung) {
+	if err := i.Archivist.SetRetention(t.Context(), operator.MinRetention-1, "less", "boss"); !errors.Is(err, archive.ErrTooYoung) {
 		t.Errorf("less than six months: %v", err)
 	}
-	if err := i.SetRetention(t.Context(), 2*366, "contract", "boss"); err != nil {
+	if err := i.Archivist.SetRetention(t.Context(), 2*366, "contract", "boss"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.Expire(t.Context(), expireOrder()); !errors.Is(err, installation.ErrTooYoung) {
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); !errors.Is(err, archive.ErrTooYoung) {
 		t.Errorf("within the time that was set: %+v, %v", done, err)
 	}
-	if err := i.SetRetention(t.Context(), operator.MinRetention, "contract over", "boss"); err != nil {
+	if err := i.Archivist.SetRetention(t.Context(), operator.MinRetention, "contract over", "boss"); err != nil {
 		t.Fatal(err)
 	}
 	// What the records claim is a year old, too; what counts is when they were stamped.
-	if done, err := i.Expire(t.Context(), installation.ExpireOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
+	if done, err := i.Archivist.Expire(t.Context(), archive.ExpireOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
 		t.Errorf("sealed later than that: %+v, %v", done, err)
 	}
-	for _, o := range []installation.HoldOrder{{All: true}, {RecordID: apart.Payload.RecordID}} {
+	for _, o := range []archive.HoldOrder{{All: true}, {RecordID: apart.Payload.RecordID}} {
 		o.Reason, o.By = "case 18", "legal"
-		hold, err := i.Hold(t.Context(), o)
+		hold, err := i.Archivist.Hold(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,17 +219,17 @@ func TestExpireRefuses(t *testing.T) {
 		}
 		wantDisclosed(t, i, apart, "/prompt")
 		if o.All {
-			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records > 0 || done.Held != storage.TileWidth {
+			if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records > 0 || done.Held != storage.TileWidth {
 				t.Errorf("all is held: %+v, %v", done, err)
 			}
 		}
-		if _, err := i.Release(t.Context(), hold, "over", "legal"); err != nil {
+		if _, err := i.Archivist.Release(t.Context(), hold, "over", "legal"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wantThere(t, i, alone)
-	for _, bad := range []installation.HoldOrder{{Reason: "r", By: "b"}, {RecordID: "no such record", Reason: "r", By: "b"}, {Chain: "c-1", By: "b"}, {Chain: "c-1", Reason: "r"}} {
-		if id, err := i.Hold(t.Context(), bad); err == nil {
+	for _, bad := range []archive.HoldOrder{{Reason: "r", By: "b"}, {RecordID: "no such record", Reason: "r", By: "b"}, {Chain: "c-1", By: "b"}, {Chain: "c-1", Reason: "r"}} {
+		if id, err := i.Archivist.Hold(t.Context(), bad); err == nil {
 			t.Errorf("%+v: held by %s", bad, id)
 		}
 	}
@@ -250,7 +250,7 @@ func TestExpireCrash(t *testing.T) {
 		c, i, alone, _, apart := aYearAgo(t)
 		var steps []string
 		var err error
-		crashed := crash(i, n, func() { _, err = i.Expire(t.Context(), expireOrder()) })
+		crashed := crash(i, n, func() { _, err = i.Archivist.Expire(t.Context(), expireOrder()) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestExpireCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		i = open(t, c)
-		book, err := i.Retention(t.Context())
+		book, err := i.Archivist.Book(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestExpireCrash(t *testing.T) {
 				t.Errorf("after %d steps: %v", n, d)
 			}
 		}
-		done, err := i.Expire(t.Context(), expireOrder())
+		done, err := i.Archivist.Expire(t.Context(), expireOrder())
 		if err != nil {
 			t.Fatalf("after %d steps: %v", n, err)
 		}
@@ -284,7 +284,7 @@ func TestExpireCrash(t *testing.T) {
 		if opens(t.Context(), i, apart) {
 			t.Errorf("after %d steps a text of an expired record can be opened", n)
 		}
-		if book, err = i.Retention(t.Context()); err != nil || len(book.Expiries) != 1 {
+		if book, err = i.Archivist.Book(t.Context()); err != nil || len(book.Expiries) != 1 {
 			t.Errorf("after %d steps %d acts, %v; %+v", n, len(book.Expiries), err, done)
 		}
 		damages, _, err = installation.Fsck(t.Context(), c, nil)
@@ -310,7 +310,7 @@ func TestExpireWhileHeld(t *testing.T) {
 	i.After(func(step string) {
 		if step == "file without them written" {
 			first.Do(func() {
-				if _, err := i.Hold(context.Background(), installation.HoldOrder{Chain: "c-1", Reason: "case 19", By: "legal"}); err != nil {
+				if _, err := i.Archivist.Hold(context.Background(), archive.HoldOrder{Chain: "c-1", Reason: "case 19", By: "legal"}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -318,7 +318,7 @@ func TestExpireWhileHeld(t *testing.T) {
 	})
 	for range 2 {
 		wg.Go(func() {
-			if _, err := i.Expire(context.Background(), expireOrder()); err != nil {
+			if _, err := i.Archivist.Expire(context.Background(), expireOrder()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -340,7 +340,7 @@ func TestExpireTwice(t *testing.T) {
 		sealMany(t, past, storage.TileWidth-young)
 		then = time.Now().AddDate(0, 0, -300)
 		sealMany(t, past, young+10)
-		if _, err := past.Archive(t.Context(), tomorrow()); err != nil {
+		if _, err := past.Archivist.Archive(t.Context(), tomorrow()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -350,17 +350,17 @@ func TestExpireTwice(t *testing.T) {
 	c.Now = nil
 	i := open(t, c)
 	sealMany(t, i, 1) // says what day it is
-	order := func(days int) installation.ExpireOrder {
-		return installation.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}
+	order := func(days int) archive.ExpireOrder {
+		return archive.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}
 	}
-	var done [2]*installation.Expired
+	var done [2]*archive.Expired
 	other, first := make(chan error, 1), order(-200)
 	var once sync.Once
 	first.Progress = func(string, int64, int64) { // it has listed two files, and is through with one
 		once.Do(func() {
 			go func() {
 				var err error
-				done[1], err = i.Expire(context.Background(), order(-350))
+				done[1], err = i.Archivist.Expire(context.Background(), order(-350))
 				other <- err
 			}()
 			select {
@@ -370,13 +370,13 @@ func TestExpireTwice(t *testing.T) {
 			}
 		})
 	}
-	if done[0], err = i.Expire(t.Context(), first); err != nil {
+	if done[0], err = i.Archivist.Expire(t.Context(), first); err != nil {
 		t.Error(err)
 	}
 	if err := <-other; err != nil {
 		t.Error(err)
 	}
-	book, err := i.Retention(t.Context())
+	book, err := i.Archivist.Book(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestExpireTwice(t *testing.T) {
 // TestExpireWithoutItsFolder: a deletion whose files are away is not done, whatever is not there, and is finished when they are back.
 func TestExpireWithoutItsFolder(t *testing.T) {
 	c, i, alone, _, apart := aYearAgo(t)
-	archives, away := i.ArchivePath("."), i.ArchivePath(".")+".away"
+	archives, away := i.Archivist.Folder.Path("."), i.Archivist.Folder.Path(".")+".away"
 	i.After(func(step string) {
 		if step == "expiry sealed" {
 			if err := errors.Join(os.Rename(archives, away), os.Mkdir(archives, 0o700)); err != nil {
@@ -410,17 +410,17 @@ func TestExpireWithoutItsFolder(t *testing.T) {
 			}
 		}
 	})
-	if _, err := i.Expire(t.Context(), expireOrder()); err == nil {
+	if _, err := i.Archivist.Expire(t.Context(), expireOrder()); err == nil {
 		t.Error("deleted, without the file")
 	}
 	i.After(func(string) {})
-	if _, err := i.Expire(t.Context(), expireOrder()); err == nil {
+	if _, err := i.Archivist.Expire(t.Context(), expireOrder()); err == nil {
 		t.Error("finished, without the file")
 	}
 	if err := errors.Join(os.Remove(archives), os.Rename(away, archives)); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Finished != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, alone)
@@ -430,10 +430,33 @@ func TestExpireWithoutItsFolder(t *testing.T) {
 	wantWhole(t, c)
 }
 
+// forgeExpiry takes a record out of its archive, in the name of an act that does not say so.
+func forgeExpiry(t *testing.T, i *installation.Installation, r *evidence.Record, act string) error {
+	t.Helper()
+	index, err := i.Ledger.Index(t.Context(), r)
+	if err != nil {
+		return err
+	}
+	files, err := i.Ledger.Archives(t.Context())
+	if err != nil {
+		return err
+	}
+	source, err := i.Archivist.Source(t.Context(), files[0].From, files[0].To)
+	if err != nil {
+		return err
+	}
+	next, err := i.Archivist.Folder.Create(t.Context(), source.Without(map[int64]bool{index: true}, act))
+	if err != nil {
+		return err
+	}
+	next.Shed = true
+	return i.Ledger.PutArchive(t.Context(), files[0].Digest, next)
+}
+
 // TestForgedExpiry takes a record out of an archive without an act: fsck says so.
 func TestForgedExpiry(t *testing.T) {
 	c, i, alone, _, _ := aYearAgo(t)
-	if err := installation.ForgeExpiry(i, alone, "no-such-act"); err != nil {
+	if err := forgeExpiry(t, i, alone, "no-such-act"); err != nil {
 		t.Fatal(err)
 	}
 	wantExpired(t, i, alone)
@@ -444,15 +467,15 @@ func TestForgedExpiry(t *testing.T) {
 // that deleted others, is not among those that the act counts.
 func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 	c, i, _, chained, _ := aYearAgo(t)
-	if _, err := i.Hold(t.Context(), installation.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"}); err != nil {
+	if _, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"}); err != nil {
 		t.Fatal(err)
 	}
-	done, err := i.Expire(t.Context(), expireOrder())
+	done, err := i.Archivist.Expire(t.Context(), expireOrder())
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantWhole(t, c)
-	if err := installation.ForgeExpiry(i, chained, done.Files[0].Act); err != nil {
+	if err := forgeExpiry(t, i, chained, done.Files[0].Act); err != nil {
 		t.Fatal(err)
 	}
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
@@ -473,7 +496,7 @@ func TestFsckWhileExpiring(t *testing.T) {
 			if calls++; calls != n {
 				return
 			}
-			if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+			if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
 		})

@@ -2,7 +2,6 @@ package installation
 
 import (
 	"context"
-	"time"
 
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
@@ -60,13 +59,4 @@ func (i *Installation) trustWith(ctx context.Context, history *keys.History, wit
 		return nil, err
 	}
 	return verify.ParseTrust(doc) // what is given out is what would be accepted
-}
-
-// forever returns a trust file in which no key ends. What a key signed while it was its actor's is as whole as it was; what
-// it is worth after its end is not the log's question.
-func forever(t *verify.Trust) *verify.Trust {
-	for n := range t.Keys {
-		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}
-	}
-	return t
 }

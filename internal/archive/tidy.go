@@ -1,4 +1,4 @@
-package installation
+package archive
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"jurat/internal/archive"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 )
@@ -23,19 +22,19 @@ func runName(n int) string { return fmt.Sprintf("archive-run-%d", n) }
 var ErrArchiving = errors.New("archiving is under way, here or on another machine")
 
 // asRun does what makes archive files, and waits while somebody tidies up among them.
-func (i *Installation) asRun(ctx context.Context, do func(context.Context) error) error {
+func (a *Archivist) asRun(ctx context.Context, do func(context.Context) error) error {
 	names := make([]string, mostRuns)
 	for n := range names {
 		names[n] = runName(n)
 	}
-	return i.claiming(ctx, names, do)
+	return a.claiming(ctx, names, do)
 }
 
 // claiming does something under the first of these claims that nobody has, and waits until there is one.
-func (i *Installation) claiming(ctx context.Context, names []string, do func(context.Context) error) error {
+func (a *Archivist) claiming(ctx context.Context, names []string, do func(context.Context) error) error {
 	for {
 		for _, name := range names {
-			held, release, err := i.claims.Claim(ctx, name)
+			held, release, err := a.Claims.Claim(ctx, name)
 			if errors.Is(err, lock.ErrTaken) {
 				continue
 			}
@@ -74,24 +73,24 @@ type KeptFile struct {
 	Why  string `json:"why"`
 }
 
-// TidyArchives sets aside archive files that runs have left which were broken off before the database named them. A file is set aside only
+// Tidy sets aside archive files that runs have left which were broken off before the database named them. A file is set aside only
 // if all that it holds is elsewhere: the log has come as far as the file, says the same of its records, and every archive that the
 // database names can be opened. While anybody makes such files it does nothing, and returns ErrArchiving.
 //
 // It deletes nothing: a second installation of the same log, made of a backup, may share the folder, and knows this file by its name while
 // this one does not. Nobody can see that from here, so it is for people to say when the files may go.
-func (i *Installation) TidyArchives(ctx context.Context, dryRun bool) (*Tidied, error) {
-	done := &Tidied{Folder: i.archives.Aside(), SetAside: []string{}, Kept: []KeptFile{}}
-	if err := i.aloneAmongRuns(ctx, func(ctx context.Context) error { return i.tidyArchives(ctx, dryRun, done) }); err != nil {
+func (a *Archivist) Tidy(ctx context.Context, dryRun bool) (*Tidied, error) {
+	done := &Tidied{Folder: a.Folder.Aside(), SetAside: []string{}, Kept: []KeptFile{}}
+	if err := a.aloneAmongRuns(ctx, func(ctx context.Context) error { return a.tidy(ctx, dryRun, done) }); err != nil {
 		return done, fmt.Errorf("tidying up among archives: %w", err)
 	}
 	return done, nil
 }
 
 // aloneAmongRuns does something while nobody makes archive files.
-func (i *Installation) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
+func (a *Archivist) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
 	for n := range mostRuns {
-		held, release, err := i.claims.Claim(ctx, runName(n))
+		held, release, err := a.Claims.Claim(ctx, runName(n))
 		if errors.Is(err, lock.ErrTaken) {
 			return ErrArchiving
 		}
@@ -104,15 +103,15 @@ func (i *Installation) aloneAmongRuns(ctx context.Context, do func(context.Conte
 	return lostOr(ctx, do(ctx))
 }
 
-func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidied) error {
-	if err := i.Ledger.CanAppend(ctx); err != nil {
+func (a *Archivist) tidy(ctx context.Context, dryRun bool, done *Tidied) error {
+	if err := a.Ledger.CanAppend(ctx); err != nil {
 		return err // a log that came back from an older copy may not know yet what a file is a part of
 	}
-	list, err := i.Archives(ctx)
+	list, err := a.List(ctx)
 	if err != nil {
 		return err
 	}
-	book, err := i.Retention(ctx)
+	book, err := a.Book(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,12 +127,12 @@ func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidi
 		if !f.Stray {
 			continue
 		}
-		why := i.needed(ctx, f.File)
+		why := a.needed(ctx, f.File)
 		for _, x := range book.Expiries {
-			if archive.Name(x.From, x.To, x.Replaces) == f.File {
+			if Name(x.From, x.To, x.Replaces) == f.File {
 				why = fmt.Errorf("act %s says that records in it were deleted: 'jurat archive expire' finishes that", x.ID)
 			}
-			if archive.Name(x.From, x.To, x.Archive) == f.File {
+			if Name(x.From, x.To, x.Archive) == f.File {
 				why = fmt.Errorf("act %s says that it takes the place of another: 'jurat archive expire' finishes that", x.ID)
 			}
 		}
@@ -145,27 +144,27 @@ func (i *Installation) tidyArchives(ctx context.Context, dryRun bool, done *Tidi
 			continue
 		}
 		if !dryRun {
-			if err := i.archives.SetAside(f.File); err != nil {
+			if err := a.Folder.SetAside(f.File); err != nil {
 				return err
 			}
 		}
 		done.SetAside = append(done.SetAside, f.File)
 	}
-	return i.tidyDrafts(dryRun, done)
+	return a.tidyDrafts(dryRun, done)
 }
 
 // abandoned is for how long nobody has written to an unfinished file that nobody finishes any more.
 const abandoned = 24 * time.Hour
 
 // tidyDrafts sets aside what was being written when a run was broken off. It holds nothing that was not in the database or in an archive then.
-func (i *Installation) tidyDrafts(dryRun bool, done *Tidied) error {
-	drafts, err := i.archives.Drafts(time.Now().Add(-abandoned))
+func (a *Archivist) tidyDrafts(dryRun bool, done *Tidied) error {
+	drafts, err := a.Folder.Drafts(time.Now().Add(-abandoned))
 	if err != nil {
 		return err
 	}
 	for _, name := range drafts {
 		if !dryRun {
-			if err := i.archives.SetAside(name); err != nil {
+			if err := a.Folder.SetAside(name); err != nil {
 				return err
 			}
 		}
@@ -175,19 +174,19 @@ func (i *Installation) tidyDrafts(dryRun bool, done *Tidied) error {
 }
 
 // needed says why a file that the database does not name may hold what is nowhere else; nil: it does not.
-func (i *Installation) needed(ctx context.Context, file string) error {
-	err := archive.OpenPath(i.archives.Path(file), func(f *archive.File) error {
-		if err := f.CheckProof(i.log.verifier); err != nil {
+func (a *Archivist) needed(ctx context.Context, file string) error {
+	err := OpenPath(a.Folder.Path(file), func(f *File) error {
+		if err := f.CheckProof(a.Log); err != nil {
 			return err
 		}
-		size, err := i.Ledger.Size(ctx)
+		size, err := a.Ledger.Size(ctx)
 		if err != nil {
 			return err
 		}
 		if _, to := f.Range(); to > size {
 			return fmt.Errorf("it holds records up to %d, and the log has %d", to-1, size)
 		}
-		return i.CheckRoots(ctx, f)
+		return a.CheckRoots(ctx, f)
 	})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // somebody else has taken it away

@@ -1,4 +1,4 @@
-package installation
+package archive
 
 import (
 	"context"
@@ -11,120 +11,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/archive"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 )
-
-// Retention returns what the log says on keeping records.
-func (i *Installation) Retention(ctx context.Context) (*archive.Book, error) {
-	acts, err := i.Ledger.Chain(ctx, operator.RetentionChain)
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-		return nil, err
-	}
-	return archive.Read(acts)
-}
-
-// notHeld refuses what is on hold.
-func (i *Installation) notHeld(ctx context.Context, r *evidence.Record) error {
-	book, err := i.Retention(ctx)
-	if err != nil {
-		return err
-	}
-	return book.Held(r.Digest, r.Payload.ChainID)
-}
-
-// decide seals an act on retention, which decision makes of what the log says by then. It may be asked again.
-func (i *Installation) decide(ctx context.Context, decision func(*archive.Book) (*operator.RetentionEventBody, error)) (*evidence.Record, error) {
-	return i.decideAs(ctx, "", decision)
-}
-
-// decideAs is decide with the record id of the act; "": a new one.
-func (i *Installation) decideAs(ctx context.Context, id string, decision func(*archive.Book) (*operator.RetentionEventBody, error)) (*evidence.Record, error) {
-	sealed, err := i.operator().SealNext(ctx, operator.RetentionChain, func(before []*evidence.Record) ([]evidence.Payload, error) {
-		book, err := archive.Read(before)
-		if err != nil {
-			return nil, err
-		}
-		body, err := decision(book)
-		if err != nil || body == nil {
-			return nil, err
-		}
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.RetentionEvent, ChainID: operator.RetentionChain, RecordID: id}, *body)
-		if err != nil {
-			return nil, err
-		}
-		return []evidence.Payload{p}, nil
-	})
-	if err != nil || len(sealed) == 0 {
-		return nil, err
-	}
-	return sealed[0], nil
-}
-
-// A HoldOrder says what is to be held: a chain, a record by its id, or everything.
-type HoldOrder struct {
-	Chain, RecordID string
-	All             bool
-	Reason, By      string
-}
-
-// Hold keeps records from being deleted, and their texts from being erased, until it is released. It returns the act's id.
-func (i *Installation) Hold(ctx context.Context, o HoldOrder) (string, error) {
-	body := operator.RetentionEventBody{Event: operator.RetentionHeld, Chain: o.Chain, Reason: strings.TrimSpace(o.Reason), By: strings.TrimSpace(o.By)}
-	if o.RecordID != "" {
-		row, err := i.Ledger.KeptRow(ctx, o.RecordID)
-		if err != nil {
-			return "", fmt.Errorf("holding record %s: %w", o.RecordID, err)
-		}
-		body.Record = row.Digest
-	}
-	if !o.All && body.Chain == "" && body.Record.IsZero() {
-		return "", errors.New("holding: say what")
-	}
-	act, err := i.decide(ctx, func(*archive.Book) (*operator.RetentionEventBody, error) { return &body, nil })
-	if err != nil {
-		return "", fmt.Errorf("holding: %w", err)
-	}
-	return act.Payload.RecordID, nil
-}
-
-// ErrNoHold says that there is no such hold.
-var ErrNoHold = errors.New("there is no such hold")
-
-// Release ends a hold.
-func (i *Installation) Release(ctx context.Context, hold, reason, by string) (string, error) {
-	act, err := i.decide(ctx, func(b *archive.Book) (*operator.RetentionEventBody, error) {
-		if !slices.ContainsFunc(b.Holds, func(h archive.Hold) bool { return h.ID == hold }) {
-			return nil, fmt.Errorf("%w: %q", ErrNoHold, hold)
-		}
-		return &operator.RetentionEventBody{Event: operator.RetentionReleased, Hold: hold, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("releasing a hold: %w", err)
-	}
-	return act.Payload.RecordID, nil
-}
-
-// SetRetention says for how many days records are kept from now on: at least operator.MinRetention.
-func (i *Installation) SetRetention(ctx context.Context, days int64, reason, by string) error {
-	if days < operator.MinRetention {
-		return fmt.Errorf("%w: %d days, want at least %d (six months)", ErrTooYoung, days, operator.MinRetention)
-	}
-	_, err := i.decide(ctx, func(b *archive.Book) (*operator.RetentionEventBody, error) {
-		if b.Days == days {
-			return nil, nil
-		}
-		return &operator.RetentionEventBody{Event: operator.RetentionKept, Days: days, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("changing how long records are kept: %w", err)
-	}
-	return nil
-}
-
-// ErrTooYoung says that something was to be deleted within its retention time.
-var ErrTooYoung = errors.New("that is shorter than records must be kept")
 
 // An ExpireOrder says what is deleted.
 type ExpireOrder struct {
@@ -159,17 +48,17 @@ type ExpiredFile struct {
 // leaves a file that nobody names. A crash after it leaves a deletion that the next run finishes: the act says that it was done.
 //
 // One run follows the other, on however many machines: an act names the file that it replaces, and files are listed once.
-func (i *Installation) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
-	e := &expiring{Installation: i, order: o, done: &Expired{Files: []ExpiredFile{}}}
-	alone := func(ctx context.Context) error { return i.claiming(ctx, []string{"archive-expiry"}, e.all) }
-	if err := i.asRun(ctx, alone); err != nil {
+func (a *Archivist) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
+	e := &expiring{Archivist: a, order: o, done: &Expired{Files: []ExpiredFile{}}}
+	alone := func(ctx context.Context) error { return a.claiming(ctx, []string{"archive-expiry"}, e.all) }
+	if err := a.asRun(ctx, alone); err != nil {
 		return e.done, fmt.Errorf("deleting expired records: %w", err)
 	}
 	return e.done, nil
 }
 
 type expiring struct {
-	*Installation
+	*Archivist
 	order ExpireOrder
 	done  *Expired
 	ages  *ages
@@ -186,7 +75,7 @@ func (e *expiring) all(ctx context.Context) (err error) {
 	if e.ages, err = e.newAges(ctx); err != nil {
 		return err
 	}
-	book, err := e.Retention(ctx)
+	book, err := e.Book(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,7 +125,7 @@ func (e *expiring) provedToday(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	now := e.now()
+	now := e.Now()
 	for index := size - 1; index >= 0 && index >= size-mostUnstamped; index-- {
 		rows, err := e.Ledger.RowsFrom(ctx, index, 1)
 		if err != nil {
@@ -267,11 +156,11 @@ const mostUnstamped = 4 * storage.TileWidth
 // file deletes what has expired of a file. Whether it may be is decided again when the act is sealed; what another process decided
 // meanwhile has it begin again.
 func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, err error) {
-	book, err := e.Retention(ctx)
+	book, err := e.Book(ctx)
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(book.Expiries, func(x archive.Expiry) bool { return x.Replaces == in.Digest }) {
+	if slices.ContainsFunc(book.Expiries, func(x Expiry) bool { return x.Replaces == in.Digest }) {
 		if e.order.DryRun {
 			return false, nil // what may be deleted of it is, and the next run finishes that
 		}
@@ -286,7 +175,7 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 		e.done.Files = append(e.done.Files, ExpiredFile{File: in.File, Records: int64(len(gone))})
 		return false, nil
 	}
-	act, err := evidence.NewRecordID(e.now(), nil)
+	act, err := evidence.NewRecordID(e.Now(), nil)
 	if err != nil {
 		return false, err
 	}
@@ -294,8 +183,8 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 	if err != nil {
 		return false, e.unlessReplaced(ctx, in, err)
 	}
-	e.after("file without them written")
-	_, err = e.decideAs(ctx, act, func(now *archive.Book) (*operator.RetentionEventBody, error) {
+	e.After("file without them written")
+	_, err = e.decideAs(ctx, act, func(now *Book) (*operator.RetentionEventBody, error) {
 		if now.Acts != book.Acts {
 			return nil, errDecided
 		}
@@ -309,7 +198,7 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 	if err != nil {
 		return false, err
 	}
-	e.after("expiry sealed")
+	e.After("expiry sealed")
 	e.done.Records += int64(len(gone))
 	e.done.Files = append(e.done.Files, ExpiredFile{File: next.File, Act: act, Records: int64(len(gone))})
 	return false, e.replace(ctx, in, next)
@@ -319,7 +208,7 @@ var errDecided = errors.New("something was decided on retention meanwhile")
 
 // begin takes back a file that no act names, and says whether the one that it was to replace is still there.
 func (e *expiring) begin(ctx context.Context, in, next storage.Archived) (again bool, err error) {
-	if err := os.Remove(e.archives.Path(next.File)); err != nil {
+	if err := os.Remove(e.Folder.Path(next.File)); err != nil {
 		return false, err
 	}
 	files, err := e.Ledger.Archives(ctx)
@@ -336,7 +225,7 @@ func (e *expiring) unlessReplaced(ctx context.Context, in storage.Archived, err 
 }
 
 // choose says which records of a file may be deleted, by their indexes.
-func (e *expiring) choose(ctx context.Context, in storage.Archived, book *archive.Book) (map[int64]bool, error) {
+func (e *expiring) choose(ctx context.Context, in storage.Archived, book *Book) (map[int64]bool, error) {
 	gone := map[int64]bool{}
 	const page = 32
 	for from := in.From; from < in.To; from += page {
@@ -372,54 +261,36 @@ func (e *expiring) choose(ctx context.Context, in storage.Archived, book *archiv
 
 // without makes a file in which of some records nothing but the hashes is left.
 func (e *expiring) without(ctx context.Context, in storage.Archived, gone map[int64]bool, act string) (storage.Archived, error) {
-	source, err := (&archiving{Installation: e.Installation}).source(ctx, in.From, in.To)
+	source, err := e.Source(ctx, in.From, in.To)
 	if err != nil {
 		return storage.Archived{}, err
 	}
-	source.Rows = func(ctx context.Context, from, n int64) ([]storage.Row, error) {
-		rows, err := e.Ledger.RowsFrom(ctx, from, n)
-		if err != nil {
-			return nil, err
-		}
-		for k := range rows {
-			if !gone[rows[k].Index] {
-				continue
-			}
-			entry, err := rows[k].LogEntry()
-			if err != nil {
-				return nil, err
-			}
-			rows[k].Payload, rows[k].Signatures, rows[k].Timestamps = nil, nil, nil
-			rows[k].Entry, rows[k].ExpiredBy = entry, act
-		}
-		return rows, nil
-	}
-	next, err := e.archives.Create(ctx, source)
+	next, err := e.Folder.Create(ctx, source.Without(gone, act))
 	next.Shed = true
 	return next, err
 }
 
 // replace puts a file in the place of another, which an act says had records that were deleted. It can be called again.
 func (e *expiring) replace(ctx context.Context, old, next storage.Archived) error {
-	if err := e.archives.With(next, func(*archive.File) error { return nil }); err != nil {
+	if err := e.Folder.With(next, func(*File) error { return nil }); err != nil {
 		return err // before the database names it
 	}
 	if err := e.Ledger.PutArchive(ctx, old.Digest, next); err != nil && !(errors.Is(err, ledger.ErrConflict) && e.names(ctx, next)) {
 		return err
 	}
-	e.after("file replaced")
+	e.After("file replaced")
 	if err := e.Ledger.Briefs().ForgetExpired(ctx, storage.Range{From: next.From, To: next.To}); err != nil {
 		return err
 	}
-	e.after("briefs of expired records emptied")
+	e.After("briefs of expired records emptied")
 	if err := e.eraseApart(ctx, next, old); err != nil {
 		return err
 	}
-	e.after("texts of expired records destroyed")
-	if err := e.archives.Remove(old); err != nil {
+	e.After("texts of expired records destroyed")
+	if err := e.Folder.Remove(old); err != nil {
 		return err
 	}
-	e.after("file removed")
+	e.After("file removed")
 	return nil
 }
 
@@ -431,8 +302,8 @@ func (e *expiring) names(ctx context.Context, a storage.Archived) bool {
 
 // eraseApart destroys what opens the texts that are sealed apart of records that one file has and the other does not.
 func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) error {
-	return e.archives.With(next, func(left *archive.File) error {
-		return e.archives.With(old, func(all *archive.File) error {
+	return e.Folder.With(next, func(left *File) error {
+		return e.Folder.With(old, func(all *File) error {
 			for index := old.From; index < old.To; index++ {
 				row, _, err := left.Row(index)
 				if err != nil {
@@ -449,7 +320,7 @@ func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) e
 					return err
 				}
 				for _, pointer := range record.Payload.SealedApart {
-					if err := e.texts.Destroy(ctx, record.Digest, pointer); err != nil {
+					if err := e.Destroy(ctx, record.Digest, pointer); err != nil {
 						return err
 					}
 				}
@@ -460,13 +331,13 @@ func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) e
 }
 
 // finish goes on with what was broken off after its act was sealed.
-func (e *expiring) finish(ctx context.Context, book *archive.Book) error {
+func (e *expiring) finish(ctx context.Context, book *Book) error {
 	for _, x := range book.Expiries {
-		old := storage.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
-		if _, err := os.Stat(e.archives.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {
+		old := storage.Archived{From: x.From, To: x.To, File: Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
+		if _, err := os.Stat(e.Folder.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {
 			continue // done, or what was deleted came back under no name that it had
 		}
-		next := storage.Archived{From: x.From, To: x.To, File: archive.Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}
+		next := storage.Archived{From: x.From, To: x.To, File: Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}
 		if err := e.finishOne(ctx, old, next); err != nil {
 			return fmt.Errorf("finishing act %s: %w", x.ID, err)
 		}

@@ -1,43 +1,49 @@
-package installation
+package archive
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/archive"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
-	"jurat/timestamp"
+	"jurat/internal/lock"
 	"jurat/verify"
 )
 
-// archiveFolder is where archives lie, in the data folder.
-const archiveFolder = "archive"
+// An Archivist moves records of a log into archive files, decides on how long they are kept, and deletes what has expired. All its
+// fields are required unless they say otherwise.
+type Archivist struct {
+	Ledger   *ledger.Ledger
+	Operator ledger.Operator // of the same ledger
+	Folder   *Folder
+	Claims   lock.Claims
+	Log      note.Verifier // of the log's checkpoints
+	Now      func() time.Time
 
-// archives is the folder of archive files.
-func (c Config) archives() string {
-	if c.Archives != "" {
-		return c.Archives
-	}
-	return filepath.Join(c.Dir, archiveFolder)
+	Trust   func(context.Context) (*verify.Trust, error)                            // with the log's own keys and authorities
+	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // what opens a text that is sealed apart
+	After   func(step string)                                                       // told when a step is done; tests crash there
+	Most    int64                                                                   // records in one file; 0: as many as the format allows
 }
 
-// maxArchive is how many records one file holds at most. Tests have fewer.
-var maxArchive int64 = archive.MaxTiles * storage.TileWidth
+func (a *Archivist) most() int64 {
+	if a.Most == 0 {
+		return MaxTiles * storage.TileWidth
+	}
+	return a.Most
+}
 
-// An ArchiveOrder says what is archived.
-type ArchiveOrder struct {
+// An Order says what is archived.
+type Order struct {
 	Before   time.Time // records that are proved to have been sealed before this
 	DryRun   bool      // only say what would be
 	Progress func(step string, done, total int64)
@@ -60,17 +66,17 @@ type Archiving struct {
 // A crash before the file is noted leaves a file that the next run takes up if it is whole. A crash after that leaves rows that are in
 // the file and in the database, and the next run goes on with them. Several runs at a time make the same files: one of them notes
 // each. Nothing of this keeps anybody from sealing or reading.
-func (i *Installation) Archive(ctx context.Context, o ArchiveOrder) (*Archiving, error) {
-	a := &archiving{Installation: i, order: o, done: &Archiving{Files: []storage.Archived{}}}
-	if err := i.asRun(ctx, a.all); err != nil {
-		return a.done, fmt.Errorf("archiving: %w", err)
+func (a *Archivist) Archive(ctx context.Context, o Order) (*Archiving, error) {
+	run := &archiving{Archivist: a, order: o, done: &Archiving{Files: []storage.Archived{}}}
+	if err := a.asRun(ctx, run.all); err != nil {
+		return run.done, fmt.Errorf("archiving: %w", err)
 	}
-	return a.done, nil
+	return run.done, nil
 }
 
 type archiving struct {
-	*Installation
-	order ArchiveOrder
+	*Archivist
+	order Order
 	done  *Archiving
 }
 
@@ -96,7 +102,7 @@ func (a *archiving) all(ctx context.Context) error {
 	}
 	for a.done.To < to {
 		// Files begin and end at multiples of their greatest size wherever they can: which they are does not depend on how often this runs.
-		err := a.file(ctx, a.done.To, min(to, (a.done.To/maxArchive+1)*maxArchive))
+		err := a.file(ctx, a.done.To, min(to, (a.done.To/a.most()+1)*a.most()))
 		if err != nil && !errors.Is(err, ledger.ErrConflict) {
 			return err
 		}
@@ -206,35 +212,35 @@ func (a *archiving) tooYoung(ages *ages, row *storage.Row) error {
 
 // file makes an archive and has its rows shed.
 func (a *archiving) file(ctx context.Context, from, to int64) error {
-	source, err := a.source(ctx, from, to)
+	source, err := a.Source(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	in, ok, err := a.archives.Adopt(ctx, source)
+	source.Progress = func(done int64) { a.tell("records written", done, to-from) }
+	in, ok, err := a.Folder.Adopt(ctx, source)
 	if err == nil && !ok {
-		in, err = a.archives.Create(ctx, source)
+		in, err = a.Folder.Create(ctx, source)
 	}
 	if err != nil {
 		return err
 	}
-	a.after("archive written")
+	a.After("archive written")
 	if err := a.Ledger.PutArchive(ctx, evidence.Digest{}, in); err != nil {
 		return err // ErrConflict: another run was first
 	}
-	a.after("archive noted")
+	a.After("archive noted")
 	a.done.Files = append(a.done.Files, in)
 	return nil
 }
 
-// source is a range of the log, for a file to be made of.
-func (a *archiving) source(ctx context.Context, from, to int64) (archive.Source, error) {
+// Source is a range of the log, for a file to be made of.
+func (a *Archivist) Source(ctx context.Context, from, to int64) (Source, error) {
 	signed, head, err := a.Ledger.CheckpointOver(ctx, to)
 	if err != nil {
-		return archive.Source{}, err
+		return Source{}, err
 	}
-	return archive.Source{Origin: a.Ledger.Origin(), From: from, To: to, Checkpoint: signed, Size: head.Size,
-		Hashes: tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return a.Ledger.StoredHashes(ctx, indexes) }),
-		Rows:   a.Ledger.RowsFrom, Progress: func(done int64) { a.tell("records written", done, to-from) }}, nil
+	return Source{Origin: a.Ledger.Origin(), From: from, To: to, Checkpoint: signed, Size: head.Size, Rows: a.Ledger.RowsFrom,
+		Hashes: tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return a.Ledger.StoredHashes(ctx, indexes) })}, nil
 }
 
 // shed has the rows of a file shed what it holds, unless they have.
@@ -242,13 +248,13 @@ func (a *archiving) shed(ctx context.Context, in storage.Archived) error {
 	if in.Shed {
 		return nil
 	}
-	err := a.archives.With(in, func(f *archive.File) error {
+	err := a.Folder.With(in, func(f *File) error {
 		for from := in.From; from < in.To; from += storage.TileWidth {
 			if err := a.shedTile(ctx, f, from); err != nil {
 				return err
 			}
 			a.tell("records taken out of the database", from+storage.TileWidth-in.From, in.To-in.From)
-			a.after("tile shed")
+			a.After("tile shed")
 		}
 		return nil
 	})
@@ -260,11 +266,11 @@ func (a *archiving) shed(ctx context.Context, in storage.Archived) error {
 	if err := a.Ledger.PutArchive(ctx, in.Digest, next); err != nil && !errors.Is(err, ledger.ErrConflict) { // another run was first
 		return err
 	}
-	a.after("archive done")
+	a.After("archive done")
 	return nil
 }
 
-func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) error {
+func (a *archiving) shedTile(ctx context.Context, f *File, from int64) error {
 	rows, err := a.Ledger.KeptRows(ctx, from, storage.TileWidth)
 	if err != nil {
 		return err
@@ -297,89 +303,5 @@ func (a *archiving) shedTile(ctx context.Context, f *archive.File, from int64) e
 		return err
 	}
 	a.done.Shed += int64(len(list))
-	return nil
-}
-
-// ages says when records were sealed, by time stamps that verify.
-type ages struct{ options verify.Options }
-
-func (i *Installation) newAges(ctx context.Context) (*ages, error) {
-	trust, err := i.Trust(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &ages{verify.Options{Trust: forever(trust), Memory: timestamp.NewMemory()}}, nil
-}
-
-// sealed is the time by which a record is proved to have existed. What the record claims does not count.
-func (a *ages) sealed(r *evidence.Record) (time.Time, error) {
-	report := verify.Record(r, a.options)
-	f := report.Of(verify.Time)
-	t, ok := report.TimeOf(r.Payload.RecordID)
-	if !ok || f.Status == verify.Refuted { // but that the actor's clock was ahead of the authority's does not matter here
-		return time.Time{}, fmt.Errorf("when it was sealed is not proved: %s", f.Reason)
-	}
-	return t.Time, nil
-}
-
-// An ArchiveFile is what there is to say of an archive file.
-type ArchiveFile struct {
-	storage.Archived
-	Bytes   int64  `json:"bytes"`
-	Stray   bool   `json:"stray"`             // it lies in the folder, and the log's database does not name it
-	Problem string `json:"problem,omitempty"` // why it cannot be read
-}
-
-// Archives lists archive files: those that the log's database names, in the order of the log, and then strays.
-func (i *Installation) Archives(ctx context.Context) ([]ArchiveFile, error) {
-	files, err := i.Ledger.Archives(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := []ArchiveFile{}
-	known := map[string]bool{}
-	for _, in := range files {
-		known[in.File] = true
-		f := ArchiveFile{Archived: in}
-		if err := i.archives.With(in, func(f *archive.File) error { return f.CheckProof(i.log.verifier) }); err != nil {
-			f.Problem = err.Error()
-		}
-		f.Bytes = sizeOf(i.archives.Path(in.File))
-		list = append(list, f)
-	}
-	names, err := i.archives.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if !known[name] {
-			list = append(list, ArchiveFile{Archived: storage.Archived{File: name}, Bytes: sizeOf(i.archives.Path(name)), Stray: true})
-		}
-	}
-	return list, nil
-}
-
-// sizeOf is 0 for a file that is not there.
-func sizeOf(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// ArchivePath is where an archive file of this installation lies.
-func (i *Installation) ArchivePath(file string) string { return i.archives.Path(file) }
-
-// CheckRoots says whether a file holds what the log of this installation holds: its roots are the log's hashes.
-func (i *Installation) CheckRoots(ctx context.Context, f *archive.File) error {
-	indexes, roots := f.Roots()
-	stored, err := i.Ledger.StoredHashes(ctx, indexes)
-	if err != nil {
-		return err
-	}
-	if !slices.Equal(stored, roots) {
-		return errors.New("its roots are not the hashes that the log has of these records")
-	}
 	return nil
 }
