@@ -48,6 +48,7 @@
 //	internal/dertest   DER taken apart and put together again, changed where a test wants it
 //	internal/aeptest   evidence packages, honest and not
 //	internal/browsertest   a real browser, driven through pages
+//	internal/tokentest     tokens of SoftHSM, and the program jurat-token
 //	internal/disktest      a small disk, which can be filled, and mounted for reading
 //	internal/pgtest        a real PostgreSQL, started, killed and started again
 //
@@ -64,6 +65,8 @@
 //	lock          who is at work on a trial, among the processes of one machine or among machines
 //	keys          whose key is whose: what the log says of keys, and one key pair per actor and role, with an ML-DSA-65 key
 //	              beside it where that is wanted
+//	token         the protocol of helpers that keep keys: jurat's client, and the server of a helper
+//	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, ledger/postgres and
 //	              ledger/memory, and ledger/storetest tests it; ledger/brief says what lists show of records, and what names what
@@ -101,6 +104,6 @@
 //	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named
 //	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
-// cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and
+// cmd/jurat-token is the helper for hardware tokens, a program of its own. cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and
 // that all of them are named here.
 package jurat

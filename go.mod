@@ -38,6 +38,8 @@ require (
 	modernc.org/sqlite v1.60.1
 )
 
+require github.com/ebitengine/purego v0.11.3
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -65,6 +65,13 @@ var importRules = []importRule{
 	{"jurat/internal/filestore/filestoretest", []string{"jurat/internal/filestore"}, "one suite for every file store, so it knows none"},
 	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify", "jurat/internal/filestore", "jurat/internal/names", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
+	{"jurat/internal/token", []string{"jurat/evidence", "jurat/internal/fault", jsonLibrary, "golang.org/x/sync/semaphore"},
+		"a helper keeps keys somewhere: its client and its server know the protocol, and no kind of token"},
+	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
+		"a vendor's library is loaded here alone, and only jurat-token links that"},
+	{"jurat/internal/tokentest", nil, "it makes tokens for tests, and knows nothing of how they are used"},
+	{"jurat/cmd/jurat-token", []string{"jurat/evidence", "jurat/internal/pkcs11", "jurat/internal/token", "github.com/alecthomas/kong/", "golang.org/x/term/"},
+		"a program of its own, which knows keys and nothing of what is signed"},
 	{"jurat/internal/disclosures", []string{"jurat/evidence", "jurat/internal/filestore", jsonLibrary},
 		"it keeps what opens commitments, and knows no log"},
 	{"jurat/internal/tsa", []string{"jurat/timestamp"}, "an authority is asked about an imprint, and told nothing else"},
@@ -172,10 +179,22 @@ func TestImports(t *testing.T) {
 			if !allowed(importRules[i].may, path) {
 				t.Errorf("%s imports %s, which its rule does not allow: %s", p.ImportPath, path, importRules[i].why)
 			}
-			if slices.Contains(onlyInCommand, path) && p.ImportPath != "jurat/cmd/jurat" {
-				t.Errorf("%s imports %s: flags and signals are the command's", p.ImportPath, path)
+			if slices.Contains(onlyInCommand, path) && !strings.HasPrefix(p.ImportPath, "jurat/cmd/") {
+				t.Errorf("%s imports %s: flags and signals are for commands", p.ImportPath, path)
 			}
 		}
+	}
+}
+
+// TestNoForeignLibraryInJurat: purego makes a program depend on the system's C library, and runs vendors' code in it.
+func TestNoForeignLibraryInJurat(t *testing.T) {
+	linksIt := func(command string) bool {
+		return slices.ContainsFunc(goList[goPackage](t, os.Environ(), "-deps", "-json=ImportPath", command), func(p goPackage) bool {
+			return strings.HasPrefix(p.ImportPath, "github.com/ebitengine/purego")
+		})
+	}
+	if linksIt("./cmd/jurat") || !linksIt("./cmd/jurat-token") {
+		t.Error("purego is in cmd/jurat-token, and in no other program")
 	}
 }
 
@@ -194,7 +213,7 @@ func TestTourNamesEveryPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.FieldsFunc(string(tour), func(r rune) bool { return r != '/' && (r < 'a' || r > 'z') })
+	words := strings.FieldsFunc(string(tour), func(r rune) bool { return !strings.ContainsRune("/-0123456789", r) && (r < 'a' || r > 'z') })
 	for _, p := range listPackages(t) {
 		path := strings.TrimPrefix(p.ImportPath, "jurat/")
 		if !slices.Contains(words, path) && !slices.Contains(words, strings.TrimPrefix(path, "internal/")) {

@@ -1,0 +1,171 @@
+// Package tokentest gives tests a token of SoftHSM, in a temporary folder, and the program jurat-token, which is built once for each
+// test process.
+package tokentest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A Token is an initialised token of SoftHSM. SOFTHSM2_CONF names its folder as long as the test runs.
+type Token struct {
+	Label  string
+	PIN    string
+	Module string // the library
+	Folder string // of all that SoftHSM keeps; a token is a folder in it
+}
+
+// modules are where systems put SoftHSM.
+var modules = []string{"/usr/lib/softhsm/libsofthsm2.so", "/usr/lib64/pkcs11/libsofthsm2.so", "/usr/local/lib/softhsm/libsofthsm2.so",
+	"/opt/homebrew/lib/softhsm/libsofthsm2.so"}
+
+// New makes a token. A test for which SoftHSM or OpenSC is missing is skipped, and fails under CI=true.
+func New(t testing.TB) *Token {
+	t.Helper()
+	token := &Token{Label: "house", PIN: "correct-horse-4711", Module: find(t, modules...), Folder: t.TempDir()}
+	for _, program := range []string{"softhsm2-util", "pkcs11-tool"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, program)
+		}
+	}
+	config := filepath.Join(t.TempDir(), "softhsm2.conf")
+	text := fmt.Sprintf("directories.tokendir = %s\nobjectstore.backend = file\nlog.level = ERROR\n", token.Folder)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SOFTHSM2_CONF", config)
+	token.Init(t, token.Label)
+	return token
+}
+
+// Init makes one more token beside the first.
+func (k *Token) Init(t testing.TB, label string) {
+	t.Helper()
+	Run(t, "softhsm2-util", "--init-token", "--free", "--label", label, "--so-pin", "so-"+k.PIN, "--pin", k.PIN)
+}
+
+// Tool runs pkcs11-tool as the logged-in user, and returns what it prints.
+func (k *Token) Tool(t testing.TB, args ...string) string {
+	t.Helper()
+	return Run(t, "pkcs11-tool", k.toolArgs(args)...)
+}
+
+func (k *Token) toolArgs(args []string) []string {
+	return append([]string{"--module", k.Module, "--token-label", k.Label, "--login", "--pin", k.PIN}, args...)
+}
+
+// PINFile writes a PIN where jurat-token reads it.
+func (k *Token) PINFile(t testing.TB, pin string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pin")
+	if err := os.WriteFile(file, []byte(pin+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Helper is how jurat starts jurat-token for this token: the program and its arguments.
+func (k *Token) Helper(t testing.TB) []string {
+	t.Helper()
+	return []string{Program(t), "--module", k.Module, "--token", k.Label, "--pin-file", k.PINFile(t, k.PIN)}
+}
+
+// Remove takes the token away, as if it were pulled out. What it returns puts the token back.
+func (k *Token) Remove(t testing.TB) (putBack func()) {
+	t.Helper()
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(k.Folder, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(k.Folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := os.RemoveAll(k.Folder); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(away, k.Folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Spy is a library that calls the token's, and writes down all calls.
+func (k *Token) Spy(t testing.TB) (module, log string) {
+	t.Helper()
+	module = find(t, "/usr/lib/x86_64-linux-gnu/pkcs11-spy.so", "/usr/lib/aarch64-linux-gnu/pkcs11-spy.so", "/usr/lib64/pkcs11-spy.so", "/usr/lib64/pkcs11/pkcs11-spy.so")
+	log = filepath.Join(t.TempDir(), "spy.log")
+	t.Setenv("PKCS11SPY", k.Module)
+	t.Setenv("PKCS11SPY_OUTPUT", log)
+	return module, log
+}
+
+var built struct {
+	once sync.Once
+	file string
+	err  error
+}
+
+// Program returns the path of jurat-token.
+func Program(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() { built.file, built.err = build() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.file
+}
+
+// build puts the program into the folder of the test binary, which the go command removes.
+func build() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(filepath.Dir(self), "jurat-token")
+	build := exec.Command("go", "build", "-o", file, "jurat/cmd/jurat-token")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building jurat-token: %w\n%s", err, out)
+	}
+	return file, nil
+}
+
+// Run runs a program that must succeed, and returns what it prints.
+func Run(t testing.TB, program string, args ...string) string {
+	t.Helper()
+	var said bytes.Buffer
+	command := exec.Command(program, args...)
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, &said)
+	}
+	return string(out)
+}
+
+func find(t testing.TB, files ...string) string {
+	t.Helper()
+	for _, file := range files {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	missing(t, filepath.Base(files[0]))
+	return ""
+}
+
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed, and in CI nothing may be skipped", what)
+	}
+	t.Skipf("%s is not installed", what)
+}
