@@ -21,7 +21,7 @@ type Caller struct {
 	cookie bool // the token came in a browser's cookie
 }
 
-// Stranger reports whether nobody is signed in.
+// Stranger reports whether the caller is not signed in.
 func (c *Caller) Stranger() bool { return c.grant == nil }
 
 // Name is who it is: an agent_id, or a person's name; "" of a stranger.
@@ -35,7 +35,7 @@ func (c *Caller) Name() string {
 // Has reports whether the caller has a role.
 func (c *Caller) Has(role access.Role) bool { return c.grant != nil && c.grant.Has(role) }
 
-// FormKey is what forms made for this caller carry in the field "form"; "" where nobody is signed in by a browser.
+// FormKey is what forms made for this caller carry in the field "form"; "" if the caller did not sign in by a browser.
 func (c *Caller) FormKey() string {
 	if !c.cookie {
 		return ""

@@ -94,7 +94,7 @@ func TestVisit(t *testing.T) {
 
 	judgment := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)[1]
 	answer, page = sam.get(t, "/reviews/"+judgment)
-	shows(t, answer, page, 200, "Nobody reviews their own work")
+	shows(t, answer, page, 200, "another reviewer has to decide")
 	answer, page = mia.get(t, "/reviews/"+judgment)
 	shows(t, answer, page, 200, "As the script has it.", `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`)
 	draft := url.Values{"decision": {"unsafe_fail"}}

@@ -444,7 +444,7 @@ var englishPages = Pages{
 		Before:     "Decided before",
 		Said:       "What was said",
 		Decide:     "Your decision",
-		Own:        "You submitted this, or said it yourself. Nobody reviews their own work, so another reviewer has to decide.",
+		Own:        "You submitted this or said it yourself, so another reviewer has to decide.",
 		MayNot:     "Decisions are made by reviewers.",
 		Reason:     "Reason",
 		ReasonHelp: "It is sealed with the decision. Everyone who may read the record can read it.",
