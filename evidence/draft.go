@@ -149,6 +149,8 @@ func randomOr(r io.Reader) io.Reader {
 	return r
 }
 
+var schemaMember = quote(Schema)
+
 // fill adds the members that the sealer is responsible for. One that the actor gave is kept, and must be right.
 func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 	if len(infos) == 0 {
@@ -169,7 +171,7 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 		}
 		m["timestamp"] = quote(FormatTime(s.Time))
 	}
-	m["schema"] = quote(Schema)
+	m["schema"] = schemaMember
 	m["signers"] = marshal(infos)
 	return nil
 }

@@ -202,10 +202,14 @@ func (p *Payload) check(m members, except ...string) error {
 			}
 		}
 	}
-	for _, name := range m.names() {
+	var strange []string
+	for name := range m {
 		if !r.allows(name) {
-			return &FieldError{Field: name, Reason: fmt.Sprintf("not allowed in %s", p.ActionType)}
+			strange = append(strange, name)
 		}
+	}
+	if len(strange) > 0 {
+		return &FieldError{Field: slices.Min(strange), Reason: fmt.Sprintf("not allowed in %s", p.ActionType)}
 	}
 	return p.checkRelations(m, r)
 }

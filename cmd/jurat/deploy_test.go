@@ -144,6 +144,7 @@ func TestUnit(t *testing.T) {
 
 // TestAnotherUser: root does not act in a data folder of another user, and a server that cannot read its keys is not ready.
 func TestAnotherUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can act as another user")
 	}
@@ -216,6 +217,7 @@ func TestPublishNothing(t *testing.T) {
 
 // TestNginx has nginx read the file that operators copy.
 func TestNginx(t *testing.T) {
+	t.Parallel()
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
 		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil && os.Getenv("CI") != "true" {

@@ -35,6 +35,7 @@ func judge(t *testing.T) string {
 
 // TestTesseraReadsTheLog: another implementation of C2SP tlog-tiles finds every tile, entry, proof and cosignature of a log as it must be.
 func TestTesseraReadsTheLog(t *testing.T) {
+	t.Parallel()
 	program := judge(t)
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 300, "as it was")
@@ -71,6 +72,7 @@ func logKeyOf(t *testing.T, file string) string {
 
 // TestTesseraIsWitnessed: a log of Tessera's grows under jurat's witness, and package tiles reads it.
 func TestTesseraIsWitnessed(t *testing.T) {
+	t.Parallel()
 	program, folder, log := judge(t), t.TempDir(), t.TempDir()
 	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", folder)
 	grow := exec.Command(program, "grow", log)

@@ -210,6 +210,7 @@ func startAll(t *testing.T, list []*machine) {
 // TestMachines: three servers that are started at the same moment on an empty database are one installation. An agent that all of
 // them meet at once has one key, each reads what the others have sealed, and a browser is served by any of them.
 func TestMachines(t *testing.T) {
+	t.Parallel()
 	list := machines(t, 3)
 	startAll(t, list)
 	token, auditor := list[0].grant(machinesAgent, "agent"), list[1].grant("ada", "auditor")
@@ -298,6 +299,7 @@ func browse(t *testing.T, list []*machine) {
 // TestMachinesAreKilled kills machines at random moments while agents have them seal: what was acknowledged is there once, whichever
 // machine acknowledged it, and the log is whole. Meanwhile it is backed up, and restored to a folder and to another database.
 func TestMachinesAreKilled(t *testing.T) {
+	t.Parallel()
 	list := machines(t, 3)
 	startAll(t, list)
 	token, auditor := list[0].grant(machinesAgent, "agent"), list[0].grant("ada", "auditor")
@@ -385,6 +387,7 @@ func TestMachinesAreKilled(t *testing.T) {
 
 // TestMachinesWithoutDatabase: while the database is away a server says so and seals nothing, and when it is back it goes on.
 func TestMachinesWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	m := machinesOn(t, server.Database(t), 1)[0]
 	startAll(t, []*machine{m})

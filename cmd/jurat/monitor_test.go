@@ -323,6 +323,7 @@ func between(h http.Handler, path string, change func([]byte) []byte) http.Handl
 
 // TestTwoMonitorsOfOneState: what one has seen is not forgotten because another, which has seen less, was slower.
 func TestTwoMonitorsOfOneState(t *testing.T) {
+	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
 	w := newWatcher(t, l)
@@ -344,6 +345,7 @@ func TestTwoMonitorsOfOneState(t *testing.T) {
 // TestMonitorCatches has a log watched whose operator tampers with its database, with the real key in his hands: everything that he
 // does is caught, what shows it convinces others, and no witness who knew the log cosigns it.
 func TestMonitorCatches(t *testing.T) {
+	t.Parallel()
 	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
 	honest.grow(t, 280, "as it was")
 	backup := honest.copied(t)
@@ -434,6 +436,7 @@ func TestMonitorCatches(t *testing.T) {
 // TestForkOfAPowerOfTwo: the proof that RFC 9162 has from a size that is a power of two says nothing of the root there, and would
 // convince nobody.
 func TestForkOfAPowerOfTwo(t *testing.T) {
+	t.Parallel()
 	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
 	honest.grow(t, 1, "as it was")
 	forked := honest.copied(t)
@@ -577,6 +580,7 @@ func afterALook(t *testing.T, w *watcher, log http.Handler, do func() error) htt
 
 // TestMonitorGoesOn: an answer that says nothing of the log ends no watch. What it must not do does.
 func TestMonitorGoesOn(t *testing.T) {
+	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 3, "as it was")
 	w := newWatcher(t, l)

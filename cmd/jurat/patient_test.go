@@ -19,6 +19,7 @@ import (
 
 // TestNobodyReadsTheLog: a server whose stderr is a pipe that nobody reads answers, and ends when it is told to.
 func TestNobodyReadsTheLog(t *testing.T) {
+	t.Parallel()
 	reader, writer, err := os.Pipe() // holds some 64 KiB
 	if err != nil {
 		t.Fatal(err)

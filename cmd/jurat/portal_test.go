@@ -147,6 +147,7 @@ func node(t *testing.T, questions []question) map[int]json.RawMessage {
 
 // TestPortalAnswersAsTheCommand asks the portal's program and the command about every vector.
 func TestPortalAnswersAsTheCommand(t *testing.T) {
+	t.Parallel()
 	folder, all := vectors(t)
 	var questions []question
 	for i, v := range all {
@@ -259,6 +260,7 @@ func (p *portalled) quiet() {
 }
 
 func TestPortalProvesACaseFileOffline(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	p.Screenshot("portal-empty")
 	p.check(p.case_)
@@ -302,6 +304,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 }
 
 func TestPortalRefutesAChangedCaseFile(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	doc, err := os.ReadFile(p.case_)
 	if err != nil {
@@ -328,6 +331,7 @@ func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 }
 
 func TestPortalInThreeLanguages(t *testing.T) {
+	t.Parallel()
 	for lang, want := range map[string][]string{
 		"ja": {"この記録は何を証明するか", "証明済み", "否認防止", "陪審の判定は", "何が起きたか"},
 		"ru": {"Что доказывает эта запись?", "Доказано", "Неотказуемость", "Решение присяжных", "Что произошло, словами"},
@@ -357,6 +361,7 @@ func TestPortalInThreeLanguages(t *testing.T) {
 }
 
 func TestPortalOnASmallScreen(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{Width: 360, Height: 740})
 	p.choose(p.trust)
 	p.check(p.case_)
@@ -379,9 +384,10 @@ const hostileText = "<img src=x onerror=\"document.title='owned'\"><svg onload=\
 	"</pre></script>\u202Eevil\u202C\u2066\u200Bzero\u0007bell\u001b[31mred \U000E0041tag ⟦U+0041⟧ \u0435nd"
 
 func TestPortalShowsHostileTextInert(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	h := jurattest.NewForStrangers(t)
-	said := hostileText + "\n" + strings.Repeat("0123456789", 100_000)
+	said := hostileText + "\n" + strings.Repeat("0123456789\n", 100_000) // in lines, since browsers need minutes to lay out one of this length
 	quoted, err := jsontext.AppendQuote(nil, said)
 	if err != nil {
 		t.Fatal(err)
@@ -431,6 +437,7 @@ func (p *portalled) write(name string, content interface{ Marshal() ([]byte, err
 }
 
 func TestPortalWithThousandsOfRecords(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	h := jurattest.NewForStrangers(t)
 	const count = 3000
@@ -474,6 +481,7 @@ func TestPortalWithThousandsOfRecords(t *testing.T) {
 
 // TestPortalInTheBrowserAnswersAsTheCommand does for some vectors what is done for all of them without a browser.
 func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	folder, all := vectors(t)
 	folder, err := filepath.Abs(folder)
@@ -507,6 +515,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 }
 
 func TestPortalByKeyboardAndPaste(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	doc, err := os.ReadFile(p.case_)
 	if err != nil {
@@ -552,6 +561,7 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 }
 
 func TestPortalSaysWhatItCannotCheck(t *testing.T) {
+	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	other := filepath.Join(t.TempDir(), "letter.txt")
 	if err := os.WriteFile(other, []byte("Dear Sir or Madam"), 0o600); err != nil {

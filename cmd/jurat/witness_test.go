@@ -15,6 +15,7 @@ import (
 // TestWitnesses goes the way of people: two of them become witnesses, an operator asks them, and whoever verifies by the new trust file
 // believes an order only with both. A third person watches.
 func TestWitnesses(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")
 	file := func(name string) string { return filepath.Join(folder, name) }
@@ -133,6 +134,7 @@ func TestWitnesses(t *testing.T) {
 
 // TestMonitorWithoutQuorum: a log that has only grown, and that too few have seen, is told apart from one that all have.
 func TestMonitorWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 3, "as it was")
 	i := l.open(t)

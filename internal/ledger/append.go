@@ -22,6 +22,9 @@ import (
 // still, and a caller who is told so can come again.
 const patience = 30 * time.Second
 
+// errOutOfPatience is the cause with which a caller's wait to be appended ends.
+var errOutOfPatience = fmt.Errorf("%w, or others wait for it: this record has waited for %v; nothing was stored", ErrBusy, patience)
+
 // settleTime is how long a ledger looks for a record of which the store did not say whether it is stored.
 const settleTime = 10 * time.Second
 
@@ -44,7 +47,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		a.briefs = append(a.briefs, b)
 	}
 	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w, or others wait for it: this record has waited for %v; nothing was stored", ErrBusy, patience))
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, errOutOfPatience)
 	defer cancel()
 	for {
 		err := l.appendOnce(ctx, waiting, a)
