@@ -69,7 +69,8 @@
 //	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
 //	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, ledger/postgres and
-//	              ledger/memory, and ledger/storetest tests it; ledger/brief says what lists show of records, and what names what
+//	              ledger/memory, and ledger/storetest tests it; ledger/brief says what lists show of records, and what names what;
+//	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted
 //	tsa           time-stamping authorities, asked over HTTP

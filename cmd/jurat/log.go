@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/plural"
 )
 
@@ -210,15 +211,15 @@ type examined struct {
 }
 
 type namedDamage struct {
-	Kind     ledger.DamageKind `json:"kind"`
-	Meaning  string            `json:"meaning"`
-	Detail   string            `json:"detail"`
-	Harmless bool              `json:"harmless"`
-	Index    *int64            `json:"index,omitzero"` // not there: it is not about one record
-	RecordID string            `json:"record_id,omitzero"`
+	Kind     fsck.Kind `json:"kind"`
+	Meaning  string    `json:"meaning"`
+	Detail   string    `json:"detail"`
+	Harmless bool      `json:"harmless"`
+	Index    *int64    `json:"index,omitzero"` // not there: it is not about one record
+	RecordID string    `json:"record_id,omitzero"`
 }
 
-func nameDamages(damages []ledger.Damage, size int64) (e examined) {
+func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 	e = examined{Records: size, Whole: true, Damages: []namedDamage{}}
 	for _, d := range damages {
 		n := namedDamage{Kind: d.Kind, Meaning: d.Kind.Meaning(), Detail: d.Detail, Harmless: d.Kind.Harmless(), RecordID: d.RecordID}
@@ -236,7 +237,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(damages, func(d ledger.Damage) bool { return d.Kind == ledger.DamageBehind || d.Kind == ledger.DamageCut }) {
+	if slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }) {
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", whenBehind)
 	}
 	if c.JSON {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 )
 
 func TestHowFar(t *testing.T) {
@@ -28,12 +28,12 @@ func TestHowFar(t *testing.T) {
 
 // TestNameDamages: what is named in JSON is what is named in words.
 func TestNameDamages(t *testing.T) {
-	orphan := ledger.Damage{Kind: ledger.DamageOrphan, Index: -1, Detail: "a file"}
-	row := ledger.Damage{Kind: ledger.DamageRow, Index: 0, RecordID: "id", Detail: "why"}
-	if e := nameDamages([]ledger.Damage{orphan}, 3); !e.Whole || e.Records != 3 || e.Damages[0].Index != nil || !e.Damages[0].Harmless {
+	orphan := fsck.Damage{Kind: fsck.DamageOrphan, Index: -1, Detail: "a file"}
+	row := fsck.Damage{Kind: fsck.DamageRow, Index: 0, RecordID: "id", Detail: "why"}
+	if e := nameDamages([]fsck.Damage{orphan}, 3); !e.Whole || e.Records != 3 || e.Damages[0].Index != nil || !e.Damages[0].Harmless {
 		t.Errorf("%+v", e)
 	}
-	e := nameDamages([]ledger.Damage{row, orphan}, 3)
+	e := nameDamages([]fsck.Damage{row, orphan}, 3)
 	if d := e.Damages[0]; e.Whole || len(e.Damages) != 2 || *d.Index != 0 || d.RecordID != "id" || d.Meaning != row.Kind.Meaning() || d.Detail != "why" {
 		t.Errorf("%+v", e)
 	}

@@ -13,13 +13,14 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
 // readRetention reads what the log in a store says on keeping records. Where that cannot be read, nothing explains what is gone.
-func readRetention(ctx context.Context, store storage.Store) (*Book, []ledger.Damage) {
-	damaged := func(err error) (*Book, []ledger.Damage) {
-		return &Book{}, []ledger.Damage{{Kind: ledger.DamageCheck, Index: -1, Detail: err.Error()}}
+func readRetention(ctx context.Context, store storage.Store) (*Book, []fsck.Damage) {
+	damaged := func(err error) (*Book, []fsck.Damage) {
+		return &Book{}, []fsck.Damage{{Kind: fsck.DamageCheck, Index: -1, Detail: err.Error()}}
 	}
 	rows, err := store.ByChain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -43,7 +44,7 @@ type Fsck struct {
 	folder *Folder
 	log    note.Verifier
 	store  storage.Store
-	read   func() (*Book, []ledger.Damage)
+	read   func() (*Book, []fsck.Damage)
 	first  *Book // what the log said when the examination began
 
 	mu    sync.Mutex // held while what follows is read or written: records come from many goroutines
@@ -53,9 +54,9 @@ type Fsck struct {
 }
 
 // NewFsck begins an examination, and returns what is wrong with what the log says on keeping records.
-func NewFsck(ctx context.Context, folder *Folder, log note.Verifier, store storage.Store) (*Fsck, []ledger.Damage) {
+func NewFsck(ctx context.Context, folder *Folder, log note.Verifier, store storage.Store) (*Fsck, []fsck.Damage) {
 	f := &Fsck{folder: folder, log: log, store: store, byAct: map[string]int64{}, acts: map[string]bool{},
-		read: func() (*Book, []ledger.Damage) { return readRetention(ctx, store) }}
+		read: func() (*Book, []fsck.Damage) { return readRetention(ctx, store) }}
 	book, damaged := f.read()
 	f.first, f.book = book, book
 	return f, damaged
@@ -80,10 +81,10 @@ func (f *Fsck) Expired(index int64, _, act string) error {
 }
 
 // tooMany names acts in whose name more records are gone than they count.
-func (f *Fsck) tooMany() (found []ledger.Damage) {
+func (f *Fsck) tooMany() (found []fsck.Damage) {
 	for _, e := range f.book.Expiries {
 		if gone := f.byAct[e.ID]; gone > e.Count {
-			found = append(found, ledger.Damage{Kind: ledger.DamageExpired, Index: -1,
+			found = append(found, fsck.Damage{Kind: fsck.DamageExpired, Index: -1,
 				Detail: fmt.Sprintf("act %s deleted %d of the records %d to %d, and %d are gone in its name", e.ID, e.Count, e.From, e.To-1, gone)})
 		}
 	}
@@ -91,16 +92,16 @@ func (f *Fsck) tooMany() (found []ledger.Damage) {
 }
 
 // Run says what is wrong, when the whole log has been taken in.
-func (f *Fsck) Run(ctx context.Context) ([]ledger.Damage, error) {
+func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	files, err := f.files(ctx)
 	return append(f.tooMany(), files...), err
 }
 
 // files names what is wrong with archive files: those that the database names are read from end to end, and held against the
 // log's hashes; others are strays, or should have been deleted.
-func (f *Fsck) files(ctx context.Context) (found []ledger.Damage, err error) {
-	report := func(kind ledger.DamageKind, format string, args ...any) {
-		found = append(found, ledger.Damage{Kind: kind, Index: -1, Detail: fmt.Sprintf(format, args...)})
+func (f *Fsck) files(ctx context.Context) (found []fsck.Damage, err error) {
+	report := func(kind fsck.Kind, format string, args ...any) {
+		found = append(found, fsck.Damage{Kind: kind, Index: -1, Detail: fmt.Sprintf(format, args...)})
 	}
 	files, err := f.store.Archives(ctx)
 	if err != nil {
@@ -119,13 +120,13 @@ func (f *Fsck) files(ctx context.Context) (found []ledger.Damage, err error) {
 			return found, ctx.Err()
 		}
 		for _, d := range damages {
-			report(ledger.DamageArchive, "%s: %v", f.folder.Path(in.File), d)
+			report(fsck.DamageArchive, "%s: %v", f.folder.Path(in.File), d)
 		}
 		if err != nil && !errors.Is(err, ledger.ErrArchive) {
 			return found, err
 		}
 		if err != nil {
-			report(ledger.DamageArchive, "%v", err)
+			report(fsck.DamageArchive, "%v", err)
 		}
 	}
 	names, err := f.folder.List()
@@ -142,10 +143,10 @@ func (f *Fsck) files(ctx context.Context) (found []ledger.Damage, err error) {
 		switch _, err := os.Stat(f.folder.Path(name)); {
 		case errors.Is(err, os.ErrNotExist): // it was deleted since its name was read
 		case n >= 0:
-			report(ledger.DamageNotExpired, "%s: by act %s", f.folder.Path(name), f.first.Expiries[n].ID)
+			report(fsck.DamageNotExpired, "%s: by act %s", f.folder.Path(name), f.first.Expiries[n].ID)
 		case slices.ContainsFunc(now.Expiries, deletes): // whoever has decided that since the log was read is deleting it
 		case !slices.ContainsFunc(files, func(a storage.Archived) bool { return a.File == name }):
-			report(ledger.DamageStray, "%s", f.folder.Path(name))
+			report(fsck.DamageStray, "%s", f.folder.Path(name))
 		}
 	}
 	return found, nil

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/disclosures"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
@@ -26,7 +27,7 @@ type apartFsck struct {
 	members map[string]*member // by the name of their files
 	acts    map[string]string  // by the name of what they erased: record ids, of several the first
 
-	found []ledger.Damage
+	found []fsck.Damage
 }
 
 // A member is one that is sealed apart.
@@ -80,19 +81,19 @@ func (i *Installation) holds(ctx context.Context, r *evidence.Record, pointer st
 	return alone.CheckDisclosures()
 }
 
-func (f *apartFsck) report(kind ledger.DamageKind, id, detail string) {
-	f.found = append(f.found, ledger.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
+func (f *apartFsck) report(kind fsck.Kind, id, detail string) {
+	f.found = append(f.found, fsck.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
 }
 
 // run says what is wrong, when the whole log has been taken in.
-func (f *apartFsck) run(ctx context.Context) ([]ledger.Damage, error) {
+func (f *apartFsck) run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err
 	}
 	files := map[string]string{} // one for each name
 	err := f.installation.texts.List(ctx, func(file, name string) error {
 		if name == "" || f.members[name] == nil && f.acts[name] == "" {
-			f.report(ledger.DamageOrphan, "", file)
+			f.report(fsck.DamageOrphan, "", file)
 			return nil
 		}
 		files[name] = file
@@ -110,12 +111,12 @@ func (f *apartFsck) run(ctx context.Context) ([]ledger.Damage, error) {
 func (f *apartFsck) member(m *member, act, file string) {
 	switch {
 	case act != "" && file != "":
-		f.report(ledger.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
+		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
 	case act != "" || m.kept == nil || errors.Is(m.kept, disclosures.ErrElsewhere):
 	case errors.Is(m.kept, disclosures.ErrNone):
-		f.report(ledger.DamageApartLost, m.id, m.pointer)
+		f.report(fsck.DamageApartLost, m.id, m.pointer)
 	default:
-		f.report(ledger.DamageApartChanged, m.id, m.pointer+": "+m.kept.Error())
+		f.report(fsck.DamageApartChanged, m.id, m.pointer+": "+m.kept.Error())
 	}
 }
 
@@ -157,7 +158,7 @@ func (f *apartFsck) intents(ctx context.Context) error {
 		} else if !errors.Is(err, ledger.ErrNotFound) {
 			return err
 		}
-		f.report(ledger.DamageErasing, row.RecordID, path.Base(intentFile(in.Record))+": "+sealed)
+		f.report(fsck.DamageErasing, row.RecordID, path.Base(intentFile(in.Record))+": "+sealed)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 )
@@ -93,7 +94,7 @@ func wantWholeButStrays(t *testing.T, c installation.Config) {
 		t.Fatal(err)
 	}
 	for _, d := range damages {
-		if d.Kind != ledger.DamageStray {
+		if d.Kind != fsck.DamageStray {
 			t.Errorf("damage: %v", d)
 		}
 	}
@@ -235,7 +236,7 @@ func TestArchiveMissing(t *testing.T) {
 				t.Errorf("fsck: %v, %v", damages, err)
 			}
 			for _, d := range damages {
-				if d.Kind != ledger.DamageArchive || !strings.Contains(d.Detail, done.Files[0].File) {
+				if d.Kind != fsck.DamageArchive || !strings.Contains(d.Detail, done.Files[0].File) {
 					t.Errorf("fsck: %v", d)
 				}
 			}
@@ -278,7 +279,7 @@ func TestArchiveCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range damages {
-			if d.Kind != ledger.DamageStray {
+			if d.Kind != fsck.DamageStray {
 				t.Errorf("after %d steps: %v", n, d)
 			}
 		}

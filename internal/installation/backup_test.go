@@ -16,7 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 )
 
 // TestBackupInUse: copies that are made while actors sign for the first time, seal apart and change keys are whole, have every
@@ -85,7 +85,7 @@ func TestBackupInUse(t *testing.T) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
 		// What was being sealed apart meanwhile may be there without its record, and does no harm.
-		harm := func(d ledger.Damage) bool { return !d.Kind.Harmless() }
+		harm := func(d fsck.Damage) bool { return !d.Kind.Harmless() }
 		if err != nil || slices.ContainsFunc(r.Damages, harm) {
 			t.Fatalf("backup %d: %v, %v", n, r, err)
 		}
@@ -133,7 +133,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	back := filepath.Join(t.TempDir(), "back")
 	_, err = installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true})
 	var damaged *installation.DamagedError
-	if !errors.As(err, &damaged) || damaged.Damages[0].Kind != ledger.DamageDigest {
+	if !errors.As(err, &damaged) || damaged.Damages[0].Kind != fsck.DamageDigest {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(back); err == nil {

@@ -24,6 +24,7 @@ import (
 	"jurat/internal/disclosures"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/verify"
 )
 
@@ -120,13 +121,13 @@ func body(r *evidence.Record, pointers ...string) *operator.ErasureBody {
 	return &operator.ErasureBody{By: "Hana", Pointers: pointers, Reason: "request", Record: r.Digest}
 }
 
-func wantKinds(t *testing.T, c installation.Config, want ...ledger.DamageKind) []ledger.Damage {
+func wantKinds(t *testing.T, c installation.Config, want ...fsck.Kind) []fsck.Damage {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []ledger.DamageKind
+	var got []fsck.Kind
 	for _, d := range damages {
 		got = append(got, d.Kind)
 		if d.Kind.Meaning() == "" {
@@ -322,7 +323,7 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 	if with, err := i.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
 		t.Errorf("%v: what is withheld need not be whole", err)
 	}
-	wantKinds(t, c, ledger.DamageApartChanged)
+	wantKinds(t, c, fsck.DamageApartChanged)
 	var quoted *installation.QuotedError
 	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
 		t.Errorf("%v, want that it cannot be looked for", err)
@@ -382,7 +383,7 @@ func TestEraseCrashes(t *testing.T) {
 				}
 				if next == "open" && !sealed {
 					wantDisclosed(t, i, r, "/metadata/user", "/prompt")
-					wantKinds(t, c, ledger.DamageErasing)
+					wantKinds(t, c, fsck.DamageErasing)
 				}
 				if next != "open" || !sealed {
 					if _, err := i.Erase(t.Context(), order(r, "/metadata/user", "/prompt")); err != nil {
@@ -467,19 +468,19 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 	}
 	tests := map[string]struct {
 		damage func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record)
-		want   []ledger.DamageKind
+		want   []fsck.Kind
 	}{
 		"a lost key": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
 			remove(t, pattern(c, "apart-keys", r, "/prompt"))
-		}, []ledger.DamageKind{ledger.DamageApartLost}},
+		}, []fsck.Kind{fsck.DamageApartLost}},
 		"a lost value": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
 			remove(t, pattern(c, "apart/values", r, "/prompt"))
-		}, []ledger.DamageKind{ledger.DamageApartLost}},
+		}, []fsck.Kind{fsck.DamageApartLost}},
 		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
 			if err := os.RemoveAll(filepath.Join(c.Dir, "apart-keys")); err != nil {
 				t.Fatal(err)
 			}
-		}, []ledger.DamageKind{ledger.DamageApartLost, ledger.DamageApartLost}},
+		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			remove(t, pattern(c, "apart/values", r, "/prompt"))
 			remove(t, pattern(c, "apart-keys", r, "/prompt"))
@@ -492,7 +493,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			if _, err := i.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
 				t.Errorf("disclosed: %v", err)
 			}
-		}, []ledger.DamageKind{ledger.DamageApartChanged}},
+		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			value, err := os.ReadFile(pattern(c, "apart/values", r, "/prompt"))
 			if err != nil {
@@ -505,14 +506,14 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			if err := os.WriteFile(file, value, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, []ledger.DamageKind{ledger.DamageNotErased}},
+		}, []fsck.Kind{fsck.DamageNotErased}},
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
 			if err := i.Keep(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
-		}, []ledger.DamageKind{ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan, ledger.DamageOrphan}},
+		}, []fsck.Kind{fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -520,7 +521,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			wantKinds(t, c)
 			tt.damage(t, c, i, r)
 			for _, d := range wantKinds(t, c, tt.want...) {
-				if d.Kind.Harmless() != (d.Kind == ledger.DamageOrphan) {
+				if d.Kind.Harmless() != (d.Kind == fsck.DamageOrphan) {
 					t.Errorf("%s harmless: %v", d.Kind, d.Kind.Harmless())
 				}
 			}

@@ -98,6 +98,7 @@ import (
 	"jurat/internal/disclosures"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -256,7 +257,7 @@ func ledgerConfig(c Config, published ledger.Published, store storage.Store, log
 
 // Fsck examines the ledger, whatever state it is in: also one that Open refuses. It checks each record's signature and
 // time stamp by this installation's own keys.
-func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (damages []ledger.Damage, size int64, err error) {
+func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (damages []fsck.Damage, size int64, err error) {
 	i, config, err := unlock(ctx, c)
 	if err != nil {
 		return nil, 0, err
@@ -275,14 +276,15 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	check := checkRecord(keys.Forever(trust))
 	archives, damagedBook := archive.NewFsck(ctx, i.archives, i.log.verifier, config.Store)
 	damaged = append(damaged, damagedBook...)
-	damages, err = ledger.Fsck(ctx, config, ledger.FsckOptions{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
+	log := fsck.Log{Store: config.Store, Archive: config.Archive, Verifier: config.Verifier, Published: config.Published}
+	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		return errors.Join(apart.record(ctx, r), check(r, waits))
 	}, Expired: archives.Expired})
 	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
-	for _, run := range []func(context.Context) ([]ledger.Damage, error){apart.run, archives.Run} {
+	for _, run := range []func(context.Context) ([]fsck.Damage, error){apart.run, archives.Run} {
 		found, err := run(ctx)
 		damages = append(damages, found...)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/verify"
 )
 
@@ -440,13 +441,13 @@ func TestFsckFindsDamage(t *testing.T) {
 	c, _ := made(t)
 	other, _ := made(t)
 	copyFile(t, filepath.Join(other.Dir, "checkpoint"), filepath.Join(c.Dir, "checkpoint"))
-	finds(t, c, ledger.DamagePublished)
+	finds(t, c, fsck.DamagePublished)
 
 	c, _ = made(t)
 	for _, part := range []string{"root.pem", "root.key", "authority.pem", "authority.key"} {
 		copyFile(t, filepath.Join(other.Dir, "authority", part), filepath.Join(c.Dir, "authority", part))
 	}
-	finds(t, c, ledger.DamageCheck) // the time stamp is of an authority that is not this installation's any more
+	finds(t, c, fsck.DamageCheck) // the time stamp is of an authority that is not this installation's any more
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -460,7 +461,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func finds(t *testing.T, c installation.Config, kind ledger.DamageKind) {
+func finds(t *testing.T, c installation.Config, kind fsck.Kind) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
 	if err != nil {

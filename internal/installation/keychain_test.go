@@ -13,6 +13,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 )
 
 // TestContradictoryKeyChain: an installation whose log contradicts itself about keys does not open, as nobody could say who may
@@ -45,6 +46,6 @@ func TestContradictoryKeyChain(t *testing.T) {
 	if _, err := installation.Open(t.Context(), c); !errors.Is(err, ledger.ErrDamaged) {
 		t.Errorf("opened: %v", err)
 	}
-	finds(t, c, ledger.DamageKeyEvents)
-	finds(t, c, ledger.DamageMissingRow)
+	finds(t, c, fsck.DamageKeyEvents)
+	finds(t, c, fsck.DamageMissingRow)
 }

@@ -10,7 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 )
 
 // sealerFolder, when it is set, makes this test binary a process that seals apart into that folder until it is killed,
@@ -98,7 +98,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range damages {
-			if d.Kind != ledger.DamageOrphan {
+			if d.Kind != fsck.DamageOrphan {
 				t.Error(d)
 			}
 		}

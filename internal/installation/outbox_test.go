@@ -14,7 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -281,7 +281,7 @@ func TestFsckOfWhatWaits(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(c.Dir, "keys", "agent")); err != nil {
 		t.Fatal(err)
 	}
-	finds(t, c, ledger.DamageCheck)
+	finds(t, c, fsck.DamageCheck)
 }
 
 const childFolder, childTask = "JURAT_TEST_FOLDER", "JURAT_TEST_TASK"

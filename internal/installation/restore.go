@@ -19,6 +19,7 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
@@ -41,14 +42,14 @@ type RestoreOrder struct {
 // Restored says what a restored log is.
 type Restored struct {
 	Manifest Manifest
-	Damages  []ledger.Damage // harmless ones: with others nothing is restored
-	Known    int64           // how many records the checkpoint covers; 0: there was none
-	Missing  int64           // how many of these the restored log lacks
-	Prefix   bool            // the restored log is shown to be the checkpoint's, or the beginning of it
+	Damages  []fsck.Damage // harmless ones: with others nothing is restored
+	Known    int64         // how many records the checkpoint covers; 0: there was none
+	Missing  int64         // how many of these the restored log lacks
+	Prefix   bool          // the restored log is shown to be the checkpoint's, or the beginning of it
 }
 
 // A DamagedError names what is wrong with a backup's log.
-type DamagedError struct{ Damages []ledger.Damage }
+type DamagedError struct{ Damages []fsck.Damage }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the log in the backup is damaged in %d places", len(e.Damages))
@@ -179,8 +180,8 @@ func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error 
 
 // judge sorts what fsck found. That the log is behind the checkpoint has been told already, and without keys to what is
 // sealed apart those texts cannot be read: neither makes the copy a bad one.
-func (r *Restored) judge(damages []ledger.Damage) error {
-	var harmful []ledger.Damage
+func (r *Restored) judge(damages []fsck.Damage) error {
+	var harmful []fsck.Damage
 	for _, d := range damages {
 		if r.expected(d) || d.Kind.Harmless() {
 			r.Damages = append(r.Damages, d)
@@ -195,8 +196,8 @@ func (r *Restored) judge(damages []ledger.Damage) error {
 }
 
 // expected reports whether a damage is none of the copy.
-func (r *Restored) expected(d ledger.Damage) bool {
-	return d.Kind == ledger.DamageBehind && r.Missing > 0 || d.Kind == ledger.DamageApartLost && !r.Manifest.ApartKeys
+func (r *Restored) expected(d fsck.Damage) bool {
+	return d.Kind == fsck.DamageBehind && r.Missing > 0 || d.Kind == fsck.DamageApartLost && !r.Manifest.ApartKeys
 }
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/archive"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
@@ -272,7 +273,7 @@ func TestExpireCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range damages {
-			if d.Kind != ledger.DamageStray && d.Kind != ledger.DamageNotExpired && d.Kind != ledger.DamageOrphan || d.Kind == ledger.DamageNotExpired && !sealed {
+			if d.Kind != fsck.DamageStray && d.Kind != fsck.DamageNotExpired && d.Kind != fsck.DamageOrphan || d.Kind == fsck.DamageNotExpired && !sealed {
 				t.Errorf("after %d steps: %v", n, d)
 			}
 		}
@@ -289,7 +290,7 @@ func TestExpireCrash(t *testing.T) {
 		}
 		damages, _, err = installation.Fsck(t.Context(), c, nil)
 		for _, d := range damages {
-			if d.Kind != ledger.DamageStray {
+			if d.Kind != fsck.DamageStray {
 				t.Errorf("after %d steps and another run: %v", n, d)
 			}
 		}
@@ -460,7 +461,7 @@ func TestForgedExpiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantExpired(t, i, alone)
-	wantKinds(t, c, ledger.DamageExpired, ledger.DamageStray)
+	wantKinds(t, c, fsck.DamageExpired, fsck.DamageStray)
 }
 
 // TestNothingIsGoneInTheNameOfAnAct: a record that was on hold, and was taken out of its archive by hand in the name of an act
@@ -479,8 +480,8 @@ func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 		t.Fatal(err)
 	}
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	if err != nil || !slices.ContainsFunc(damages, func(d ledger.Damage) bool {
-		return d.Kind == ledger.DamageExpired && strings.Contains(d.Detail, "are gone in its name")
+	if err != nil || !slices.ContainsFunc(damages, func(d fsck.Damage) bool {
+		return d.Kind == fsck.DamageExpired && strings.Contains(d.Detail, "are gone in its name")
 	}) {
 		t.Errorf("%v, %v", damages, err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
@@ -28,10 +29,10 @@ func (i *Installation) history(ctx context.Context) (*keys.History, error) {
 
 // readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
 // files are what is left.
-func readHistory(ctx context.Context, store storage.Store) (*keys.History, []ledger.Damage) {
+func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsck.Damage) {
 	history, err := ledger.ReadKeys(ctx, store)
 	if err != nil {
-		return keys.NewHistory(), []ledger.Damage{{Kind: ledger.DamageKeyEvents, Index: -1, Detail: err.Error()}}
+		return keys.NewHistory(), []fsck.Damage{{Kind: fsck.DamageKeyEvents, Index: -1, Detail: err.Error()}}
 	}
 	return history, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/links"
 	"jurat/internal/names"
 )
 
@@ -158,6 +159,18 @@ func normal(r *evidence.Record) (*evidence.Record, error) {
 		}
 	}
 	return evidence.OpenParts(r.Canonical(), signatures, nil)
+}
+
+// mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns by what the record is to be judged once
+// more when it gets its place; nil if its links are not judged.
+func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*links.Judging, error) {
+	if l.cfg.UnsafeContradictions || !links.Judged(&record.Payload) {
+		return nil, nil
+	}
+	if err := l.isNew(ctx, record); err != nil {
+		return nil, err
+	}
+	return l.links.Judge(ctx, record)
 }
 
 // isNew says that the log has the record, or another with its id, if it does.

@@ -103,7 +103,7 @@ func TestAnchor(t *testing.T) {
 	if latest.CheckpointTimestamps != nil || one.Log.CheckpointTimestamps != nil {
 		t.Error("the latest checkpoint, with another's stamps")
 	}
-	wantClean(t, fsck(t, c))
+	wantClean(t, damagesOf(t, c))
 }
 
 // TestManyAnchors: what is looked for is found beyond a page of acts.
@@ -213,7 +213,7 @@ func TestAnchorFaults(t *testing.T) {
 			if len(one.Log.CheckpointTimestamps) != 1 {
 				t.Errorf("write %d, stored %v: %d stamps", n, stored, len(one.Log.CheckpointTimestamps))
 			}
-			wantClean(t, fsck(t, c))
+			wantClean(t, damagesOf(t, c))
 			if !f.failed {
 				break
 			}

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 )
 
@@ -51,7 +52,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	defer cancel()
 	for {
 		err := l.appendOnce(ctx, waiting, a)
-		if !errors.Is(err, errLinksMoved) {
+		if !errors.Is(err, links.ErrMoved) {
 			return err
 		}
 		if err := l.lookAgain(waiting, a); err != nil {
@@ -61,7 +62,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	}
 }
 
-// appendOnce is append until what the record's links are judged by has changed: then it returns errLinksMoved, and nothing was stored.
+// appendOnce is append until what the record's links are judged by has changed: then it returns ErrLinksMoved, and nothing was stored.
 func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 	if err := l.queue.enter(waiting, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
@@ -113,8 +114,8 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 
 // commit makes one transaction of what is in the queue when it begins.
 func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
-	g := &group{keys: keys, now: l.cfg.Now, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*judging]bool{}}
-	if err := l.prepareLinks(ctx, g, l.queue.choose()); err != nil {
+	g := &group{keys: keys, now: l.cfg.Now, links: l.links.Begin()}
+	if err := g.prepareLinks(ctx, l.queue.choose()); err != nil {
 		return err
 	}
 	err := l.cfg.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
@@ -137,9 +138,7 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	})
 	if err == nil {
 		l.tree = g.next
-		for chain := range g.grown {
-			l.links.put(g.chains[chain])
-		}
+		g.links.Commit()
 		l.learn(g.next.head)
 		l.growth.tell()
 	}
@@ -147,6 +146,34 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 		return err
 	}
 	g.tell(err)
+	return nil
+}
+
+// prepareLinks brings up to date by what those are judged whom the next transaction takes.
+func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
+	for _, a := range chosen {
+		for _, j := range a.judgings {
+			if j == nil {
+				continue
+			}
+			if err := g.links.Prepare(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookAgain looks again by what the records are judged, because that had changed.
+func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
+	for i, j := range a.judgings {
+		if j == nil {
+			continue
+		}
+		if a.judgings[i], err = l.links.Look(ctx, a.records[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -231,11 +258,7 @@ type group struct {
 	now   func() time.Time
 	found storage.Found // of what they name. Its counts go up with those that are in the batch
 
-	// By what their links are judged. What of the batch is let in is added.
-	chains   map[string]*chainState
-	grown    map[string]bool // chains to which something of the batch was added
-	prepared map[*judging]bool
-	reviewed bool // there is a review in the batch
+	links *links.Batch // by what their links are judged
 
 	// What becomes of it.
 	batch  storage.Batch
@@ -276,7 +299,15 @@ func (g *group) judge(a *appending) error {
 	if err := admit(g.keys, a.records, g.now); err != nil {
 		return err
 	}
-	return g.links(a)
+	for _, j := range a.judgings {
+		if j == nil {
+			continue
+		}
+		if err := g.links.Judge(j, g.tree.head.Size, g.found.Chains); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add gives records their places, and says of each which one it is of its chain and of its case.
@@ -296,7 +327,7 @@ func (g *group) add(a *appending) {
 		b := a.briefs[i]
 		b.Index = row.Index
 		g.batch.Briefs = append(g.batch.Briefs, b)
-		g.linked(&row, a.records[i])
+		g.links.Add(row.Index, a.records[i])
 		g.batch.Waits = append(g.batch.Waits, waits(row.Index, a.missing[i], a.since)...)
 	}
 	g.batch.Stamps = append(g.batch.Stamps, a.stamps...)

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
@@ -229,7 +230,7 @@ func TestBriefTampered(t *testing.T) {
 				t.Error("nothing is named")
 			}
 			for _, d := range damages {
-				if d.Kind != ledger.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log reindex") {
+				if d.Kind != fsck.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log reindex") {
 					t.Errorf("damage: %v", d)
 				}
 			}

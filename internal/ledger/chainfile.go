@@ -108,7 +108,7 @@ func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.R
 func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row, error] {
 	return func(yield func(*storage.Row, error) bool) {
 		counts := map[string]int64{}
-		for page := range slices.Chunk(at, linkPage) {
+		for page := range slices.Chunk(at, smallPage) {
 			rows, err := l.cfg.Store.RowsAt(ctx, page)
 			if err == nil && len(rows) != len(page) {
 				err = fmt.Errorf("%w: of %d rows from %d on %d are there", ErrDamaged, len(page), page[0], len(rows))
@@ -135,7 +135,7 @@ func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row,
 func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*storage.Row, error] {
 	return func(yield func(*storage.Row, error) bool) {
 		for from := int64(0); ; {
-			rows, err := l.cfg.Store.InChain(ctx, chain, from, linkPage)
+			rows, err := l.cfg.Store.InChain(ctx, chain, from, smallPage)
 			if err != nil {
 				yield(nil, err)
 				return

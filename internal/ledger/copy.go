@@ -19,7 +19,7 @@ const copyPage = 512
 var ErrOtherLog = errors.New("there is another log")
 
 // Copy copies a log, which must not change meanwhile, into a store that is empty, or has the beginning of it from a copy that was
-// broken off. It copies what is there, and judges nothing: Fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
+// broken off. It copies what is there, and judges nothing: package fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
 func Copy(ctx context.Context, from, to storage.Store, progress func(done, total int64)) (storage.Head, error) {
 	head, err := copyLog(ctx, from, to, progress)
 	if err != nil {

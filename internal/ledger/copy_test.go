@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
@@ -79,7 +80,7 @@ func TestCopy(t *testing.T) {
 	wantSameLog(t, c.Store, back)
 	copied := c
 	copied.Store = back
-	damages, err := ledger.Fsck(t.Context(), copied, ledger.FsckOptions{Check: genuine})
+	damages, err := fsck.Run(t.Context(), examined(copied), fsck.Options{Check: genuine})
 	if err != nil || len(damages) > 0 {
 		t.Error(damages, err)
 	}

@@ -1,7 +1,4 @@
 package ledger
 
-// LastLinks is how many records of a chain are looked at.
-const LastLinks = lastLinks
-
 // Seats says how many callers have been let into the queue and have not gone, of how many there can be.
 func (l *Ledger) Seats() (taken, all int) { return len(l.queue.seats), cap(l.queue.seats) }

@@ -243,7 +243,7 @@ func testFaults(t *testing.T, database func(*testing.T) (create, open func() sto
 				if size, err := l.Size(t.Context()); size != 6 || err != nil {
 					t.Errorf("%d records, %v; want 6", size, err)
 				}
-				wantClean(t, fsck(t, c))
+				wantClean(t, damagesOf(t, c))
 			})
 			if !f.failed {
 				break

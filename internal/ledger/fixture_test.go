@@ -21,6 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/database"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
@@ -202,26 +203,26 @@ func (f folder) store(t testing.TB) (storage.Store, error) {
 	return store, err
 }
 
-func (f folder) fsck(t testing.TB) []ledger.Damage {
+func (f folder) fsck(t testing.TB) []fsck.Damage {
 	t.Helper()
 	store, err := f.openStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	return fsck(t, f.config(store))
+	return damagesOf(t, f.config(store))
 }
 
-func fsck(t testing.TB, c ledger.Config) []ledger.Damage {
+func damagesOf(t testing.TB, c ledger.Config) []fsck.Damage {
 	t.Helper()
-	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{Check: genuine})
+	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{Check: genuine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-func wantClean(t testing.TB, found []ledger.Damage) {
+func wantClean(t testing.TB, found []fsck.Damage) {
 	t.Helper()
 	for _, d := range found {
 		t.Errorf("damage: %v", d)
@@ -294,3 +295,8 @@ func itoa(n int64) string { return fmt.Sprint(n) }
 func blob(data []byte) string { return fmt.Sprintf("x'%x'", data) }
 
 func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// examined is what Run reads of a log.
+func examined(c ledger.Config) fsck.Log {
+	return fsck.Log{Store: c.Store, Archive: c.Archive, Verifier: c.Verifier, Published: c.Published}
+}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
@@ -27,11 +27,11 @@ func TestFsckInOrder(t *testing.T) {
 		UPDATE hashes SET hash = zeroblob(32) WHERE idx % 40 = 9;
 		DELETE FROM records WHERE idx IN (64, 65, 66, 499)`)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	var first []ledger.Damage
+	var first []fsck.Damage
 	for _, cores := range []int{1, 2, 8, 8, 8} {
 		runtime.GOMAXPROCS(cores)
 		store := must(f.store(t))
-		found, err := ledger.Fsck(t.Context(), f.config(store), ledger.FsckOptions{Check: func(r *evidence.Record, waits bool) error {
+		found, err := fsck.Run(t.Context(), examined(f.config(store)), fsck.Options{Check: func(r *evidence.Record, waits bool) error {
 			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
 			return genuine(r, waits)
 		}})
@@ -50,7 +50,7 @@ func TestFsckInOrder(t *testing.T) {
 	}
 	last := int64(-1)
 	for _, d := range first {
-		if d.Kind != ledger.DamageDigest && d.Kind != ledger.DamageMissingRow {
+		if d.Kind != fsck.DamageDigest && d.Kind != fsck.DamageMissingRow {
 			continue
 		}
 		if d.Index <= last {
@@ -94,7 +94,7 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 		firstID = r.Payload.RecordID
 		break
 	}
-	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{
+	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{
 		Progress: func(done, _ int64) { w.taken.Store(done) },
 		Check: func(r *evidence.Record, _ bool) error {
 			if r.Payload.RecordID == firstID {
@@ -125,7 +125,7 @@ func TestFsckBrokenOff(t *testing.T) {
 			}
 			broken := c
 			broken.Store = w
-			_, err := ledger.Fsck(ctx, broken, ledger.FsckOptions{Progress: func(done, _ int64) {
+			_, err := fsck.Run(ctx, examined(broken), fsck.Options{Progress: func(done, _ int64) {
 				if done >= 300 && want == context.Canceled {
 					cancel()
 				}
@@ -154,7 +154,7 @@ func TestFsckManyDamages(t *testing.T) {
 		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)
 	moved := 0
 	for _, d := range f.fsck(t) {
-		if d.Kind == ledger.DamageMoved && d.Detail == fmt.Sprintf("it was logged at %d", d.Index^1) {
+		if d.Kind == fsck.DamageMoved && d.Detail == fmt.Sprintf("it was logged at %d", d.Index^1) {
 			moved++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
@@ -144,7 +145,7 @@ func TestGroups(t *testing.T) {
 				t.Errorf("record %s has place %d", r.Payload.RecordID, i)
 			}
 		}
-		wantClean(t, fsck(t, q.cfg))
+		wantClean(t, damagesOf(t, q.cfg))
 	})
 }
 
@@ -176,7 +177,7 @@ func TestGroupsUnderLoad(t *testing.T) {
 		if size := must(l.Size(t.Context())); size != 5+callers*each {
 			t.Errorf("%d records", size)
 		}
-		wantClean(t, fsck(t, c))
+		wantClean(t, damagesOf(t, c))
 	})
 }
 
@@ -374,7 +375,7 @@ func TestSettledInAGroup(t *testing.T) {
 			t.Errorf("settled %v", settled)
 		}
 		wantOwing(t, l, "one 3") // the three sealed meanwhile
-		found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{})
+		found, err := fsck.Run(t.Context(), examined(c), fsck.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +435,7 @@ func TestGroupFails(t *testing.T) {
 				if size := must(q.Size(t.Context())); size != 2+members {
 					t.Errorf("%d records, want %d", size, 2+members)
 				}
-				wantClean(t, fsck(t, q.cfg))
+				wantClean(t, damagesOf(t, q.cfg))
 			})
 		})
 	}
@@ -499,7 +500,7 @@ func TestCancelledInQueue(t *testing.T) {
 		if !q.has(1) || q.has(2) || !q.has(3) {
 			t.Errorf("in the log: %v, %v, %v", q.has(1), q.has(2), q.has(3))
 		}
-		wantClean(t, fsck(t, q.cfg))
+		wantClean(t, damagesOf(t, q.cfg))
 	})
 }
 
@@ -524,7 +525,7 @@ func TestCommitterGivesUp(t *testing.T) {
 		if q.has(1) || !q.has(2) {
 			t.Errorf("in the log: %v, %v", q.has(1), q.has(2))
 		}
-		wantClean(t, fsck(t, c))
+		wantClean(t, damagesOf(t, c))
 	})
 }
 

@@ -58,12 +58,6 @@
 // on a neighbour (the same id, an event of a key, stamps that two bring) waits for the next transaction. So a bad record refuses
 // itself alone, and a refusal is true whether the transaction succeeds or not. Whoever commits, does it for all: there is no thread
 // in the background that could hang, or be forgotten at the end.
-//
-// # An examination is parallel and reads as if it were not
-//
-// Whatever can be said of a record by looking at it alone (its form, signatures, time stamps, leaf hash, that it is found by its id)
-// is found out on all cores, a page of rows at a time; what needs the records before it (counts, the tree) is done by one, in the
-// order of the log, so damages are named in one order. The one is fast: a hash and a count for each record.
 package ledger
 
 import (
@@ -79,9 +73,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
-	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 )
 
@@ -95,8 +89,6 @@ var (
 	ErrBehind = errors.New("the log is behind its own checkpoint")
 	// ErrForked says that the log is not the one that its key has signed a checkpoint of.
 	ErrForked = errors.New("the log contradicts its own checkpoint")
-	// ErrCheckpoint says that a checkpoint is not one that this log's key signed.
-	ErrCheckpoint = errors.New("the checkpoint is not this log's")
 	// ErrUnknown says that the store failed so that nobody knows whether the record is in the log. Look it up by the
 	// record id that the error names, before the same is sealed again.
 	ErrUnknown = errors.New("it is not known whether the record is in the log")
@@ -178,11 +170,7 @@ func (c *Config) check() error {
 
 // open reads a signed checkpoint of this log.
 func (c *Config) open(signed string) (storage.Head, error) {
-	checkpoint, err := operator.OpenCheckpoint(signed, c.Verifier)
-	if err != nil {
-		return storage.Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	return storage.Head{Size: checkpoint.Size, Root: checkpoint.Root}, nil
+	return storage.OpenCheckpoint(signed, c.Verifier)
 }
 
 // A Ledger is one log, open. It is safe for concurrent use, and other processes may have the same log open.
@@ -195,9 +183,9 @@ type Ledger struct {
 
 	keys atomic.Pointer[keys.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
 
-	queue  *queue // what is to be appended
-	links  *links // by what it is judged
-	growth growth // who waits for the log to grow
+	queue  *queue       // what is to be appended
+	links  *links.Known // by what it is judged
+	growth growth       // who waits for the log to grow
 
 	writing storage.Lock // while it is held, nobody else in this process commits
 	tree    *tree        // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
@@ -226,7 +214,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, queue: newQueue(), links: newLinks(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
+	l := &Ledger{cfg: cfg, queue: newQueue(), links: links.New(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
 	l.known.Store(&storage.Head{Root: storage.EmptyHead.Root})
 	if p, ok := storage.Kept(l.cfg.Store).(storage.Protected); ok {
 		l.fixed = p.ReadOnly()

@@ -384,7 +384,7 @@ func TestCancelled(t *testing.T) {
 	if n, err := l.Size(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
-	wantClean(t, fsck(t, c))
+	wantClean(t, damagesOf(t, c))
 }
 
 // TestCounts: the log counts the records of each chain and the submissions of each case, whoever seals them, and proves

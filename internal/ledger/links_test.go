@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/links"
 	"jurat/verify"
 )
 
@@ -39,7 +40,7 @@ var noa = func() []evidence.Signer {
 	return []evidence.Signer{must(evidence.NewSigner(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), nil))}
 }()
 
-func links(digests ...evidence.Digest) string {
+func naming(digests ...evidence.Digest) string {
 	var list []string
 	for _, d := range digests {
 		list = append(list, `"`+d.String()+`"`)
@@ -142,7 +143,7 @@ func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 			approval := must(reviewed(t, l, answer, "approved", chain))
 			deliver := func(response string, saw ...evidence.Digest) error {
 				_, err := l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"delivery","agent_id":"a","request_id":"r",
-					"timestamp":"2000-01-01T00:00:02Z","response":%q,"original_response_id":%q,"saw":%s%s}`, response, answer.Payload.RecordID, links(saw...), chain))), actor)
+					"timestamp":"2000-01-01T00:00:02Z","response":%q,"original_response_id":%q,"saw":%s%s}`, response, answer.Payload.RecordID, naming(saw...), chain))), actor)
 
 				return err
 			}
@@ -263,7 +264,7 @@ func TestLongChain(t *testing.T) {
 	l, _ := inMemory(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))
 	last := first
-	for i := range ledger.LastLinks + 20 {
+	for i := range links.LastLinks + 20 {
 		last = must(said(t, l, "a", fmt.Sprintf(`,"chain_id":"c","chain_position":%d,"previous_record":"%s"`, i+2, last.Digest)))
 	}
 	if _, err := said(t, l, "a", `,"chain_id":"c","chain_position":3,"previous_agent":"a"`); !errors.Is(err, ledger.ErrContradicts) {

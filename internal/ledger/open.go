@@ -10,7 +10,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// lastRows is how many rows at the end of the log Open holds against the tree. Fsck reads all of them.
+// lastRows is how many rows at the end of the log Open holds against the tree. Package fsck reads all of them.
 const lastRows = 16
 
 // Create begins a log in an empty store. It is an act of its own: a log that is missing is not begun anew by opening it.
@@ -65,7 +65,7 @@ func (l *Ledger) nothingPublished(ctx context.Context) error {
 
 // Open opens a log that Create has begun, and checks that its parts agree: the head with the stored hashes, the last
 // rows with their leaf hashes, the checkpoint with the key and the tree. It returns ErrNoLog, ErrCheckpoint or
-// ErrDamaged when they do not; then Fsck says more.
+// ErrDamaged when they do not; then fsck.Run says more.
 //
 // A log that has not reached the checkpoint in Config.Published, or lies where nothing can be written, opens for reading, and CanAppend
 // says why.
@@ -124,7 +124,7 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 	}
 	for i := range rows {
 		if rows[i].HasShed() {
-			continue // a file that is missing stops nobody from sealing; Fsck looks into it
+			continue // a file that is missing stops nobody from sealing; package fsck names it
 		}
 		if err := l.rowInTree(&rows[i], hashes); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
@@ -133,7 +134,7 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("record %d is proved with %d time stamps, want %d", i, got, want)
 		}
 	}
-	found, err := ledger.Fsck(t.Context(), f.config(must(f.store(t))), ledger.FsckOptions{})
+	found, err := fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,7 @@ func TestOutboxFaults(t *testing.T) {
 						t.Errorf("%s has %d time stamps, want %d", r.Payload.ActionType, len(r.Timestamps), want)
 					}
 				}
-				found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{})
+				found, err := fsck.Run(t.Context(), examined(c), fsck.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

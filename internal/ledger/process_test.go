@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 )
 
 // sealerFolder, when it is set, makes this test binary a process that seals into that folder until it is killed, or
@@ -82,7 +83,7 @@ func (f folder) wantSound(t *testing.T) {
 	t.Helper()
 	store := must(f.openStore(t.Context()))
 	defer store.Close()
-	found, err := ledger.Fsck(t.Context(), f.config(store), ledger.FsckOptions{})
+	found, err := fsck.Run(t.Context(), examined(f.config(store)), fsck.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

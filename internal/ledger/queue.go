@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 )
 
@@ -25,7 +26,7 @@ type appending struct {
 	since    time.Time             // since when the records wait for those
 	stamps   []storage.Stamp       // of earlier records
 	after    *chainEnd             // nil: whatever was appended to a chain meanwhile
-	judgings []*judging            // by what the links of each record are judged; nil: they are not
+	judgings []*links.Judging      // by what the links of each record are judged; nil: they are not
 	refused  error                 // why what is committed does not let it in
 	outcome  chan *outcome         // gets one, when it is known
 
@@ -43,7 +44,7 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 	for _, record := range records {
 		a.rows = append(a.rows, storage.RowOf(record))
 	}
-	a.judgings = make([]*judging, len(records))
+	a.judgings = make([]*links.Judging, len(records))
 	return a
 }
 

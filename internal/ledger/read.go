@@ -13,7 +13,7 @@ import (
 const pageSize = 32
 
 // smallPage is how many are read at once where each can be as large as a record may be, and many are read by request.
-const smallPage = linkPage
+const smallPage = 4
 
 // Record returns the record with this id, or ErrNotFound.
 func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error) {
@@ -130,6 +130,11 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 // rows returns exactly these rows.
 func (l *Ledger) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
+}
+
+// Bind is links.Known.Bind: it makes a review or delivery name by digest the record that it is about.
+func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+	return l.links.Bind(ctx, draft)
 }
 
 // Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is

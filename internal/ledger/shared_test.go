@@ -22,6 +22,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
@@ -207,7 +208,7 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 		len(p.acknowledged), len(p.sent), c.Size, p.killed, len(checkpoints))
 	p.wantInLog(l, checkpoints[len(checkpoints)-1])
 	wantConsistent(t, l, checkpoints)
-	found, err := ledger.Fsck(t.Context(), f.config(must(f.store(t))), ledger.FsckOptions{
+	found, err := fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{
 		Check: func(r *evidence.Record, _ bool) error { return r.CheckSignature(0, loadKey.Public()) }})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 )
@@ -41,7 +42,7 @@ func (f folder) exec(t testing.TB, statements ...string) {
 
 // found is a damage without its detail.
 type found struct {
-	Kind  ledger.DamageKind
+	Kind  fsck.Kind
 	Index int64
 }
 
@@ -74,47 +75,47 @@ func TestTampering(t *testing.T) {
 		open error // what Open says; nil: it opens, as the damage is far from the end
 	}{
 		"payload": {do: []string{`UPDATE records SET payload = CAST(replace(CAST(payload AS TEXT), 'May', 'Can') AS BLOB) WHERE idx = 4`},
-			want: []found{{ledger.DamageDigest, 4}}},
+			want: []found{{fsck.DamageDigest, 4}}},
 		"payload and digest": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`},
-			want: []found{{ledger.DamageRow, 4}}},
+			want: []found{{fsck.DamageRow, 4}}},
 		"payload and digest and leaf": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`,
 			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
-			want: []found{{ledger.DamageCheck, 4}, {ledger.DamageBelow, -1}}},
-		"signature": {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{ledger.DamageRow, 4}}},
+			want: []found{{fsck.DamageCheck, 4}, {fsck.DamageBelow, -1}}},
+		"signature": {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"signatures unreadable": {do: []string{`UPDATE records SET signatures = '[' WHERE idx = 4`},
-			want: []found{{ledger.DamageUnreadable, 4}}},
-		"token":      {do: []string{`UPDATE records SET token = x'00' WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
-		"token gone": {do: []string{`UPDATE records SET kind = NULL, token = NULL WHERE idx = 4`}, want: []found{{ledger.DamageCheck, 4}}},
+			want: []found{{fsck.DamageUnreadable, 4}}},
+		"token":      {do: []string{`UPDATE records SET token = x'00' WHERE idx = 4`}, want: []found{{fsck.DamageCheck, 4}}},
+		"token gone": {do: []string{`UPDATE records SET kind = NULL, token = NULL WHERE idx = 4`}, want: []found{{fsck.DamageCheck, 4}}},
 		"leaf hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
-			want: []found{{ledger.DamageHash, 4}}},
-		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{ledger.DamageHash, -1}}},
+			want: []found{{fsck.DamageHash, 4}}},
+		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{fsck.DamageHash, -1}}},
 		"hash on the edge": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(4, 0))},
-			want: []found{{ledger.DamageHash, -1}}, open: ledger.ErrDamaged},
-		"hash missing":   {do: []string{`DELETE FROM hashes WHERE idx = ` + itoa(inner)}, want: []found{{ledger.DamageMissingHash, -1}}},
-		"row in between": {do: []string{`DELETE FROM records WHERE idx = 2`}, want: []found{{ledger.DamageMissingRow, 2}}},
+			want: []found{{fsck.DamageHash, -1}}, open: ledger.ErrDamaged},
+		"hash missing":   {do: []string{`DELETE FROM hashes WHERE idx = ` + itoa(inner)}, want: []found{{fsck.DamageMissingHash, -1}}},
+		"row in between": {do: []string{`DELETE FROM records WHERE idx = 2`}, want: []found{{fsck.DamageMissingRow, 2}}},
 		"tail rows": {do: []string{`DELETE FROM records WHERE idx >= 19`},
-			want: []found{{ledger.DamageMissingRow, 19}, {ledger.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
+			want: []found{{fsck.DamageMissingRow, 19}, {fsck.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
 		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`},
-			want: []found{{ledger.DamageMoved, 3}, {ledger.DamageMoved, 8}}, open: ledger.ErrDamaged},
+			want: []found{{fsck.DamageMoved, 3}, {fsck.DamageMoved, 8}}, open: ledger.ErrDamaged},
 		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT, kind TEXT, token BLOB)`,
 			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token FROM records WHERE idx = 2`,
 			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
-			want: []found{{ledger.DamageDuplicate, 4}}},
-		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{ledger.DamageKeys, 4}, {ledger.DamageLookup, 4}}},
-		"chain":     {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{ledger.DamageKeys, 3}}},
-		"count":     {do: []string{`UPDATE records SET chain_seq = 1 WHERE idx = 3`}, want: []found{{ledger.DamageKeys, 3}, {ledger.DamageRow, 3}}},
-		"head root": {do: []string{`UPDATE head SET root = zeroblob(32)`}, want: []found{{ledger.DamageHead, -1}}, open: ledger.ErrDamaged},
+			want: []found{{fsck.DamageDuplicate, 4}}},
+		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageLookup, 4}}},
+		"chain":     {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}}},
+		"count":     {do: []string{`UPDATE records SET chain_seq = 1 WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}, {fsck.DamageRow, 3}}},
+		"head root": {do: []string{`UPDATE head SET root = zeroblob(32)`}, want: []found{{fsck.DamageHead, -1}}, open: ledger.ErrDamaged},
 		"head set back": {do: []string{`UPDATE head SET size = 20`},
-			want: []found{{ledger.DamageHead, -1}, {ledger.DamageExtraRow, 20}, {ledger.DamageExtraHash, -1}}, open: ledger.ErrDamaged},
+			want: []found{{fsck.DamageHead, -1}, {fsck.DamageExtraRow, 20}, {fsck.DamageExtraHash, -1}}, open: ledger.ErrDamaged},
 		"cut consistently, under the checkpoint": {do: rewound(head15),
-			want: []found{{ledger.DamageCut, -1}, {ledger.DamageBehind, -1}}, open: ledger.ErrDamaged},
+			want: []found{{fsck.DamageCut, -1}, {fsck.DamageBehind, -1}}, open: ledger.ErrDamaged},
 		"cut with the checkpoint": {do: append(rewound(head15), `UPDATE head SET checkpoint = `+text(earlier)),
-			want: []found{{ledger.DamageBehind, -1}}},
-		"checkpoint of another": {do: []string{`UPDATE head SET checkpoint = ` + text(foreign)}, want: []found{{ledger.DamageKey, -1}}, open: ledger.ErrCheckpoint},
+			want: []found{{fsck.DamageBehind, -1}}},
+		"checkpoint of another": {do: []string{`UPDATE head SET checkpoint = ` + text(foreign)}, want: []found{{fsck.DamageKey, -1}}, open: ledger.ErrCheckpoint},
 		"checkpoint changed": {do: []string{`UPDATE head SET checkpoint = replace(checkpoint, char(10) || '17' || char(10), char(10) || '16' || char(10))`},
-			want: []found{{ledger.DamageKey, -1}}, open: ledger.ErrCheckpoint},
-		"checkpoint of another history": {do: []string{`UPDATE head SET checkpoint = ` + text(otherwise)}, want: []found{{ledger.DamageFork, -1}}, open: ledger.ErrDamaged},
-		"checkpoint gone":               {do: []string{`UPDATE head SET checkpoint = ''`}, want: []found{{ledger.DamageNoCheckpoint, -1}}, open: ledger.ErrNoLog},
+			want: []found{{fsck.DamageKey, -1}}, open: ledger.ErrCheckpoint},
+		"checkpoint of another history": {do: []string{`UPDATE head SET checkpoint = ` + text(otherwise)}, want: []found{{fsck.DamageFork, -1}}, open: ledger.ErrDamaged},
+		"checkpoint gone":               {do: []string{`UPDATE head SET checkpoint = ''`}, want: []found{{fsck.DamageNoCheckpoint, -1}}, open: ledger.ErrNoLog},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())
@@ -135,11 +136,11 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-func wantDamage(t *testing.T, got []ledger.Damage, want []found) {
+func wantDamage(t *testing.T, got []fsck.Damage, want []found) {
 	t.Helper()
 	var kinds []found
 	for _, d := range got {
-		if d.Kind == ledger.DamageStore { // SQLite complains beside, where an index was left behind
+		if d.Kind == fsck.DamageStore { // SQLite complains beside, where an index was left behind
 			continue
 		}
 		if d.Kind.Meaning() == "" || !strings.Contains(d.String(), d.Kind.Meaning()) {
@@ -176,15 +177,15 @@ func TestFsckPublished(t *testing.T) {
 	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 2}, otherSigner))
 	for name, test := range map[string]struct {
 		published string
-		want      ledger.DamageKind
+		want      fsck.Kind
 		open      error
 		append    error
 	}{
-		"fork":    {published: fork, want: ledger.DamagePublicFork, append: ledger.ErrForked},
-		"ahead":   {published: ahead, want: ledger.DamageBehind, append: ledger.ErrBehind},
-		"foreign": {published: foreign, want: ledger.DamagePublished, open: ledger.ErrCheckpoint},
-		"garbage": {published: "garbage", want: ledger.DamagePublished, open: ledger.ErrCheckpoint},
-		"missing": {want: ledger.DamageUnpublished, append: ledger.ErrBehind},
+		"fork":    {published: fork, want: fsck.DamagePublicFork, append: ledger.ErrForked},
+		"ahead":   {published: ahead, want: fsck.DamageBehind, append: ledger.ErrBehind},
+		"foreign": {published: foreign, want: fsck.DamagePublished, open: ledger.ErrCheckpoint},
+		"garbage": {published: "garbage", want: fsck.DamagePublished, open: ledger.ErrCheckpoint},
+		"missing": {want: fsck.DamageUnpublished, append: ledger.ErrBehind},
 	} {
 		if err := os.WriteFile(string(f.published()), []byte(test.published), 0o600); err != nil {
 			t.Fatal(err)
@@ -260,12 +261,12 @@ func TestFsckProgress(t *testing.T) {
 	l, c := inMemory(t)
 	sealMany(t, l, 100)
 	var done, total int64
-	found, err := ledger.Fsck(t.Context(), c, ledger.FsckOptions{Progress: func(d, n int64) { done, total = d, n }})
+	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{Progress: func(d, n int64) { done, total = d, n }})
 	if err != nil || len(found) != 0 || done != 100 || total != 100 {
 		t.Errorf("%v, %v, %d of %d", found, err, done, total)
 	}
 	l.Close()
-	_, err = ledger.Fsck(t.Context(), c, ledger.FsckOptions{})
+	_, err = fsck.Run(t.Context(), examined(c), fsck.Options{})
 	if !errors.Is(err, ledger.ErrClosed) {
 		t.Errorf("error %v", err)
 	}
@@ -286,12 +287,12 @@ func TestFsckOutbox(t *testing.T) {
 		do   string
 		want []found
 	}{
-		"waits for nothing":       {`INSERT INTO waiting VALUES ('two', 99, 0)`, []found{{ledger.DamageWaiting, 99}}},
-		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{ledger.DamageSettled, 1}}},
-		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
-		"late stamp changed":      {`UPDATE timestamps SET token = x'01' WHERE idx = 0 AND position = 1`, []found{{ledger.DamageLateStamp, 3}}},
+		"waits for nothing":       {`INSERT INTO waiting VALUES ('two', 99, 0)`, []found{{fsck.DamageWaiting, 99}}},
+		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{fsck.DamageSettled, 1}}},
+		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{fsck.DamageLateStamp, 3}}},
+		"late stamp changed":      {`UPDATE timestamps SET token = x'01' WHERE idx = 0 AND position = 1`, []found{{fsck.DamageLateStamp, 3}}},
 		"bare, and waits":         {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2`, nil},
-		"bare, and waits no more": {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2; DELETE FROM waiting`, []found{{ledger.DamageCheck, 2}}},
+		"bare, and waits no more": {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2; DELETE FROM waiting`, []found{{fsck.DamageCheck, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())

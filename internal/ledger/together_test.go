@@ -62,7 +62,7 @@ func TestStampedTogether(t *testing.T) {
 			if size := must(l.Size(t.Context())); (size == 1) != (test.want == nil) {
 				t.Errorf("%d records", size)
 			}
-			wantClean(t, fsck(t, c))
+			wantClean(t, damagesOf(t, c))
 		})
 	}
 }
@@ -96,7 +96,7 @@ func (q *queued) wantStamped(ids ...int) {
 	if size := must(q.Size(q.t.Context())); size != int64(len(ids)) {
 		q.t.Errorf("%d records, want %d", size, len(ids))
 	}
-	wantClean(q.t, fsck(q.t, q.cfg))
+	wantClean(q.t, damagesOf(q.t, q.cfg))
 }
 
 // TestGroupIsStampedOnce: those who come during a transaction are stamped together when the next one begins, and each has its own stamp.

@@ -23,7 +23,7 @@ func OfRow(row *storage.Row) (*Brief, error) {
 	return b, nil
 }
 
-// Read reads a brief as a store keeps it. It returns nil if there is none that can be read: Fsck names it, and its record says the same.
+// Read reads a brief as a store keeps it. It returns nil if there is none that can be read: package fsck names it, and its record says the same.
 func Read(s *storage.StoredBrief) *Brief {
 	b := &Brief{Index: s.Index, RecordID: s.RecordID, Digest: s.Digest, ChainID: s.ChainID, Case: s.Case}
 	if s.Line == nil || b.Decode(s.Line, s.Names) != nil {

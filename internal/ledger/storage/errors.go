@@ -24,7 +24,9 @@ var (
 	ErrArchive = errors.New("the archive cannot be read")
 	// ErrExpired says that a record was deleted after its retention time. The log keeps its hashes.
 	ErrExpired = errors.New("the record has expired")
-	// ErrDamaged says that what is stored contradicts itself. Fsck names what and where.
+	// ErrCheckpoint says that a checkpoint is not one that this log's key signed.
+	ErrCheckpoint = errors.New("the checkpoint is not this log's")
+	// ErrDamaged says that what is stored contradicts itself. Package fsck names what and where.
 	ErrDamaged = errors.New("the ledger is damaged")
 )
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
@@ -34,4 +35,13 @@ func emptyRoot() tlog.Hash {
 		panic(err) // the hash of nothing reads nothing
 	}
 	return root
+}
+
+// OpenCheckpoint returns the head that a checkpoint states, or ErrCheckpoint if it is not signed by this key.
+func OpenCheckpoint(signed string, by note.Verifier) (Head, error) {
+	checkpoint, err := operator.OpenCheckpoint(signed, by)
+	if err != nil {
+		return Head{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return Head{Size: checkpoint.Size, Root: checkpoint.Root}, nil
 }

@@ -15,7 +15,7 @@ type Briefs interface {
 	Briefs(ctx context.Context, q BriefQuery) ([]StoredBrief, error)
 	// Places returns, in log order and each once, where the records stand that a lookup names: at most its Most.
 	Places(ctx context.Context, q Lookup) ([]int64, error)
-	// BriefKeys returns the keys of the rows whose index is at least from and less than from+n, sorted by index and key. It is for Fsck.
+	// BriefKeys returns the keys of the rows whose index is at least from and less than from+n, sorted by index and key. It is for package fsck.
 	BriefKeys(ctx context.Context, from, n int64) ([]BriefKey, error)
 
 	// Briefed returns how many rows at the beginning of the log were noted to have briefs.

@@ -1,4 +1,4 @@
-package ledger
+package fsck
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ const keyPage = 2048
 
 // briefs reads what stands beside some rows. Where that cannot be read it says so, and the rows are examined without.
 func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*storage.StoredBrief {
-	stored, err := f.cfg.Store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
+	stored, err := f.store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
 	if err != nil {
-		if !errors.Is(err, ErrDamaged) {
+		if !errors.Is(err, storage.ErrDamaged) {
 			p.err = err
 		} else {
 			p.places[0].report(DamageStore, -1, "", "what stands beside the rows %d to %d: %v", from, from+n-1, err)
@@ -63,11 +63,11 @@ func (l looking) checkBrief(row *storage.Row) {
 func (f *fsck) keysOfBriefs(ctx context.Context) error {
 	for from := int64(0); from < f.head.Size; from += keyPage {
 		n := min(keyPage, f.head.Size-from)
-		stored, err := f.cfg.Store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
+		stored, err := f.store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
 		if err != nil {
 			return f.noOutbox(err)
 		}
-		keys, err := f.cfg.Store.BriefKeys(ctx, from, n)
+		keys, err := f.store.BriefKeys(ctx, from, n)
 		if err != nil {
 			return f.noOutbox(err)
 		}

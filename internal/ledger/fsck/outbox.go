@@ -1,4 +1,4 @@
-package ledger
+package fsck
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 		return nil
 	}
 	for _, s := range body.Stamps {
-		stamped, err := l.fsck.cfg.Store.ByDigest(ctx, s.Record)
-		if errors.Is(err, ErrArchive) || err == nil && stamped.Entry != nil {
+		stamped, err := l.fsck.store.ByDigest(ctx, s.Record)
+		if errors.Is(err, storage.ErrArchive) || err == nil && stamped.Entry != nil {
 			continue // it is in a file that cannot be read, which is named once, or it has expired
 		}
-		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 			return err
 		}
 		has := func(t evidence.Timestamp) bool { return t.Kind == s.Kind && evidence.DigestOf(t.Token) == s.Token }
@@ -44,7 +44,7 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 
 // settled reports a record that an act says was stamped, and that waits all the same.
 func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authority string) error {
-	waits, err := l.fsck.cfg.Store.Waiting(ctx, authority, stamped.Index, 1)
+	waits, err := l.fsck.store.Waiting(ctx, authority, stamped.Index, 1)
 	if err != nil {
 		return l.noOutbox(err)
 	}
@@ -56,13 +56,13 @@ func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authori
 
 // outbox holds what waits for time stamps against what is in the log.
 func (f *fsck) outbox(ctx context.Context) error {
-	owing, err := f.cfg.Store.Owing(ctx)
+	owing, err := f.store.Owing(ctx)
 	if err != nil {
 		return f.noOutbox(err)
 	}
 	for _, o := range owing {
 		for from := int64(0); ; {
-			waits, err := f.cfg.Store.Waiting(ctx, o.Authority, from, pageSize)
+			waits, err := f.store.Waiting(ctx, o.Authority, from, pageSize)
 			if err != nil {
 				return f.noOutbox(err)
 			}
@@ -82,7 +82,7 @@ func (f *fsck) outbox(ctx context.Context) error {
 
 // noOutbox reports what keeps the outbox from being read.
 func (f *findings) noOutbox(err error) error {
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, storage.ErrDamaged) {
 		f.report(DamageStore, -1, "", "%v", err)
 		return nil
 	}
@@ -100,7 +100,7 @@ func (f *fsck) wait(ctx context.Context, w storage.Wait) error {
 // waits reports whether a record without any time stamp waits for one. It may have got it since it was read: then it is
 // what was got that counts.
 func (l looking) waits(ctx context.Context, record *evidence.Record, index int64) (bool, error) {
-	store := l.fsck.cfg.Store
+	store := l.fsck.store
 	owing, err := store.Owing(ctx)
 	if err != nil {
 		return false, l.noOutbox(err)

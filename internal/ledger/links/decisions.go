@@ -1,4 +1,4 @@
-package ledger
+package links
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ const mostDecisions = 16
 // decisions says where in the log reviews stand, by what they are about. It is read once from where it is first asked for, and
 // keeps a few bytes for each review. It is safe for concurrent use.
 type decisions struct {
-	store storage.Store
+	store storage.Records
 
 	turn     storage.Lock       // while it is held, nobody else reads or changes the following
 	from, to int64              // of the log, what was read; both 0: nothing

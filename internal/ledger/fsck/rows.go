@@ -1,4 +1,4 @@
-package ledger
+package fsck
 
 import (
 	"context"
@@ -22,9 +22,9 @@ func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.
 
 // rows reads n rows; those that the store cannot read are left out, and show as missing. All that Fsck looks at comes this way.
 func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	rows, err := f.cfg.Store.Rows(ctx, from, n)
-	unreadable := errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive)
-	if errors.Is(err, ErrArchive) && n == 1 { // which is named once for the file, and not for each of its records
+	rows, err := f.store.Rows(ctx, from, n)
+	unreadable := storage.Unreadable(err)
+	if errors.Is(err, storage.ErrArchive) && n == 1 { // which is named once for the file, and not for each of its records
 		return f.kept.Rows(ctx, from, n)
 	}
 	if !unreadable || n == 1 {
@@ -51,7 +51,7 @@ func (f *fsck) storedHashes(ctx context.Context, from, n int64) (map[int64]tlog.
 		indexes = append(indexes, i)
 	}
 	stored := make(map[int64]tlog.Hash, len(indexes))
-	hashes, err := f.cfg.Store.Hashes(ctx, indexes)
+	hashes, err := f.store.Hashes(ctx, indexes)
 	if err == nil {
 		for i, index := range indexes {
 			stored[index] = hashes[i]
@@ -71,8 +71,8 @@ func (f *fsck) storedHashes(ctx context.Context, from, n int64) (map[int64]tlog.
 }
 
 func (f *fsck) storedHash(ctx context.Context, index int64) (hash tlog.Hash, ok bool, err error) {
-	hashes, err := f.cfg.Store.Hashes(ctx, []int64{index})
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+	hashes, err := f.store.Hashes(ctx, []int64{index})
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
 		return hash, false, nil
 	}
 	if err != nil {
@@ -194,7 +194,7 @@ func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.
 	byID, errID := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID)
 	byDigest, errDigest := l.fsck.kept.ByDigest(ctx, record.Digest)
 	switch err := errors.Join(errID, errDigest); {
-	case errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged):
+	case errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged):
 		l.report(DamageLookup, row.Index, row.RecordID, "by id: %v; by digest: %v", errID, errDigest)
 	case err != nil:
 		return err

@@ -1,55 +1,55 @@
-package ledger
+package fsck
 
 import "fmt"
 
-// DamageKind says what is wrong.
-type DamageKind string
+// Kind says what is wrong.
+type Kind string
 
 const (
-	DamageMissingRow   DamageKind = "missing_row"
-	DamageUnreadable   DamageKind = "unreadable_row"
-	DamageDigest       DamageKind = "payload_changed"
-	DamageKeys         DamageKind = "keys_changed"
-	DamageRow          DamageKind = "row_changed"
-	DamageMoved        DamageKind = "row_moved"
-	DamageDuplicate    DamageKind = "duplicate"
-	DamageLookup       DamageKind = "lookup"
-	DamageCount        DamageKind = "count"
-	DamageExtraRow     DamageKind = "row_beyond_head"
-	DamageMissingHash  DamageKind = "missing_hash"
-	DamageHash         DamageKind = "hash_changed"
-	DamageBelow        DamageKind = "history_changed"
-	DamageExtraHash    DamageKind = "hash_beyond_head"
-	DamageHead         DamageKind = "head"
-	DamageNoCheckpoint DamageKind = "checkpoint_missing"
-	DamageKey          DamageKind = "checkpoint_not_ours"
-	DamageFork         DamageKind = "checkpoint_contradicts"
-	DamageCut          DamageKind = "tail_cut"
-	DamageUnpublished  DamageKind = "published_missing"
-	DamagePublished    DamageKind = "published_not_ours"
-	DamageBehind       DamageKind = "published_ahead"
-	DamagePublicFork   DamageKind = "published_contradicts"
-	DamageCheck        DamageKind = "check_failed"
-	DamageWaiting      DamageKind = "waiting_for_nothing"
-	DamageSettled      DamageKind = "stamped_and_waiting"
-	DamageLateStamp    DamageKind = "late_stamp_missing"
-	DamageKeyEvents    DamageKind = "key_events"
-	DamageStore        DamageKind = "store"
-	DamageArchive      DamageKind = "archive"
-	DamageExpired      DamageKind = "expired_without_act"
-	DamageNotExpired   DamageKind = "not_expired"
-	DamageStray        DamageKind = "stray_archive"
+	DamageMissingRow   Kind = "missing_row"
+	DamageUnreadable   Kind = "unreadable_row"
+	DamageDigest       Kind = "payload_changed"
+	DamageKeys         Kind = "keys_changed"
+	DamageRow          Kind = "row_changed"
+	DamageMoved        Kind = "row_moved"
+	DamageDuplicate    Kind = "duplicate"
+	DamageLookup       Kind = "lookup"
+	DamageCount        Kind = "count"
+	DamageExtraRow     Kind = "row_beyond_head"
+	DamageMissingHash  Kind = "missing_hash"
+	DamageHash         Kind = "hash_changed"
+	DamageBelow        Kind = "history_changed"
+	DamageExtraHash    Kind = "hash_beyond_head"
+	DamageHead         Kind = "head"
+	DamageNoCheckpoint Kind = "checkpoint_missing"
+	DamageKey          Kind = "checkpoint_not_ours"
+	DamageFork         Kind = "checkpoint_contradicts"
+	DamageCut          Kind = "tail_cut"
+	DamageUnpublished  Kind = "published_missing"
+	DamagePublished    Kind = "published_not_ours"
+	DamageBehind       Kind = "published_ahead"
+	DamagePublicFork   Kind = "published_contradicts"
+	DamageCheck        Kind = "check_failed"
+	DamageWaiting      Kind = "waiting_for_nothing"
+	DamageSettled      Kind = "stamped_and_waiting"
+	DamageLateStamp    Kind = "late_stamp_missing"
+	DamageKeyEvents    Kind = "key_events"
+	DamageStore        Kind = "store"
+	DamageArchive      Kind = "archive"
+	DamageExpired      Kind = "expired_without_act"
+	DamageNotExpired   Kind = "not_expired"
+	DamageStray        Kind = "stray_archive"
 
-	DamageBrief DamageKind = "brief"
+	DamageBrief Kind = "brief"
 
-	DamageApartLost    DamageKind = "apart_lost"
-	DamageApartChanged DamageKind = "apart_changed"
-	DamageNotErased    DamageKind = "not_erased"
-	DamageErasing      DamageKind = "erasure_begun"
-	DamageOrphan       DamageKind = "apart_orphan"
+	DamageApartLost    Kind = "apart_lost"
+	DamageApartChanged Kind = "apart_changed"
+	DamageNotErased    Kind = "not_erased"
+	DamageErasing      Kind = "erasure_begun"
+	DamageOrphan       Kind = "apart_orphan"
 )
 
-var meanings = map[DamageKind]string{
+var meanings = map[Kind]string{
 	DamageMissingRow:   "a record that was logged is not in the store any more; its hash is still in the tree",
 	DamageUnreadable:   "what stands in the row is not a record",
 	DamageDigest:       "the payload is not the one that was signed: its digest is another than the row's",
@@ -94,14 +94,14 @@ var meanings = map[DamageKind]string{
 }
 
 // Meaning says in a sentence what such a damage means.
-func (k DamageKind) Meaning() string { return meanings[k] }
+func (k Kind) Meaning() string { return meanings[k] }
 
 // Harmless reports whether the log is whole all the same.
-func (k DamageKind) Harmless() bool { return k == DamageOrphan || k == DamageStray }
+func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageStray }
 
 // Damage is one thing that is wrong with a log.
 type Damage struct {
-	Kind     DamageKind
+	Kind     Kind
 	Index    int64  // the record's place in the log; -1 when it is not about one record
 	RecordID string // as the row says; "" when unknown
 	Detail   string

@@ -1,4 +1,4 @@
-package ledger
+package links
 
 import (
 	"context"
@@ -8,9 +8,12 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
+// admissionPage is how many acts of the operator are read at once.
+const admissionPage = 32
+
 // admissions are the operator's acts that let agents into chains. They are safe for concurrent use.
 type admissions struct {
-	store storage.Store
+	store storage.Records
 
 	turn storage.Lock    // while it is held, nobody else reads or changes the following
 	next int64           // index in the log from which nothing was read yet
@@ -26,7 +29,7 @@ func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error)
 	}
 	defer a.turn.Release()
 	for {
-		rows, err := a.store.InChain(ctx, operator.AccessChain, a.next, pageSize)
+		rows, err := a.store.InChain(ctx, operator.AccessChain, a.next, admissionPage)
 		if err != nil {
 			return false, fmt.Errorf("reading who is admitted to chain %q: %w", chain, err)
 		}

@@ -1,4 +1,4 @@
-package ledger
+package fsck
 
 import (
 	"context"

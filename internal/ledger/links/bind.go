@@ -1,4 +1,4 @@
-package ledger
+package links
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // Bind makes a review or delivery name by digest the record that it is about, where this log has it, so that it is
@@ -20,7 +21,7 @@ import (
 //
 // It reports whether the draft is bound to the record whose id it gives. A delivery that gives none is about what it
 // saw, and bound by that. Drafts of other acts are returned as they are, as bound.
-func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
 	if !decides {
 		return draft, true, nil
@@ -29,11 +30,11 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "the review rejects, and so lets no response pass: leave it out, or approve with modifications"}
 	}
 	if draft.OriginalResponseID == "" {
-		return draft, true, l.sawItsTrial(ctx, draft)
+		return draft, true, k.sawItsTrial(ctx, draft)
 	}
-	original, err := l.Record(ctx, draft.OriginalResponseID)
-	if errors.Is(err, ErrNotFound) {
-		return draft, false, cmp.Or(ofItsTrial(draft, ""), l.aboutSomethingElse(ctx, draft))
+	original, err := k.record(k.store.ByRecordID(ctx, draft.OriginalResponseID))
+	if errors.Is(err, storage.ErrNotFound) {
+		return draft, false, cmp.Or(ofItsTrial(draft, ""), k.aboutSomethingElse(ctx, draft))
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("binding %s: %w", draft.ActionType, err)
@@ -55,6 +56,14 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 	p.Saw = []evidence.Digest{original.Digest}
 	bound, err := evidence.NewDraft(p)
 	return bound, true, err
+}
+
+// record opens a row that the store has returned.
+func (k *Known) record(row storage.Row, err error) (*evidence.Record, error) {
+	if err != nil {
+		return nil, err
+	}
+	return row.Record()
 }
 
 // fits refuses a review that verification would refute beside its original for as long as there are both.
@@ -103,10 +112,10 @@ func ofItsTrial(draft *evidence.Draft, chain string) error {
 }
 
 // sawItsTrial refuses a draft for a trial's chain that names no record and saw none of the trial either.
-func (l *Ledger) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
+func (k *Known) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
 	for _, digest := range draft.Saw {
-		r, err := l.RecordByDigest(ctx, digest)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		r, err := k.record(k.store.ByDigest(ctx, digest))
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
 		}
 		if err == nil && r.Payload.ChainID == draft.ChainID {
@@ -122,11 +131,11 @@ func named(draft *evidence.Draft) []evidence.Digest {
 
 // aboutSomethingElse refuses a draft all of whose digests are of other records than the one whose id it gives, which
 // this log does not have.
-func (l *Ledger) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
+func (k *Known) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
 	other := ""
 	for _, digest := range draft.Saw {
-		r, err := l.RecordByDigest(ctx, digest)
-		if errors.Is(err, ErrNotFound) {
+		r, err := k.record(k.store.ByDigest(ctx, digest))
+		if errors.Is(err, storage.ErrNotFound) {
 			return nil // this can be the one
 		}
 		if err != nil {

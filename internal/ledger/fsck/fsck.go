@@ -1,18 +1,43 @@
-package ledger
+// Package fsck examines a log: it reads everything in a store, and names every damage.
+//
+// # An examination is parallel and reads as if it were not
+//
+// Whatever can be said of a record by looking at it alone (its form, signatures, time stamps, leaf hash, that it is found by its id)
+// is found out on all cores, a page of rows at a time; what needs the records before it (counts, the tree) is done by one, in the
+// order of the log, so damages are named in one order. The one is fast: a hash and a count for each record.
+package fsck
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
 )
 
-// FsckOptions says what Fsck does beside reading.
-type FsckOptions struct {
+// pageSize is how many rows are read at once.
+const pageSize = 32
+
+// A Log is what Run reads of a log.
+type Log struct {
+	Store     storage.Store   // required
+	Archive   storage.Archive // gives back what rows have shed; nil: nobody does
+	Verifier  note.Verifier   // required: the log's public key
+	Published Published       // the last checkpoint that is kept outside the store; nil: none is
+}
+
+// Published is where the last checkpoint is kept outside the store.
+type Published interface {
+	// Load returns the checkpoint, or "" if there has been none.
+	Load(ctx context.Context) (string, error)
+}
+
+// Options says what Run does beside reading.
+type Options struct {
 	Progress func(done, total int64) // told after every page of rows, from one goroutine; nil: nobody is told
 	// Check is held against every intact record, such as its signatures; nil: nothing is. A record that waits has no
 	// time stamp yet, and is to get one. It is called for many records at once, in no order.
@@ -21,23 +46,21 @@ type FsckOptions struct {
 	Expired func(index int64, recordID, act string) error
 }
 
-// Fsck reads everything, changes nothing, and names every damage. It returns an error only when it could not read on.
-// It is not a method, because what Open refuses is what it is most needed for. It needs the Store, the Verifier and,
-// to know of a log that went back in time, Published. Records that are appended meanwhile are left to the next time.
+// Run reads everything, changes nothing, and names every damage. It returns an error only if it could not read on.
+// It works without a Ledger, because what ledger.Open refuses is what it is most needed for. Records that are appended meanwhile are left to
+// the next run.
 //
 // The checkpoint vouches for the root, a hash for the two below it, and a leaf for its record. So when two of them
 // disagree, the hash above says which of them was changed.
 //
 // Pages of rows are read and checked on all cores, and what was found in them is put together in the order of the log: damages
 // are named in the same order each time. Of pages that are done nothing is kept but damages, and 40 to 80 bytes for each chain and case.
-func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error) {
-	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("checking ledger: %w", err)
+func Run(ctx context.Context, log Log, options Options) ([]Damage, error) {
+	if log.Store == nil || log.Verifier == nil {
+		return nil, errors.New("checking ledger: a store and the log's public key are needed")
 	}
-	kept := cfg.Store
-	cfg.Store = storage.WholeRows(cfg.Store, cfg.Archive)
-	f := &fsck{kept: kept, cfg: cfg, options: options, roots: map[int64]tlog.Hash{}, counts: map[countKey]int64{},
-		strays: map[int64]tlog.Hash{}, logged: map[tlog.Hash]int64{}}
+	f := &fsck{kept: log.Store, store: storage.WholeRows(log.Store, log.Archive), log: log, options: options, roots: map[int64]tlog.Hash{},
+		counts: map[countKey]int64{}, strays: map[int64]tlog.Hash{}, logged: map[tlog.Hash]int64{}}
 	if err := f.run(ctx); err != nil {
 		return f.found, fmt.Errorf("checking ledger: %w", err)
 	}
@@ -47,17 +70,18 @@ func Fsck(ctx context.Context, cfg Config, options FsckOptions) ([]Damage, error
 // findings are damages in the order in which they are to be named.
 type findings struct{ found []Damage }
 
-func (f *findings) report(kind DamageKind, index int64, id, format string, args ...any) {
+func (f *findings) report(kind Kind, index int64, id, format string, args ...any) {
 	f.found = append(f.found, Damage{Kind: kind, Index: index, RecordID: id, Detail: fmt.Sprintf(format, args...)})
 }
 
-// fsck is one reading of a log. While pages are examined, which many do at once, only cfg, options, indexed, briefed and head are looked at
+// fsck is one reading of a log. While pages are examined, which many do at once, only the stores, options, indexed, briefed and head are looked at
 // there; everything else is of the goroutine that puts the pages together.
 type fsck struct {
 	findings
 	kept    storage.Store // in which rows that have shed are not whole
-	cfg     Config        // whose Store has whole rows
-	options FsckOptions
+	store   storage.Store // in which they are
+	log     Log
+	options Options
 	indexed bool // the store has found that every row is found by its id and its digest, so that nobody has to look each up
 
 	briefed int64 // so many rows are noted to have briefs
@@ -79,7 +103,7 @@ type countKey [16]byte
 // A claim is a signed checkpoint's word on the log.
 type claim struct {
 	storage.Head
-	larger, other DamageKind // when the log is smaller; when it is another
+	larger, other Kind // when the log is smaller; when it is another
 }
 
 func (f *fsck) run(ctx context.Context) (err error) {
@@ -89,10 +113,10 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if err := f.checkpoints(ctx); err != nil {
 		return err
 	}
-	if f.head, err = f.cfg.Store.Head(ctx); err != nil { // after the checkpoints, which it must contain
+	if f.head, err = f.store.Head(ctx); err != nil { // after the checkpoints, which it must contain
 		return err
 	}
-	if f.briefed, err = f.cfg.Store.Briefed(ctx); err != nil {
+	if f.briefed, err = f.store.Briefed(ctx); err != nil {
 		return err
 	}
 	f.takeRoots(0)
@@ -119,7 +143,7 @@ func (f *fsck) complaints(ctx context.Context) error {
 	for _, complaint := range complaints {
 		f.report(DamageStore, -1, "", "%s", complaint)
 	}
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, storage.ErrDamaged) {
 		f.report(DamageStore, -1, "", "%v", err)
 		return nil
 	}
@@ -129,7 +153,7 @@ func (f *fsck) complaints(ctx context.Context) error {
 
 // checkpoints collects what the log's key has signed, inside and outside of the store.
 func (f *fsck) checkpoints(ctx context.Context) error {
-	inside, err := f.cfg.Store.Checkpoint(ctx)
+	inside, err := f.store.Checkpoint(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,10 +162,10 @@ func (f *fsck) checkpoints(ctx context.Context) error {
 	} else {
 		f.claim(inside, DamageKey, DamageCut, DamageFork)
 	}
-	if f.cfg.Published == nil {
+	if f.log.Published == nil {
 		return nil
 	}
-	outside, err := f.cfg.Published.Load(ctx)
+	outside, err := f.log.Published.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,8 +177,8 @@ func (f *fsck) checkpoints(ctx context.Context) error {
 	return nil
 }
 
-func (f *fsck) claim(signed string, foreign, larger, other DamageKind) {
-	head, err := f.cfg.open(signed)
+func (f *fsck) claim(signed string, foreign, larger, other Kind) {
+	head, err := storage.OpenCheckpoint(signed, f.log.Verifier)
 	if err != nil {
 		f.report(foreign, -1, "", "%v", err)
 		return
@@ -205,11 +229,11 @@ func (f *fsck) judge() {
 
 // beyond looks for what a head that was set back has left behind.
 func (f *fsck) beyond(ctx context.Context) error {
-	now, err := f.cfg.Store.Head(ctx)
+	now, err := f.store.Head(ctx)
 	if err != nil || now != f.head {
 		return err // the log has grown meanwhile, and what is beyond is new
 	}
-	rows, err := f.cfg.Store.Rows(ctx, f.head.Size, pageSize)
+	rows, err := f.store.Rows(ctx, f.head.Size, pageSize)
 	if err != nil {
 		return err
 	}
@@ -217,11 +241,11 @@ func (f *fsck) beyond(ctx context.Context) error {
 		f.report(DamageExtraRow, row.Index, row.RecordID, "the log ends before %d", f.head.Size)
 	}
 	index := tlog.StoredHashCount(f.head.Size)
-	_, err = f.cfg.Store.Hashes(ctx, []int64{index})
+	_, err = f.store.Hashes(ctx, []int64{index})
 	if err == nil {
 		f.report(DamageExtraHash, -1, "", "the hashes of the log end before %d", index)
 	}
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -1,0 +1,153 @@
+package links
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"jurat/evidence"
+	"jurat/internal/ledger/storage"
+)
+
+// A chainState is what is known of a chain, up to some record of it.
+type chainState struct {
+	id     string
+	next   int64 // index in the log from which nothing was read yet
+	count  int64 // records that were read
+	owner  actorName
+	agents map[string]bool // who else is admitted by its records
+	last   []placedLink
+	weight int
+}
+
+type actorName struct {
+	role evidence.Role
+	name string
+}
+
+func actorOf(p *evidence.Payload) actorName { return actorName{p.Role(), p.Actor()} }
+
+// add takes in the next record of the chain. One that has expired, nil, is counted.
+func (s *chainState) add(index int64, p *placedLink) {
+	s.next = index + 1
+	s.count++
+	if p == nil {
+		return
+	}
+	q := p.Payload()
+	if s.count == 1 {
+		s.owner = actorOf(q)
+	}
+	if q.Role() == evidence.RoleAgent && q.ActionType != evidence.Delivery {
+		s.let(q.AgentID)
+	}
+	if q.Role() == evidence.RoleAgent {
+		s.let(q.NextAgent)
+	}
+	s.last = append(s.last, *p)
+	s.weight += p.weight()
+	for len(s.last) > 1 && (len(s.last) > LastLinks || s.weight > lastWeight) {
+		s.weight -= s.last[0].weight()
+		s.last = s.last[1:]
+	}
+}
+
+func (s *chainState) let(agent string) {
+	if agent != "" && len(s.agents) < maxAgents {
+		s.agents[agent] = true
+	}
+}
+
+// clone is a state that can go on by itself.
+func (s *chainState) clone() *chainState {
+	c := *s
+	c.agents = maps.Clone(s.agents)
+	c.last = slices.Clip(s.last)
+	return &c
+}
+
+// links is what this process knows of chains and decisions. It is safe for concurrent use.
+type Known struct {
+	store storage.Records
+
+	mu     sync.Mutex // held while the following is read or changed
+	chains map[string]*list.Element
+	order  *list.List // of *chainState, which is not changed once it is here; the one that was asked for last is first
+	weight int
+
+	decisions  decisions
+	admissions admissions
+}
+
+func New(store storage.Records) *Known {
+	return &Known{store: store, chains: map[string]*list.Element{}, order: list.New(), decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
+		admissions: admissions{store: store, turn: storage.NewLock(), of: map[string]bool{}}}
+}
+
+func (k *Known) get(chain string) *chainState {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.chains[chain]
+	if e == nil {
+		return &chainState{id: chain, agents: map[string]bool{}}
+	}
+	k.order.MoveToFront(e)
+	return e.Value.(*chainState)
+}
+
+// put keeps a state, and forgets those that were not asked for longest.
+func (k *Known) put(s *chainState) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.chains[s.id]; e != nil {
+		if e.Value.(*chainState).count > s.count {
+			return
+		}
+		k.drop(e)
+	}
+	k.chains[s.id] = k.order.PushFront(s)
+	for k.weight += s.size(); k.weight > maxLinked && k.order.Len() > 1; {
+		k.drop(k.order.Back())
+	}
+}
+
+func (k *Known) drop(e *list.Element) {
+	s := k.order.Remove(e).(*chainState)
+	k.weight -= s.size()
+	delete(k.chains, s.id)
+}
+
+func (s *chainState) size() int { return s.weight + 100*(len(s.agents)+10) }
+
+// upToDate reads what has come to a chain: at most so many records, or all of them where most is 0.
+func (k *Known) upToDate(ctx context.Context, chain string, most int64) (*chainState, error) {
+	known := k.get(chain)
+	s := known.clone()
+	for most == 0 || s.count-known.count < most {
+		rows, err := k.store.InChain(ctx, chain, s.next, linkPage)
+		if err != nil {
+			return nil, fmt.Errorf("reading chain %q: %w", chain, err)
+		}
+		for i := range rows {
+			if rows[i].Entry != nil {
+				s.add(rows[i].Index, nil)
+				continue
+			}
+			p, err := linkOf(&rows[i])
+			if err != nil {
+				return nil, err
+			}
+			s.add(rows[i].Index, &p)
+		}
+		if len(rows) < linkPage {
+			break
+		}
+	}
+	if s.count > known.count {
+		k.put(s)
+	}
+	return s, nil
+}

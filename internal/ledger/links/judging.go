@@ -1,0 +1,254 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/internal/ledger/storage"
+	"jurat/verify"
+)
+
+// A Judging is what a record is judged by beside its chain: what it names, wherever that is.
+type Judging struct {
+	link     verify.Linked
+	named    map[evidence.Digest]placedLink // of what the log had when it was looked for
+	subjects []placedLink                   // what a review or delivery is about, as far as the log has it
+	reviews  []placedLink                   // of these, where it is a delivery
+	upTo     int64                          // the size of the log by which reviews are known; -1: it does not matter
+	byAct    bool                           // the operator has let the actor into the chain
+}
+
+// gather looks for what a record names. What is in the log stays as it is, so nobody has to be kept from appending.
+func (k *Known) gather(ctx context.Context, r *evidence.Record) (*Judging, error) {
+	j := &Judging{link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
+	digests := append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...)
+	if len(digests) > maxNamed+1 {
+		return nil, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf("names %d records, and at most %d can be held against the log", len(r.Payload.Saw), maxNamed)}
+	}
+	for _, digest := range digests {
+		if digest.IsZero() {
+			continue
+		}
+		found, err := k.find(func() (storage.Row, error) { return k.store.ByDigest(ctx, digest) })
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			j.named[digest] = *found
+		}
+	}
+	if !decides(&r.Payload) {
+		return j, nil
+	}
+	return j, k.subjects(ctx, &r.Payload, j)
+}
+
+// find reads a record, nil if it is not there or has expired.
+func (k *Known) find(by func() (storage.Row, error)) (*placedLink, error) {
+	row, err := by()
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrExpired) || err == nil && row.Entry != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := linkOf(&row)
+	return &p, err
+}
+
+// subjects looks for what a review or delivery is about, and for what that is about where it is a review itself.
+func (k *Known) subjects(ctx context.Context, p *evidence.Payload, j *Judging) error {
+	about := map[string]bool{}
+	if p.OriginalResponseID != "" {
+		about[p.OriginalResponseID] = true
+	}
+	for _, named := range j.named {
+		if about[named.Payload().RecordID] = true; named.Payload().ActionType == evidence.HumanReview {
+			about[named.Payload().OriginalResponseID] = true
+		}
+	}
+	for id := range about {
+		for range maxReviewed {
+			found, err := k.find(func() (storage.Row, error) { return k.store.ByRecordID(ctx, id) })
+			if err != nil {
+				return err
+			}
+			if found == nil {
+				break
+			}
+			j.subjects = append(j.subjects, *found)
+			if found.Payload().ActionType != evidence.HumanReview {
+				break
+			}
+			id = found.Payload().OriginalResponseID
+		}
+	}
+	if p.ActionType != evidence.Delivery {
+		return nil
+	}
+	return k.decided(ctx, j)
+}
+
+// decided looks for the reviews of what is delivered.
+func (k *Known) decided(ctx context.Context, j *Judging) (err error) {
+	j.reviews = nil
+	if len(j.subjects) == 0 {
+		return nil
+	}
+	from := slices.MinFunc(j.subjects, byIndex).index
+	if j.upTo, err = k.decisions.read(ctx, from); err != nil {
+		return err
+	}
+	for _, subject := range j.subjects {
+		for _, index := range k.decisions.on(subject.Payload().RecordID) {
+			rows, err := k.store.Rows(ctx, index, 1)
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 || rows[0].Entry != nil {
+				continue
+			}
+			p, err := linkOf(&rows[0])
+			if err != nil {
+				return err
+			}
+			j.reviews = append(j.reviews, p)
+		}
+	}
+	return nil
+}
+
+// file is what a reader would have of this: the end of its chain, what it names, and what decides on it, in the order of the log.
+func (j *Judging) file(s *chainState) []placedLink {
+	var all []placedLink
+	if s != nil {
+		all = slices.Clone(s.last)
+	}
+	for _, named := range j.named {
+		all = append(all, named)
+	}
+	all = append(append(all, j.subjects...), j.reviews...)
+	slices.SortFunc(all, byIndex)
+	return slices.CompactFunc(all, func(a, b placedLink) bool { return a.index == b.index })
+}
+
+// contradicts says what the verifier would refute with the record that it did not refute without it.
+func (j *Judging) contradicts(s *chainState) error {
+	file := j.file(s)
+	var before []verify.Linked
+	for _, p := range file {
+		q := p.Payload()
+		if slices.Contains(q.Saw, j.link.Digest()) || q.PreviousRecord == j.link.Digest() {
+			return &Error{Rule: "causality", Record: q.RecordID, Reason: "that record names this one, and is in the log before it"}
+		}
+		before = append(before, p.Linked)
+	}
+	known := map[[2]string]bool{}
+	for _, f := range verify.Contradictions(before) {
+		known[[2]string{f.Record, f.Rule}] = true
+	}
+	for _, f := range verify.Contradictions(append(before, j.link)) {
+		if !known[[2]string{f.Record, f.Rule}] {
+			return &Error{Rule: f.Rule, Record: f.Record, Reason: f.Reason, itself: f.Record == j.link.Payload().RecordID}
+		}
+	}
+	return nil
+}
+
+// admitted says whether the record's actor may add to the chain, as far as the chain and what the record is about say so.
+func (j *Judging) admitted(s *chainState) bool {
+	p := j.link.Payload()
+	if s.count == 0 || j.byAct || actorOf(p) == s.owner || p.Role() == evidence.RoleAgent && s.agents[p.Actor()] {
+		return true
+	}
+	if !decides(p) {
+		return false
+	}
+	for _, subject := range j.subjects {
+		q := subject.Payload()
+		if q.ChainID == s.id && (p.ActionType == evidence.HumanReview || actorOf(q) == actorOf(p)) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge says what stands against a record at the end of a chain, nil where it is in none.
+func (j *Judging) judge(s *chainState) error {
+	if s != nil && !j.admitted(s) {
+		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: its owner admits others with next_agent, or the operator with 'jurat access admit'; or give the chain another name",
+			ErrNotAdmitted, s.id, j.link.Payload().Actor())
+	}
+	var link *Error
+	if err := j.contradicts(s); !errors.As(err, &link) || s != nil || j.ofTheirOwn() {
+		return err
+	}
+	// Whoever knows no more of another's record than its digest learns nothing of it.
+	return &Error{Rule: link.Rule, Reason: "what it names says otherwise", itself: true}
+}
+
+// ofTheirOwn reports whether all that the record names is its actor's, or its actor reads everything.
+func (j *Judging) ofTheirOwn() bool {
+	p := j.link.Payload()
+	if p.Role() == evidence.RoleReviewer {
+		return true
+	}
+	for _, subject := range j.subjects {
+		if q := subject.Payload(); q.Role() == evidence.RoleAgent && actorOf(q) != actorOf(p) {
+			return false
+		}
+	}
+	for _, named := range j.named {
+		if q := named.Payload(); q.Role() == evidence.RoleAgent && actorOf(q) != actorOf(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// prepare brings up to date by what a record is judged: its chain, as far as most lets it, and what can change of what it is about.
+func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainState, err error) {
+	p := j.link.Payload()
+	if j.upTo >= 0 {
+		if err := k.decided(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	if p.ChainID == "" {
+		return nil, nil
+	}
+	if s, err = k.upToDate(ctx, p.ChainID, most); err != nil {
+		return nil, err
+	}
+	if !j.byAct && p.Role() == evidence.RoleAgent && !j.admitted(s) {
+		j.byAct, err = k.admissions.has(ctx, p.ChainID, p.Actor())
+	}
+	return s, err
+}
+
+// Look looks up by what a record is judged.
+func (k *Known) Look(ctx context.Context, r *evidence.Record) (*Judging, error) {
+	j, _, err := k.look(ctx, r)
+	return j, err
+}
+
+// Judge refuses a record that could not be appended now. It returns by what the record is to be judged once more when it gets its place.
+func (k *Known) Judge(ctx context.Context, r *evidence.Record) (*Judging, error) {
+	j, s, err := k.look(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return j, j.judge(s)
+}
+
+func (k *Known) look(ctx context.Context, r *evidence.Record) (*Judging, *chainState, error) {
+	j, err := k.gather(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := k.prepare(ctx, j, 0)
+	return j, s, err
+}
