@@ -167,12 +167,7 @@ func (o *Opening) trust(announced []SeatAsked) {
 }
 
 func (t *Tally) owing() string {
-	s := t.last()
-	var names []string
-	for _, i := range s.waiting() {
-		names = append(names, s.seats[i].JurorID)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(t.Waiting(), ", ")
 }
 
 // named says in words which of the clerk's acts it is.

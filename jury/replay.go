@@ -38,7 +38,7 @@ func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
 
 // State returns what the acts so far come to, as a copy.
 func (t *Tally) State() *Replayed {
-	r := &Replayed{Result: t.result(), Waiting: []string{}, Standing: []Vote{}, Acts: t.acts, Finished: t.closed}
+	r := &Replayed{Result: t.result(), Waiting: t.Waiting(), Standing: []Vote{}, Acts: t.acts, Finished: t.closed}
 	s := t.last()
 	if s == nil {
 		return r
@@ -46,14 +46,22 @@ func (t *Tally) State() *Replayed {
 	r.Settings = new(t.settings.clone())
 	r.Phase, r.RoundNumber = s.Phase, s.RoundNumber
 	r.Standing = votesOf(t.settings.Seats, t.standing)
-	for _, i := range s.waiting() {
-		r.Waiting = append(r.Waiting, s.seats[i].JurorID)
-	}
 	if s.Phase == Discussion && s.outcome == nil {
 		r.Open = new(t.round(s))
 	}
 	r.Judged = s.Phase == Judging && s.outcome != nil
 	return r
+}
+
+// Waiting lists the jurors who were asked and have no act yet, by seat.
+func (t *Tally) Waiting() []string {
+	list := []string{}
+	if s := t.last(); s != nil {
+		for _, i := range s.waiting() {
+			list = append(list, s.seats[i].JurorID)
+		}
+	}
+	return list
 }
 
 // BriefOf returns what a seat was given before it gave an answer, or was found absent, from the evidence and the acts of the

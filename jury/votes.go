@@ -1,7 +1,5 @@
 package jury
 
-import "jurat/evidence"
-
 // Votes are how the jury stood at three moments. What has not come yet is nil.
 type Votes struct {
 	AfterPhase1     *Ballot `json:"afterPhase1"`
@@ -15,30 +13,10 @@ type Ballot struct {
 	Votes   []Vote   `json:"votes"`   // by seat
 }
 
-// ReadVotes finds the votes in the acts of a trial, however far it got. The error is a *Discrepancy.
-func ReadVotes(acts []Act) (*Votes, error) {
-	votes, tally := new(Votes), NewTally(evidence.Digest{})
-	var talked *Ballot
-	for _, act := range acts {
-		if err := tally.Apply(act); err != nil {
-			return nil, err
-		}
-		switch body := act.Body.(type) {
-		case *Check:
-			state := tally.State()
-			now := &Ballot{state.Result.DiscussionVerdict, state.Standing}
-			if body.Phase == Initial {
-				votes.AfterPhase1 = now
-			} else {
-				talked = now
-			}
-		case *Opening:
-			if body.Phase == Judging {
-				votes.AfterDiscussion = talked
-			}
-		case *Judgment:
-			votes.Final = &Ballot{body.Position, body.Votes}
-		}
+// Ballot returns how the jury stands now: the position that most hold, and each seat's vote. It is nil before the first opening.
+func (t *Tally) Ballot() *Ballot {
+	if t.settings == nil {
+		return nil
 	}
-	return votes, nil
+	return &Ballot{prevailing(t.standing), votesOf(t.settings.Seats, t.standing)}
 }

@@ -33,10 +33,12 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 		if err := i.Vouch(ctx, chain...); err != nil {
 			return hint(fmt.Errorf("%s: its outcome is not told: %w", c.Outcome, err), "'jurat log fsck' examines the log")
 		}
-		if found, err = jury.OutcomeOf(chain); err != nil || found == nil {
+		v, err := trial.ViewOf(nil, chain)
+		if err != nil || v.Outcome == nil {
 			return err
 		}
-		result, err := trial.Result(trial.Acts(chain))
+		found = v.Outcome
+		result, err := v.Result()
 		if err != nil {
 			return hint(fmt.Errorf("%s: %w", c.Outcome, err), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -41,11 +42,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		spent, err := r.Spent()
-		if err != nil {
-			return err
-		}
-		config, err := ct.sit(spent)
+		config, err := ct.sit(r.Spent)
 		if err != nil {
 			return err
 		}
@@ -120,8 +117,13 @@ func different(err error) error {
 
 // unfinishedLine is a trial without a verdict, as it is listed.
 type unfinishedLine struct {
-	trial.Unfinished
-	UnderWay bool `json:"underWay"` // a process is at work on it
+	ID        string          `json:"id"`
+	Case      evidence.Digest `json:"case"`
+	Acts      int             `json:"acts"`
+	From      time.Time       `json:"from"`               // what its first act claims
+	Last      time.Time       `json:"last"`               // what its last act claims
+	Cancelled string          `json:"cancelled,omitzero"` // why somebody has stopped it; "": nobody has
+	UnderWay  bool            `json:"underWay"`           // a process is at work on it
 }
 
 // list shows the trials that have no verdict.
@@ -137,7 +139,11 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			if err != nil {
 				return err
 			}
-			lines = append(lines, unfinishedLine{u, claimed})
+			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: claimed}
+			if u.Cancelled != nil {
+				line.Cancelled = u.Cancelled.Reason
+			}
+			lines = append(lines, line)
 		}
 		if c.JSON {
 			return io.json(lines)

@@ -14,6 +14,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/trial"
 )
 
 // BenchmarkOpen opens a docket on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the docket
@@ -34,7 +35,7 @@ func BenchmarkOpen(b *testing.B) {
 				submit(b, d)
 			}
 			for waiting := 1; waiting > 0; {
-				list, _, err := d.Entries(b.Context(), "", 1, func(s *docket.Summary) bool { return !s.Over })
+				list, _, err := d.Entries(b.Context(), "", 1, func(s *trial.Summary) bool { return !s.Over })
 				if err != nil {
 					b.Fatal(err)
 				}

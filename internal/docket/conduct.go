@@ -90,10 +90,10 @@ func (d *Docket) keep(ctx context.Context) {
 
 // adopt makes jobs of those unfinished trials that had none the last time, either, and lists those that have none now.
 func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+	if err := d.index.Follow(ctx); err != nil {
 		return before, err
 	}
-	ids := d.calendar.unfinished()
+	ids := d.toHold()
 	found, err := d.jobs.Find(ctx, ids...)
 	if err != nil {
 		return before, err
@@ -132,10 +132,10 @@ func sleep(ctx context.Context, long time.Duration) bool {
 // work does the job of a trial: it holds what is left of it. It says nil of a trial that is not to be held any more.
 func (d *Docket) work(_ context.Context, id string) error {
 	// The end of the program, with which the job's context ends, is no failure of the trial.
-	if err := d.calendar.follow(context.Background(), d.cfg.Ledger); err != nil {
+	if err := d.index.Follow(context.Background()); err != nil {
 		return err
 	}
-	if s, known := d.calendar.one(id); known && (s.Over || s.Cancelled != nil) {
+	if s, known := d.index.Get(id); known && (s.Over || s.Cancelled != nil) {
 		return nil
 	}
 	ctx, s := d.sit(id)
@@ -168,9 +168,7 @@ func (d *Docket) rise(id string) {
 // conduct holds one trial, or what is left of it.
 func (d *Docket) conduct(ctx context.Context, sits *sitting, id string) error {
 	began := d.cfg.Now()
-	s := d.feed(id)
-	defer d.fed(id, s)
-	err := d.hold(ctx, sits.adjourn, id, s)
+	err := d.hold(ctx, sits.adjourn, id)
 	if err == nil {
 		// The trial is over whatever comes of this. A checkpoint over its end says so to whoever holds one.
 		if _, failed := d.cfg.Ledger.Checkpoint(ctx); failed != nil {
@@ -186,7 +184,7 @@ var errMistake = errors.New("panicked")
 
 // hold ends with an error where the program has a mistake, too: one trial that nobody can hold must not end all others, at every
 // start again.
-func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s *stream) (err error) {
+func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.cfg.Log.Error("holding a trial panicked", "trial", id, "stack", string(debug.Stack()))
@@ -205,17 +203,13 @@ func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string, s
 	if err := d.cfg.Vouch(ctx, r.Records...); err != nil {
 		return err
 	}
-	spent, err := r.Spent()
-	if err != nil {
-		return err
-	}
-	config, err := d.cfg.Sit(spent)
+	config, err := d.cfg.Sit(r.Spent)
 	if err != nil {
 		return err
 	}
 	config = d.furnish(config)
 	listener := d.cfg.Listen()
-	config.Adjourn, config.OnEvent = adjourn, func(e trial.Event) { s.hear(e); listener(e) }
+	config.Adjourn, config.OnEvent = adjourn, func(e trial.Event) { d.heard(id); listener(e) }
 	_, err = trial.Resume(ctx, config, r)
 	return err
 }
@@ -277,10 +271,10 @@ func (d *Docket) after(ctx context.Context, id string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
-		if failed := d.calendar.follow(ctx, d.cfg.Ledger); failed != nil {
+		if failed := d.index.Follow(ctx); failed != nil {
 			return failed
 		}
-		if s, known := d.calendar.one(id); known && s.Cancelled != nil {
+		if s, known := d.index.Get(id); known && s.Cancelled != nil {
 			return nil
 		}
 		return queue.Later(0) // the program ends, or the trial was cancelled and resumed

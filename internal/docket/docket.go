@@ -61,8 +61,6 @@ var (
 	ErrFull = errors.New("as many trials wait for their turn as may wait")
 	// ErrClosing says that trials are being stopped, and none is begun.
 	ErrClosing = errors.New("trials are being stopped: the program is about to end")
-	// ErrUnknown says that there is no such trial.
-	ErrUnknown = errors.New("there is no such trial in the log")
 	// ErrNotBrokenOff says that a trial cannot be tried again, since it is over, waits or is under way.
 	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled is gone on with")
 	// ErrOver says that a trial cannot be cancelled, since it has its verdict, or was cancelled.
@@ -106,19 +104,17 @@ type Config struct {
 
 // A Docket conducts the trials of one log. It is safe for concurrent use.
 type Docket struct {
-	cfg      Config
-	calendar *calendar
-	jobs     *queue.Queue
-	news     chan struct{}       // has room for one: there may be something to hear of a trial that is watched
-	closed   chan struct{}       // closed when no trial is under way any more and none will be
-	memory   *semaphore.Weighted // of Config.Memory; nil: it is not counted
-	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or to find out how large it is
+	cfg    Config
+	index  *trial.Index
+	jobs   *queue.Queue
+	closed chan struct{}       // closed when no trial is under way any more and none will be
+	memory *semaphore.Weighted // of Config.Memory; nil: it is not counted
+	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or to find out how large it is
 
 	mu      sync.Mutex          // held while what follows is read or written, and for nothing that takes long
 	working context.Context     // of trials; nil: none is conducted here
 	here    map[string]*sitting // trials that are under way here
 	streams map[string]*stream
-	behind  map[string]*stream // those of streams that may not have everything that the log has
 	ignore  context.CancelFunc // ends following the log; nil: nobody does
 	closing bool
 }
@@ -132,19 +128,20 @@ func Open(ctx context.Context, cfg Config) (*Docket, error) {
 	return d, nil
 }
 
-// unread has it said that trials are missing until the archive is put back, and the program is started anew.
-func (d *Docket) unread(e *ledger.UnreadableError) {
+// unread logs that trials are missing. They come back when the archive is restored and the server restarted.
+func (d *Docket) unread(e *ledger.UnreadableError) error {
 	d.cfg.Log.Error("trials in an archive that cannot be read are not listed; put it back, and start again", "archive", e.In.File, "error", e.Err)
+	return nil
 }
 
 func open(ctx context.Context, cfg Config) (*Docket, error) {
-	d := &Docket{cfg: cfg.complete(), news: make(chan struct{}, 1), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce),
-		here: map[string]*sitting{}, streams: map[string]*stream{}, behind: map[string]*stream{}}
+	d := &Docket{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce),
+		here: map[string]*sitting{}, streams: map[string]*stream{}}
 	if cfg.Memory > 0 {
 		d.memory = semaphore.NewWeighted(cfg.Memory)
 	}
-	d.calendar = newCalendar(d.heard, d.unread)
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+	d.index = trial.NewIndex(d.cfg.Ledger, d.heard, d.unread)
+	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
 	if d.cfg.Jobs == nil {
@@ -159,7 +156,17 @@ func open(ctx context.Context, cfg Config) (*Docket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, d.jobs.Add(ctx, d.calendar.unfinished()...)
+	return d, d.jobs.Add(ctx, d.toHold()...)
+}
+
+// toHold lists the trials that are still to be held, in the order in which they were submitted.
+func (d *Docket) toHold() (ids []string) {
+	for _, s := range d.index.Unfinished() {
+		if s.Cancelled == nil {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 func (c Config) complete() Config {

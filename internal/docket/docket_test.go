@@ -294,7 +294,7 @@ func TestOtherSettings(t *testing.T) {
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
 		t.Errorf("what is over is tried again: %v", err)
 	}
-	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, docket.ErrUnknown) {
+	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, trial.ErrUnknown) {
 		t.Errorf("what never was is tried again: %v", err)
 	}
 }
@@ -622,14 +622,14 @@ func TestEntries(t *testing.T) {
 	if !slices.Equal(got, ids) {
 		t.Errorf("%v, want %v", got, ids)
 	}
-	own, more, err := d.Entries(t.Context(), "", 2, func(s *docket.Summary) bool { return s.Submitter == "person-0" })
+	own, more, err := d.Entries(t.Context(), "", 2, func(s *trial.Summary) bool { return s.Submitter == "person-0" })
 	if err != nil || !more || len(own) != 2 || own[0].Submitter != "person-0" {
 		t.Errorf("%v, %t, %+v", err, more, own)
 	}
-	if _, _, err := d.Entries(t.Context(), "trial-none", 2, nil); !errors.Is(err, docket.ErrUnknown) {
+	if _, _, err := d.Entries(t.Context(), "trial-none", 2, nil); !errors.Is(err, trial.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
-	oldest, err := d.Oldest(t.Context(), 2, func(s *docket.Summary) bool { return s.Submitter == "person-0" })
+	oldest, err := d.Oldest(t.Context(), 2, func(s *trial.Summary) bool { return s.Submitter == "person-0" })
 	if err != nil || len(oldest) != 2 || oldest[0].ID != ids[4] || oldest[1].ID != ids[2] || oldest[0].State != api.Queued {
 		t.Errorf("%v, %+v", err, oldest)
 	}
@@ -687,10 +687,10 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgment.Payload.RecordID,
 		ApprovalStatus: evidence.Approved, ChainID: done.ID, Saw: []evidence.Digest{judgment.Digest}, Timestamp: evidence.FormatTime(h.Now())})
 	chain := slices.Concat(done.Records[:n-1], []*evidence.Record{review}, done.Records[n-1:])
-	p := trial.NewProjector()
+	p := trial.NewView(nil)
 	var types []string
 	for _, r := range chain {
-		events, err := p.Next(r)
+		events, err := p.Add(r)
 		if err != nil {
 			t.Fatal(err)
 		}

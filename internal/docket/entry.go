@@ -8,11 +8,12 @@ import (
 
 	"jurat/api"
 	"jurat/internal/queue"
+	"jurat/internal/trial"
 )
 
 // An Entry is a trial on the docket.
 type Entry struct {
-	Summary
+	trial.Summary
 	State     api.State
 	Reason    string    // of a trial that was broken off or cancelled: why
 	Next      time.Time // of one that was broken off: when it is tried again by itself; zero: it is not
@@ -22,14 +23,14 @@ type Entry struct {
 
 // Entry says where a trial is, or ErrUnknown.
 func (d *Docket) Entry(ctx context.Context, id string) (Entry, error) {
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+	if err := d.index.Follow(ctx); err != nil {
 		return Entry{}, err
 	}
-	s, ok := d.calendar.one(id)
+	s, ok := d.index.Get(id)
 	if !ok {
-		return Entry{}, fmt.Errorf("trial %q: %w", id, ErrUnknown)
+		return Entry{}, fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	}
-	list, err := d.place(ctx, []Summary{s})
+	list, err := d.place(ctx, []trial.Summary{s})
 	if err != nil {
 		return Entry{}, err
 	}
@@ -38,40 +39,40 @@ func (d *Docket) Entry(ctx context.Context, id string) (Entry, error) {
 
 // Entries lists at most n trials that match (nil: all match), the newest first, of those that were submitted before a trial ("": of
 // all), and says whether there are more. ErrUnknown says that there is no such trial.
-func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*Summary) bool) (list []Entry, more bool, err error) {
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {
+	if err := d.index.Follow(ctx); err != nil {
 		return nil, false, err
 	}
-	summaries, more, err := d.calendar.before(before, n, match)
+	summaries, more, err := d.index.Before(before, n, match)
 	if err != nil {
-		return nil, false, fmt.Errorf("trial %q: %w", before, err)
+		return nil, false, err
 	}
 	list, err = d.place(ctx, summaries)
 	return list, more, err
 }
 
 // Oldest lists at most n trials that match, the oldest first: nobody makes one wait for ever by putting others before it.
-func (d *Docket) Oldest(ctx context.Context, n int, match func(*Summary) bool) ([]Entry, error) {
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+func (d *Docket) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
+	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	return d.place(ctx, d.calendar.oldest(n, match))
+	return d.place(ctx, d.index.Oldest(n, match))
 }
 
 // place adds to what the log says of trials what their jobs say, and their claims. Of a trial on which nobody is at work the log is asked
 // again after that: whoever was at work has said everything before he let go of it, and may have done so since the log was asked.
-func (d *Docket) place(ctx context.Context, summaries []Summary) ([]Entry, error) {
+func (d *Docket) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	for {
 		list, err := d.placeAsRead(ctx, summaries)
 		if err != nil || !slices.ContainsFunc(list, Entry.isIdle) {
 			return list, err
 		}
-		if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
+		if err := d.index.Follow(ctx); err != nil {
 			return nil, err
 		}
 		changed := false
 		for i, e := range list {
-			if now, _ := d.calendar.one(e.ID); e.isIdle() && now != summaries[i] {
+			if now, _ := d.index.Get(e.ID); e.isIdle() && now != summaries[i] {
 				summaries[i], changed = now, true
 			}
 		}
@@ -84,7 +85,7 @@ func (d *Docket) place(ctx context.Context, summaries []Summary) ([]Entry, error
 // isIdle reports whether the trial is not over, and nobody is at work on it.
 func (e Entry) isIdle() bool { return e.State != api.Over && e.State != api.UnderWay }
 
-func (d *Docket) placeAsRead(ctx context.Context, summaries []Summary) ([]Entry, error) {
+func (d *Docket) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	var unfinished []string
 	for _, s := range summaries {
 		if !s.Over {

@@ -8,10 +8,13 @@ func (d *Docket) Stops(id string) bool {
 	return s != nil && s.adjourned
 }
 
-// HoldReading keeps the log from being read for those who watch a trial, until begin is called. readings says how many times it was begun to be
-// read for them.
-func HoldReading(d *Docket, id string) (begin func(), readings func() int64) {
+// HoldReading keeps the log from being read for those who watch a trial, until begin is called. read says how many records were read for them.
+func HoldReading(d *Docket, id string) (begin func(), read func() int) {
 	s := d.join(id, nil)
 	s.reading.Lock()
-	return s.reading.Unlock, s.readings
+	return s.reading.Unlock, func() int {
+		s.reading.Lock()
+		defer s.reading.Unlock()
+		return s.view.Records
+	}
 }

@@ -174,14 +174,14 @@ func TestCancelWaiting(t *testing.T) {
 	if err := one.Cancel(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrOver) {
 		t.Errorf("cancelled twice: %v", err)
 	}
-	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, docket.ErrUnknown) {
+	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, trial.ErrUnknown) {
 		t.Errorf("cancelled what never was: %v", err)
 	}
 	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
 		t.Error("cancelled without a reason")
 	}
 	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
-	if err != nil || len(list) != 2 || list[0].Cancelled != "submitted by mistake" || list[1].Cancelled != "" {
+	if err != nil || len(list) != 2 || list[0].Cancelled.Reason != "submitted by mistake" || list[1].Cancelled != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	run(t, one)

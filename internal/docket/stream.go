@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 )
 
@@ -25,82 +26,49 @@ type Frame struct {
 	Last bool   // the trial is closed: after it come only people's decisions
 }
 
-// A stream is what can be heard of one trial. Frames only ever become more, so that whoever reads them needs no lock once it has
-// its part of the list.
+// A stream follows one trial in the log, for all who watch it. It reads each record once. Frames only ever become more, so watchers need
+// no lock once they have their part of the list.
 type stream struct {
-	gather time.Duration
-
-	reading sync.Mutex // held while the log is read for everybody who waits
+	reading sync.Mutex // while it is held nobody else reads the log for the stream, or uses the next two
+	view    *trial.View
+	next    int64 // the index from which on the log was not read
 
 	mu       sync.Mutex // held while what follows is read or written
 	frames   []Frame    // that with Seq n at n-1
 	over     bool
 	err      error         // why nothing can be heard
 	more     chan struct{} // closed when there is more to hear
-	waking   bool          // more will be closed soon
-	fed      bool          // the trial is conducted here, and tells what happens
+	due      bool          // the log will be read soon
 	watchers int
-	begun    int64 // how many times the log was read for it
-	read     int64 // the last of these that has ended well
+	ctx      context.Context // of reading the log for watchers; it ends when the last one leaves
+	end      context.CancelFunc
 }
 
-func newStream(gather time.Duration) *stream {
-	return &stream{gather: gather, more: make(chan struct{})}
-}
+func newStream() *stream { return &stream{view: trial.NewView(nil), more: make(chan struct{})} }
 
-// hear adds an event of the trial: where it was heard before, it is left out.
-func (s *stream) hear(e trial.Event) {
-	head := e.Head()
-	s.mu.Lock()
-	known := head.Seq <= int64(len(s.frames))
-	s.mu.Unlock()
-	if known {
-		return
+// tell wakes the watchers for new events, or for the reason why there are none.
+func (s *stream) tell(events []trial.Event, err error) {
+	var frames []Frame
+	for _, e := range events {
+		doc, failed := json.Marshal(e, json.Deterministic(true))
+		if failed != nil {
+			err = fmt.Errorf("encoding event %d: %w", e.Head().Seq, failed)
+			break
+		}
+		_, last := e.(trial.TrialClosed)
+		frames = append(frames, Frame{Seq: e.Head().Seq, Type: e.Head().Type, JSON: doc, Last: last})
 	}
-	doc, err := json.Marshal(e, json.Deterministic(true))
-	_, last := e.(trial.TrialClosed)
-	s.add(Frame{Seq: head.Seq, Type: head.Type, JSON: doc, Last: last}, err)
-}
-
-func (s *stream) add(f Frame, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err != nil:
-		s.err = fmt.Errorf("encoding event %d: %w", f.Seq, err)
-	case f.Seq == int64(len(s.frames))+1:
+	for _, f := range frames {
 		s.frames, s.over = append(s.frames, f), s.over || f.Last
-	default:
-		return // two have read the same log
 	}
-	s.wakeSoon()
-}
-
-// fail lets everybody know who waits that nothing can be heard.
-func (s *stream) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.err = err
-	s.wakeSoon()
+	close(s.more)
+	s.more = make(chan struct{})
 }
 
-// wakeSoon wakes everybody who waits, after a moment in which more may come. A jury's answers come together, and each has acts
-// behind it that follow at once: a thousand watchers are woken when those are done, and not in between. s.mu is held.
-func (s *stream) wakeSoon() {
-	if s.waking {
-		return
-	}
-	s.waking = true
-	time.AfterFunc(s.gather, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.waking = false
-		close(s.more)
-		s.more = make(chan struct{})
-	})
-}
-
-// state is what there is to hear after an event, and what to wait for where there is nothing.
+// state is what there is to hear after an event, and what to wait for if there is nothing.
 func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,127 +78,121 @@ func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan stru
 	return frames, s.over, s.more, s.err
 }
 
-// readsAtOnce is how many trials are read at a time for those who watch, and to find out how large they are: one that is read is in memory with all its evidence.
-const readsAtOnce = 2
-
-// reach reads the log unless the stream is known to be as far as somebody has heard it. One that is fed may not be told yet what was
-// recorded before.
-func (d *Docket) reach(ctx context.Context, s *stream, id string, after int64) error {
-	s.mu.Lock()
-	n := int64(len(s.frames))
-	reached := s.fed && n > 0 && after <= n
-	s.mu.Unlock()
-	if reached {
-		return nil
-	}
-	return d.catchUp(ctx, s, id)
-}
-
-// last is the number of the last event so far, and whether the trial ends with it.
+// last is the number of the last event so far, and whether the trial is over.
 func (s *stream) last() (seq int64, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(len(s.frames)), s.over
 }
 
-// catchUp reads the trial's records, unless they were read for somebody else meanwhile: however many come at once, they are read twice.
+// readsAtOnce is how many trials are read at a time for those who watch, and to find out how large they are: a trial that is read from its
+// beginning is in memory with all its evidence.
+const readsAtOnce = 2
+
+// catchUp reads what the log has more of the trial.
 func (d *Docket) catchUp(ctx context.Context, s *stream, id string) error {
-	asked := s.readings()
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if s.readSince(asked) {
-		return nil
-	}
 	select {
 	case d.reads <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-d.reads }()
-	this := s.beginReading()
-	if err := s.readAll(ctx, d.cfg.Ledger, id); err != nil {
+	for {
+		records, next, err := d.cfg.Ledger.InChain(ctx, id, s.next)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		var events []trial.Event
+		for _, r := range records {
+			tell, err := s.view.Add(r)
+			if err != nil {
+				return err
+			}
+			events = append(events, tell...)
+		}
+		s.next = next
+		s.tell(events, nil)
+	}
+}
+
+// Look calls show with the read model of a trial, which follows the log as long as anybody watches the trial, and is shared by all who do.
+// show may keep what the model's pointers lead to, and not the model.
+func (d *Docket) Look(ctx context.Context, id string, show func(*trial.View)) error {
+	if !strings.HasPrefix(id, evidence.TrialPrefix) {
+		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
+	}
+	s := d.join(id, nil)
+	defer d.leave(id, s)
+	if err := d.catchUp(ctx, s, id); err != nil {
 		return err
 	}
-	s.endReading(this)
-	return nil
-}
-
-// readings is how many times the log was begun to be read for the stream.
-func (s *stream) readings() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.begun
-}
-
-// readSince reports whether the log was read to its end after so many readings had begun.
-func (s *stream) readSince(asked int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.read > asked
-}
-
-func (s *stream) beginReading() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begun++
-	return s.begun
-}
-
-func (s *stream) endReading(n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.read = n
-}
-
-func (s *stream) readAll(ctx context.Context, l *ledger.Ledger, id string) error {
-	chain, err := l.Chain(ctx, id)
-	if err != nil {
-		return err
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.view.Records == 0 {
+		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	}
-	projector := trial.NewProjector()
-	for _, r := range chain {
-		events, err := projector.Next(r)
+	if s.view.Unchecked() {
+		on, err := d.evidence(ctx, id)
 		if err != nil {
 			return err
 		}
-		for _, e := range events {
-			s.hear(e)
-		}
+		s.view.Check(on)
 	}
+	show(s.view)
 	return nil
+}
+
+// evidence reads what a trial is about; nil: it cannot be read. It is not kept: it can be large.
+func (d *Docket) evidence(ctx context.Context, id string) (*subject.Case, error) {
+	first, err := d.cfg.Ledger.Briefs().FirstOfChain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.cfg.Ledger.Record(ctx, first.RecordID)
+	if err != nil {
+		return nil, err
+	}
+	on, err := subject.Parse(r.Payload.Response)
+	if err != nil {
+		return nil, nil // the page of the trial says why
+	}
+	return on, nil
 }
 
 // Watching is what somebody is going to hear of a trial.
 type Watching struct {
-	// Frames are the events in their order, to the closing and to what people had decided by then. They end early, with an error, when the context of Watch ends or the
-	// docket is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
+	// Frames are the events in their order, to the closing and to what people had decided by then. They end early, with an error, when the
+	// context of Watch ends or the docket is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
 	Frames iter.Seq2[Frame, error]
 	Over   bool // the trial is closed, and the last event so far was heard before: there are no frames
 }
 
 // Watch is for whoever wants to hear what comes after an event of a trial (0: everything).
 //
-// ErrUnknown says that there is no such trial, ErrAhead that there is no event with this number yet.
+// trial.ErrUnknown says that there is no such trial, ErrAhead that there is no event with this number yet.
 func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
-		return nil, fmt.Errorf("trial %q: %w", id, ErrUnknown)
+		return nil, fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	}
 	s := d.join(id, nil)
-	err := d.reach(ctx, s, id, after)
+	err := d.catchUp(ctx, s, id)
 	last, over := s.last()
 	switch {
-	case errors.Is(err, ledger.ErrNotFound), err == nil && last == 0:
-		err = fmt.Errorf("trial %q: %w", id, ErrUnknown)
+	case err == nil && last == 0:
+		err = fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	case err == nil && (after < 0 || after > last):
 		err = fmt.Errorf("event %d of trial %s, which has %d: %w", after, id, last, ErrAhead)
 	}
-	d.leave(id, s) // whoever then never reads is nobody who watches
+	d.leave(id, s) // a caller who then never reads is no watcher
 	if err != nil {
 		return nil, err
 	}
 	frames := func(yield func(Frame, error) bool) {
 		s := d.join(id, s)
 		defer d.leave(id, s)
+		d.soon(id, s) // the log may have grown while nobody watched
 		if err := d.watch(ctx, s, id, after, yield); err != nil {
 			yield(Frame{}, err)
 		}
@@ -240,7 +202,7 @@ func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, 
 
 // watch yields frames until the last one was yielded, or nobody wants more.
 func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, yield func(Frame, error) bool) error {
-	for {
+	for closing := false; ; {
 		frames, over, more, err := s.state(after)
 		for _, f := range frames {
 			if !yield(f, nil) {
@@ -248,56 +210,57 @@ func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, y
 			}
 			after = f.Seq
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if over && len(frames) == 0 {
+		case over && len(frames) == 0:
 			return nil
-		}
-		if len(frames) > 0 {
+		case len(frames) > 0:
 			continue
+		case closing:
+			return ErrClosing
 		}
-		err = d.wait(ctx, more)
-		if last, _ := s.last(); errors.Is(err, ErrClosing) && last > after {
-			continue // what happened before the end is heard
-		}
-		if err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-d.closed: // what happened before the end is heard
+			closing = true
+			if err := d.catchUp(ctx, s, id); err != nil {
+				return ErrClosing
+			}
+		case <-more:
 		}
 	}
 }
 
-// wait returns when there is more to hear.
-func (d *Docket) wait(ctx context.Context, more <-chan struct{}) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-d.closed:
-		return ErrClosing
-	case <-more:
-	}
-	return nil
-}
-
-// heard notes that the log has something new of a trial. The one that is conducted here tells by itself.
+// heard has a trial that is watched read in the log, which has something new of it.
 func (d *Docket) heard(id string) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s := d.streams[id]; s != nil {
-		d.fallBehind(id, s)
+	s := d.streams[id]
+	d.mu.Unlock()
+	if s != nil {
+		d.soon(id, s)
 	}
 }
 
-// fallBehind has a stream read the log. d.mu is held.
-func (d *Docket) fallBehind(id string, s *stream) {
-	if s.isFed() {
+// soon reads the log for watchers after a moment in which more may come. A jury's answers come together, and each has acts behind it that
+// follow at once: a thousand watchers are woken when those are done, and not in between.
+func (d *Docket) soon(id string, s *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.due || s.watchers == 0 {
 		return
 	}
-	d.behind[id] = s
-	select {
-	case d.news <- struct{}{}:
-	default:
-	}
+	s.due = true
+	time.AfterFunc(d.cfg.Gather, func() {
+		s.mu.Lock()
+		s.due = false
+		ctx := s.ctx // of those who watch now
+		s.mu.Unlock()
+		if err := d.catchUp(ctx, s, id); err != nil && ctx.Err() == nil {
+			s.tell(nil, err)
+		}
+	})
 }
 
 // attend has the log followed as long as anybody watches, or trials are conducted here. d.mu is held.
@@ -318,66 +281,33 @@ func (d *Docket) dismiss() {
 	}
 }
 
-// follow reads what the log has more, whoever has appended it: for those who watch, and because a trial that is conducted here may be
-// cancelled anywhere.
+// follow reads what the log has more, whichever process has appended it: for those who watch, and because a trial that is conducted here
+// may be cancelled anywhere.
 func (d *Docket) follow(ctx context.Context) {
 	grown := d.cfg.Ledger.Grown(ctx)
 	for ctx.Err() == nil {
-		if err := d.keepUp(ctx); err != nil && ctx.Err() == nil {
+		if err := d.index.Follow(ctx); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("the log cannot be followed", "error", err)
 			if errors.Is(err, ledger.ErrClosed) || !sleep(ctx, d.cfg.Poll) {
 				return
 			}
 			continue
 		}
+		d.stopCancelled()
 		select {
 		case <-ctx.Done():
 		case <-grown:
-		case <-d.news:
 		}
 	}
-}
-
-func (d *Docket) keepUp(ctx context.Context) error {
-	if err := d.calendar.follow(ctx, d.cfg.Ledger); err != nil {
-		return err
-	}
-	d.stopCancelled()
-	for {
-		id, s := d.oneBehind()
-		if s == nil {
-			return nil
-		}
-		err := d.catchUp(ctx, s, id)
-		if ctx.Err() != nil { // nobody needed it any more; whoever does next finds it behind, and not broken
-			d.mu.Lock()
-			d.behind[id] = s
-			d.mu.Unlock()
-			return ctx.Err()
-		}
-		if err != nil {
-			s.fail(err)
-		}
-	}
-}
-
-func (d *Docket) oneBehind() (string, *stream) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, s := range d.behind {
-		delete(d.behind, id)
-		return id, s
-	}
-	return "", nil
 }
 
 // stopCancelled stops what is conducted here and was cancelled somewhere.
 func (d *Docket) stopCancelled() {
 	d.mu.Lock()
-	sitting := maps.Clone(d.here)
+	here := maps.Clone(d.here) // the Index tells heard of news, which takes the mutex
 	d.mu.Unlock()
-	for id, s := range sitting {
-		if t, known := d.calendar.one(id); known && t.Cancelled != nil {
+	for id, s := range here {
+		if t, known := d.index.Get(id); known && t.Cancelled != nil {
 			d.mu.Lock()
 			s.stop()
 			d.mu.Unlock()
@@ -385,22 +315,25 @@ func (d *Docket) stopCancelled() {
 	}
 }
 
-// join is the stream of a trial, which is there as long as anybody needs it. Where nobody did, it is the one that was there before,
-// or a new one.
+// join is the stream of a trial, which is there as long as anybody needs it. If nobody did, it is the one that was there before, or a new
+// one.
 func (d *Docket) join(id string, before *stream) *stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.streams[id]
 	if s == nil {
 		if s = before; s == nil {
-			s = newStream(d.cfg.Gather)
+			s = newStream()
 		}
 		d.streams[id] = s
 		d.attend()
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watchers == 0 {
+		s.ctx, s.end = context.WithCancel(context.Background()) // it serves all who watch: leave ends it
+	}
 	s.watchers++
-	s.mu.Unlock()
 	return s
 }
 
@@ -409,35 +342,9 @@ func (d *Docket) leave(id string, s *stream) {
 	defer d.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watchers--
-	if s.watchers == 0 {
+	if s.watchers--; s.watchers == 0 {
+		s.end()
 		delete(d.streams, id)
-		delete(d.behind, id)
 		d.dismiss()
 	}
-}
-
-// feed is the stream of a trial that is about to be conducted here; fed is called when it is not any more.
-func (d *Docket) feed(id string) *stream {
-	s := d.join(id, nil)
-	s.setFed(true)
-	return s
-}
-
-func (d *Docket) fed(id string, s *stream) {
-	s.setFed(false)
-	d.heard(id) // others may go on with it, and may have done so already
-	d.leave(id, s)
-}
-
-func (s *stream) isFed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.fed
-}
-
-func (s *stream) setFed(fed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fed = fed
 }

@@ -11,6 +11,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/docket"
+	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -86,7 +87,7 @@ func TestWatchRefusals(t *testing.T) {
 		after int64
 		want  error
 	}{
-		{"trial-none", 0, docket.ErrUnknown}, {"", 0, docket.ErrUnknown}, {"chain-x", 0, docket.ErrUnknown},
+		{"trial-none", 0, trial.ErrUnknown}, {"", 0, trial.ErrUnknown}, {"chain-x", 0, trial.ErrUnknown},
 		{id, 2, docket.ErrAhead}, {id, -1, docket.ErrAhead}, {done.ID, 16, docket.ErrAhead},
 	} {
 		if _, err := d.Watch(t.Context(), c.id, c.after); !errors.Is(err, c.want) {
@@ -131,5 +132,36 @@ func TestSlowWatcher(t *testing.T) {
 	}
 	if seq != 15 {
 		t.Errorf("%d events", seq)
+	}
+}
+
+// TestWatchedAgainAtOnce: a watcher who comes while the last one leaves hears what happens, although a reading that was due ended with
+// the one who left.
+func TestWatchedAgainAtOnce(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	c := config(h, b)
+	c.Gather = 20 * time.Millisecond
+	d := open(t, c)
+	id := submit(t, d)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	events, err := d.Watch(ctx, id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, d)
+	awaitState(t, d, id, api.Over) // which nobody watches
+	for range events.Frames {
+		break // a reading is due
+	}
+	n := 0
+	for f, err := range events.Frames {
+		if err != nil {
+			t.Fatalf("after %d events: %v", n, err)
+		}
+		n = int(f.Seq)
+	}
+	if n != 15 {
+		t.Errorf("%d events", n)
 	}
 }

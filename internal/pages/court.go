@@ -11,6 +11,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/subject"
+	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
@@ -29,14 +30,12 @@ const (
 
 // A Court is the courtroom of one trial.
 type Court struct {
-	ID        string
-	State     api.State
-	Acts      int
-	Submitter string
-	From, To  time.Time // claimed by the first and the last act
-	Case      *subject.Case
-	Withheld  string // why there is no Case; "": there is one
-	Broken    string // in which the acts contradict each other; "": in nothing
+	trial.Summary
+	State    api.State
+	Nth      int           // how many of the trial's records it shows
+	Case     *subject.Case // nil: it is withheld, or not needed for what is shown
+	Withheld string        // why there is no Case; "": there is one
+	Broken   string        // in which the acts contradict each other; "": in nothing
 
 	Settings   *jury.Settings // nil: nothing was opened yet
 	Jurors     []*Juror
@@ -47,17 +46,13 @@ type Court struct {
 	Waiting    []string              // names of those who were asked and have not answered
 	Messages   []Message
 
-	Outcome        *jury.TrialOutcome // what the jury judged and people decided; nil: there is no judgment yet
-	Judgment       *jury.Judgment     // the jury's
-	JudgmentRecord string
-	JudgmentAxes   []Axis
-	Judge          *Utterance // the final judge's own words
-	Degraded       bool
-	Inconclusive   bool
-	Offline        int // how many of the seats are rules
-	Cost           int64
-	Calls          int
-	Human          []Decision // what people decided, and what was delivered
+	Judgment     *jury.Judgment // the jury's; nil: none yet
+	JudgmentAxes []Axis
+	Judge        *Utterance // the final judge's own words
+	Rules        int        // how many of the seats are rules
+	Cost         int64
+	Calls        int
+	Human        []Decision // what people decided, and what was delivered
 
 	Events string    // where events come from; "": nothing more comes
 	Reason string    // why it was interrupted or cancelled; "": it is not known
@@ -70,16 +65,13 @@ type Court struct {
 
 // A Juror is a chair and who sits in it.
 type Juror struct {
-	Number   int
-	Seat     jury.Seat
-	Name     string // the role's; the id where it has none
-	Reported string // the model, as its provider reported it last; "": it never answered
-	Silent   bool   // the trial is over, and no answer of it counts
-	Rules    bool
-	Alone    *Utterance
-	Now      *jury.Evaluation
-	Axes     []Axis
-	Absences []jury.Absent
+	trial.Seat
+	Name   string // the role's; the id where it has none
+	Silent bool   // the trial is over, and no answer of it counts
+	Rules  bool
+	Alone  *Utterance
+	Now    *jury.Evaluation
+	Axes   []Axis
 
 	VoteAlone, VoteAfter, VoteEnd *Vote
 }
@@ -122,9 +114,7 @@ type Utterance struct {
 
 // A Finding is a juror's, held against the evidence.
 type Finding struct {
-	jury.Finding
-	Here     bool   // there is a message with this number
-	Stands   bool   // and the quotation stands in it
+	trial.Finding
 	FromName string // of whom it was taken over
 }
 
@@ -155,29 +145,22 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	if len(records) == 0 || records[0].Payload.ActionType != evidence.Submission {
 		return nil, errors.New("the chain does not begin with a submission, so it is no trial")
 	}
-	first := records[0]
-	c := &Court{ID: first.Payload.ChainID, Submitter: first.Payload.AgentID, From: first.Payload.Time(), State: api.BrokenOff}
-	c.evidence(first)
-	var acts []jury.Act
-	byDigest := map[evidence.Digest]*evidence.Record{}
-	reckoning := new(jury.Reckoning)
+	c := new(Court)
+	c.evidence(records[0])
+	v, err := trial.ViewOf(c.Case, records)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range records {
 		if !r.Payload.ActionType.InTrial() {
-			c.Human = append(c.Human, newDecision(r, reckoning))
-			continue
+			c.Human = append(c.Human, newDecision(r, v.Decisions[r.Payload.RecordID]))
 		}
-		if err := reckoning.Add(r); err != nil {
-			return nil, err
-		}
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
-		acts, byDigest[r.Digest] = append(acts, act), r
-		c.To = r.Payload.Time()
 	}
-	c.Acts, c.Outcome = len(acts), reckoning.Outcome()
-	return c, c.replay(acts, byDigest)
+	c.show(v, 0)
+	for i := range c.Messages {
+		c.Messages[i].CitedBy = c.citations(v, c.Messages[i].Number)
+	}
+	return c, nil
 }
 
 // evidence reads what the jury was given.
@@ -197,81 +180,70 @@ func (c *Court) evidence(first *evidence.Record) {
 	}
 }
 
-func (c *Court) replay(acts []jury.Act, records map[evidence.Digest]*evidence.Record) error {
-	state, err := jury.Replay(acts)
-	if wrong := new(jury.Discrepancy); errors.As(err, &wrong) {
-		c.Broken = err.Error()
-	} else if err != nil {
-		return err
+// show takes from the read model what was said after the record of this number, and how everything stands.
+func (c *Court) show(v *trial.View, after int) {
+	c.Summary, c.Nth, c.Broken, c.Settings, c.Cost, c.Calls = v.Summary, v.Records, v.Broken, v.Settings, v.Spent, v.Calls
+	c.Discussed, c.Alone, c.After, c.Judgment = v.Discussed, v.Alone, v.After, v.Judgment
+	if c.State = api.BrokenOff; v.Over {
+		c.State = api.Over
 	}
-	c.seat(state)
-	for _, act := range acts {
-		if err := c.act(act, records[act.Digest]); err != nil {
-			return fmt.Errorf("record %s: %w", records[act.Digest].Payload.RecordID, err)
+	for _, seat := range v.Seats {
+		c.Jurors = append(c.Jurors, c.juror(v, seat))
+	}
+	for _, j := range c.Jurors {
+		j.Alone = c.utterance(j.Seat.Alone)
+	}
+	for _, said := range v.SaidAfter(after) {
+		if said.Discusses() {
+			c.Discussion = append(c.Discussion, c.utterance(said))
 		}
 	}
 	slices.SortStableFunc(c.Discussion, func(a, b *Utterance) int {
 		return cmp.Or(a.Round-b.Round, a.Seat.Number-b.Seat.Number)
 	})
-	c.settle(state)
-	return nil
+	c.Judge = c.utterance(v.Judge)
+	for _, id := range v.Waiting() {
+		c.Waiting = append(c.Waiting, c.name(id))
+	}
+	if c.Judgment != nil && c.Settings != nil && len(c.Judgment.AxisScores) > 0 {
+		c.JudgmentAxes = axes(c.Settings.Rubric, c.Judgment.AxisScores)
+	}
 }
 
-func (c *Court) seat(state *jury.Replayed) {
-	if state.Settings == nil {
-		return
+// juror is a seat and how it stands.
+func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
+	j := &Juror{Seat: seat, Name: cmp.Or(seat.RoleName, seat.JurorID), Rules: seat.Provider == jury.Offline, Now: v.Now[seat.JurorID],
+		Silent: v.Over && seat.Reported == ""}
+	if j.Rules {
+		c.Rules++
 	}
-	c.Settings = state.Settings
-	for i, seat := range state.Settings.Seats {
-		j := &Juror{Number: i + 1, Seat: seat, Name: cmp.Or(seat.RoleName, seat.JurorID), Rules: seat.Provider == jury.Offline}
-		if j.Rules {
-			c.Offline++
+	if seat.Alone != nil {
+		if e, is := seat.Alone.Body.(*jury.Evaluation); is {
+			j.VoteAlone = voteOf(e)
 		}
-		c.Jurors = append(c.Jurors, j)
 	}
+	if j.Now != nil {
+		j.Axes = axes(c.Settings.Rubric, j.Now.AxisScores)
+		if c.Discussed && v.Phase == jury.Judging {
+			j.VoteAfter = voteOf(j.Now)
+		}
+	}
+	if c.Judgment != nil && seat.Number <= len(c.Judgment.Votes) {
+		if vote := c.Judgment.Votes[seat.Number-1]; vote.Position != nil {
+			j.VoteEnd = &Vote{*vote.Position, vote.TotalScore, vote.Fallback}
+		}
+	}
+	return j
 }
 
-// act takes in one act.
-func (c *Court) act(act jury.Act, r *evidence.Record) error {
-	effort, err := jury.ReadEffort(act.Origin.Metadata)
-	if err != nil {
-		return err
-	}
-	for _, attempt := range effort.Attempts {
-		c.Cost += attempt.Cost
-		c.Calls++
-	}
-	switch body := act.Body.(type) {
-	case *jury.Evaluation:
-		c.evaluated(body, r)
-	case *jury.Statement:
-		c.stated(body, r)
-	case *jury.Absent:
-		c.absent(body, r)
-	case *jury.Check:
-		c.checked(body)
-	case *jury.Opinion:
-		c.Judge = c.utterance(nil, r, 0)
-		c.Judge.opinion(body)
-		c.Judge.Text, c.Judge.Findings = body.Rationale, c.findings(body.Findings, c.Judge)
-	case *jury.Judgment:
-		c.Judgment, c.JudgmentRecord = body, r.Payload.RecordID
-	}
-	return nil
-}
+func voteOf(e *jury.Evaluation) *Vote { return &Vote{e.Position, e.TotalScore, e.Fallback} }
 
-// juror finds a chair; nil: it is the judge's.
-func (c *Court) juror(id string) *Juror {
-	i := slices.IndexFunc(c.Jurors, func(j *Juror) bool { return j.Seat.JurorID == id })
-	if i < 0 {
-		return nil
-	}
-	return c.Jurors[i]
-}
-
+// name is how people know a juror or the judge.
 func (c *Court) name(id string) string {
-	if j := c.juror(id); j != nil {
-		return j.Name
+	for _, j := range c.Jurors {
+		if j.JurorID == id {
+			return j.Name
+		}
 	}
 	if c.Settings != nil && c.Settings.Judge != nil && c.Settings.Judge.JurorID == id {
 		return cmp.Or(c.Settings.Judge.RoleName, id)
@@ -279,153 +251,63 @@ func (c *Court) name(id string) string {
 	return id
 }
 
-func (c *Court) utterance(j *Juror, r *evidence.Record, round int) *Utterance {
-	u := &Utterance{Seat: j, Record: r.Payload.RecordID, At: r.Payload.Time(), Round: round, Model: r.Payload.Model, Anchor: "judge"}
-	if j != nil {
-		u.Name, u.Anchor = j.Name, fmt.Sprintf("said-%d-%d", round, j.Number)
-		if u.Model != "" {
-			j.Reported = u.Model
-		}
-		return u
+// utterance is what a seat said, to be shown; nil stays nil.
+func (c *Court) utterance(said *trial.Said) *Utterance {
+	if said == nil {
+		return nil
 	}
-	u.Name = c.name(r.Payload.AgentID)
+	u := &Utterance{Anchor: anchor(said), Name: c.name(said.Juror), Record: said.Record, At: said.At, Round: said.Round, Model: said.Model}
+	if said.Seat > 0 {
+		u.Seat = c.Jurors[said.Seat-1]
+	}
+	switch body := said.Body.(type) {
+	case *jury.Evaluation:
+		u.opinion(&body.Opinion)
+		u.Text, u.Fallback = body.Rationale, body.Fallback
+	case *jury.Statement:
+		u.Text, u.Reasoning, u.Position, u.Changed, u.From = body.Statement, body.Reasoning, body.Position, body.PositionChanged, said.From
+		if e := body.UpdatedEvaluation; e != nil {
+			u.opinion(&e.Opinion)
+			u.Fallback = e.Fallback
+		}
+	case *jury.Absent:
+		if u.Absent = body; u.Seat != nil {
+			u.Model = ""
+		}
+	case *jury.Opinion:
+		u.opinion(body)
+		u.Text = body.Rationale
+	}
+	for _, f := range said.Findings {
+		shown := Finding{Finding: f}
+		if f.From != "" {
+			shown.FromName = c.name(f.From)
+		}
+		u.Findings = append(u.Findings, shown)
+	}
 	return u
+}
+
+// anchor is the id of what was said, in a page.
+func anchor(said *trial.Said) string {
+	if said.Seat == 0 {
+		return "judge"
+	}
+	return fmt.Sprintf("said-%d-%d", said.Round, said.Seat)
 }
 
 func (u *Utterance) opinion(o *jury.Opinion) {
 	u.Position, u.Score, u.HasScore, u.Conf = o.Position, o.TotalScore, true, int(o.Confidence*100+0.5)
 }
 
-func (c *Court) evaluated(e *jury.Evaluation, r *evidence.Record) {
-	j := c.juror(e.JurorID)
-	if j == nil {
-		return // the chain is broken, and says so
-	}
-	u := c.utterance(j, r, e.RoundNumber)
-	u.opinion(&e.Opinion)
-	u.Text, u.Fallback, u.Findings = e.Rationale, e.Fallback, c.findings(e.Findings, u)
-	j.Alone, j.Now = u, e
-	j.VoteAlone = voteOf(e)
-	c.Degraded = c.Degraded || e.Fallback
-}
-
-func voteOf(e *jury.Evaluation) *Vote { return &Vote{e.Position, e.TotalScore, e.Fallback} }
-
-func (c *Court) stated(s *jury.Statement, r *evidence.Record) {
-	j := c.juror(s.JurorID)
-	if j == nil {
-		return
-	}
-	u := c.utterance(j, r, s.RoundNumber)
-	u.Text, u.Reasoning, u.Position, u.Changed = s.Statement, s.Reasoning, s.Position, s.PositionChanged
-	if j.Now != nil && s.PositionChanged {
-		u.From = j.Now.Position
-	}
-	if e := s.UpdatedEvaluation; e != nil {
-		before := j.Now
-		j.Now = e
-		u.opinion(&e.Opinion)
-		u.Fallback, u.Findings = e.Fallback, c.findings(newIn(e, before), u)
-	}
-	c.Discussion = append(c.Discussion, u)
-}
-
-// newIn lists the findings that an evaluation adds: those before stand where they were first said.
-func newIn(now, before *jury.Evaluation) []jury.Finding {
-	if before == nil {
-		return now.Findings
-	}
-	return slices.DeleteFunc(slices.Clone(now.Findings), func(f jury.Finding) bool { return slices.Contains(before.Findings, f) })
-}
-
-func (c *Court) absent(a *jury.Absent, r *evidence.Record) {
-	c.Degraded = true
-	j := c.juror(a.JurorID)
-	if j == nil {
-		c.Judge = c.utterance(nil, r, 0)
-		c.Judge.Absent, c.Judge.Name = a, c.name(a.JurorID)
-		return
-	}
-	j.Absences = append(j.Absences, *a)
-	u := c.utterance(j, r, a.RoundNumber)
-	u.Absent, u.Model = a, ""
-	if a.Phase == jury.Discussion {
-		c.Discussion = append(c.Discussion, u)
-		return
-	}
-	j.Alone = u
-}
-
-func (c *Court) checked(check *jury.Check) {
-	if check.Phase == jury.Initial {
-		c.Alone = &check.ConsensusCheck
-		return
-	}
-	c.After = &check.ConsensusCheck
-}
-
-// findings holds quotations against the evidence, and notes at each message who points at it.
-func (c *Court) findings(list []jury.Finding, by *Utterance) []Finding {
-	var shown []Finding
-	for _, f := range list {
-		v := Finding{Finding: f}
-		if f.From != "" {
-			v.FromName = c.name(f.From)
-		}
-		if c.Case != nil {
-			if m := c.Case.Message(f.Message); m != nil {
-				v.Here = true
-				v.Stands = !f.Unfounded && f.Quote != "" && m.Holds(f.Quote)
-				c.cite(m.Number, Citation{by.Name, by.Anchor})
-			}
-		}
-		shown = append(shown, v)
-	}
-	return shown
-}
-
-func (c *Court) cite(message int, by Citation) {
-	i := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Number == message })
-	if !slices.Contains(c.Messages[i].CitedBy, by) {
-		c.Messages[i].CitedBy = append(c.Messages[i].CitedBy, by)
-	}
-}
-
-// settle says where everybody stands now.
-func (c *Court) settle(state *jury.Replayed) {
-	for _, id := range state.Waiting {
-		c.Waiting = append(c.Waiting, c.name(id))
-	}
-	c.Discussed = len(state.Result.DiscussionRounds) > 0 || state.Open != nil
-	talked := c.Discussed && (state.Phase == jury.Judging || state.Judged)
-	if !talked {
-		c.After = nil
-	}
-	for i, j := range c.Jurors {
-		if j.Now != nil {
-			j.Axes = axes(c.Settings.Rubric, j.Now.AxisScores)
-			if talked {
-				j.VoteAfter = voteOf(j.Now)
-			}
-		}
-		if c.Judgment != nil && i < len(c.Judgment.Votes) {
-			if v := c.Judgment.Votes[i]; v.Position != nil {
-				j.VoteEnd = &Vote{*v.Position, v.TotalScore, v.Fallback}
-			}
+// citations lead from a message to the words that cite it.
+func (c *Court) citations(v *trial.View, message int) (list []Citation) {
+	for _, by := range v.Cited[message] {
+		if one := (Citation{c.name(by.Juror), anchor(by)}); !slices.Contains(list, one) {
+			list = append(list, one)
 		}
 	}
-	if state.Finished {
-		c.State = api.Over
-		for _, j := range c.Jurors {
-			j.Silent = j.Reported == ""
-		}
-	}
-	if c.Judgment != nil {
-		c.Degraded, c.Inconclusive = c.Judgment.Degraded, c.Judgment.Inconclusive
-		if c.Settings != nil && len(c.Judgment.AxisScores) > 0 {
-			c.JudgmentAxes = axes(c.Settings.Rubric, c.Judgment.AxisScores)
-		}
-	}
+	return list
 }
 
 func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
@@ -440,12 +322,12 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 }
 
 // NewDecision reads a review or a delivery of what is no verdict.
-func NewDecision(r *evidence.Record) Decision { return newDecision(r, new(jury.Reckoning)) }
+func NewDecision(r *evidence.Record) Decision { return newDecision(r, nil) }
 
-// newDecision reads a review or a delivery, and takes it into the reckoning of its trial.
-func newDecision(r *evidence.Record, reckoning *jury.Reckoning) Decision {
+// newDecision reads a review or a delivery. The verdict is what the review decides on that of its trial; nil: it is about something else.
+func newDecision(r *evidence.Record, verdict *jury.Decision) Decision {
 	p := &r.Payload
-	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus}
+	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus, Verdict: verdict}
 	for _, m := range members(r, "changes", p.Changes, "modified_response", p.ModifiedResponse, "response", p.Response) {
 		switch {
 		case m.Withheld:
@@ -455,25 +337,31 @@ func newDecision(r *evidence.Record, reckoning *jury.Reckoning) Decision {
 			d.Text = m.Text
 		}
 	}
-	if d.Verdict = reckoning.Decide(r); d.Verdict != nil && p.ModifiedResponse.Kind() == '{' {
+	if d.Verdict != nil && p.ModifiedResponse.Kind() == '{' {
 		d.Text = "" // it is the verdict, and before that was all there was to it, the jury's judgment with another position
 	}
 	return d
 }
 
-// Agent is the name of the agent under trial; "" where the evidence is withheld.
-func (c *Court) Agent() string {
-	if c.Case == nil {
+// Title is the name of the agent under trial, cut where it is long and the evidence is not at hand; "" where the evidence is withheld.
+func (c *Court) Title() string {
+	switch {
+	case c.Case != nil:
+		return c.Case.Card.Name
+	case c.Withheld != "":
 		return ""
 	}
-	return c.Case.Card.Name
+	return c.Agent
 }
 
 // Live reports whether the trial goes on while somebody watches.
 func (c *Court) Live() bool { return c.Events != "" && c.State != api.Over }
 
+// Inconclusive reports whether the jury came to no verdict.
+func (c *Court) Inconclusive() bool { return c.Judgment != nil && c.Judgment.Inconclusive }
+
 // AllRules reports whether no language model sits.
-func (c *Court) AllRules() bool { return c.Offline > 0 && c.Offline == len(c.Jurors) }
+func (c *Court) AllRules() bool { return c.Rules > 0 && c.Rules == len(c.Jurors) }
 
 // Dollars is what the calls cost.
 func (c *Court) Dollars() string {
@@ -481,12 +369,12 @@ func (c *Court) Dollars() string {
 }
 
 // Seconds is how long the trial took, by what its first and last act claim.
-func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.To.Sub(c.From).Seconds()) }
+func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.Last.Sub(c.Submitted).Seconds()) }
 
 func (c *Court) view() string { return "court" }
 
 func (c *Court) headline(lang words.Lang) string {
-	says, parts := words.PagesIn(lang), []string{plain(cmp.Or(c.Agent(), c.ID))}
+	says, parts := words.PagesIn(lang), []string{plain(cmp.Or(c.Title(), c.ID))}
 	switch {
 	case c.Outcome != nil:
 		parts = append(parts, name(lang, c.Outcome.Position))
@@ -512,7 +400,7 @@ func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 
 // Marks are what takes away from the jury's verdict, or from what it is worth: said wherever the verdict is.
 func (c *Court) Marks() []Mark {
-	return marks(c.Inconclusive, Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Offline > 0 && !c.AllRules(), PartlyOffline,
+	return marks(c.Inconclusive(), Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Rules > 0 && !c.AllRules(), PartlyOffline,
 		c.Broken != "", Broken)
 }
 

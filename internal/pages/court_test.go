@@ -78,9 +78,9 @@ func TestScriptHearsEveryEvent(t *testing.T) {
 	h := jurattest.New(t)
 	heard := 0
 	for _, records := range [][]*evidence.Record{offline(t, h, "pharmacy-refill"), hostileTrial(t, h)} {
-		p := trial.NewProjector()
+		p := trial.NewView(nil)
 		for _, r := range records {
-			events, err := p.Next(r)
+			events, err := p.Add(r)
 			check(t, err)
 			for _, e := range events {
 				heard++
@@ -138,7 +138,7 @@ func TestInconclusive(t *testing.T) {
 	done := h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
 	c := courtOf(t, done.Records)
 	equal(t, c.Marks(), []Mark{Inconclusive, Degraded})
-	if s := c.Summary(); !s.NeedsPerson() {
+	if s := c.Line(); !s.NeedsPerson() {
 		t.Errorf("%+v needs no person", s)
 	}
 }
@@ -159,12 +159,12 @@ func TestBrokenTrialsAreSaidToBe(t *testing.T) {
 func TestDeskAndDecisions(t *testing.T) {
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
-	summary := courtOf(t, records).Summary()
-	passed := courtOf(t, offline(t, h, "kitchen-return")).Summary()
+	summary := courtOf(t, records).Line()
+	passed := courtOf(t, offline(t, h, "kitchen-return")).Line()
 	d := NewDesk([]Summary{passed, summary}, "Ines Duarte")
 	equal(t, len(d.Items), 1)
 	equal(t, d.Items[0].Own, true)
-	open := courtOf(t, decided(t, h, records)).Summary() // by somebody who gave a text, and neither passed nor failed the agent
+	open := courtOf(t, decided(t, h, records)).Line() // by somebody who gave a text, and neither passed nor failed the agent
 	equal(t, []any{open.NeedsPerson(), open.Outcome.Position, open.Outcome.By}, []any{true, jury.NeedsReview, jury.ByPerson})
 }
 
@@ -184,8 +184,8 @@ func TestOutcomeFirst(t *testing.T) {
 	records := offline(t, h, "pharmacy-refill")
 	court := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
 	equal(t, court.headline(words.English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors")
-	equal(t, court.Summary().NeedsPerson(), false)
-	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Summary()}}, "desk": &Desk{Decided: []Item{NewItem(court.Summary(), "")}}}
+	equal(t, court.Line().NeedsPerson(), false)
+	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{NewItem(court.Line(), "")}}}
 	for name, p := range pages {
 		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "68"},
 			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "68"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "68"}} {
@@ -204,7 +204,7 @@ func TestOutcomeFirst(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	left := courtOf(t, decide(t, h, records, evidence.Approved, nil))
-	equal(t, left.Summary().NeedsPerson(), true)
+	equal(t, left.Line().NeedsPerson(), true)
 	equal(t, strings.Contains(write(t, Frame{}, left), "left open by a person"), true)
 }
 

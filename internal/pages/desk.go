@@ -45,7 +45,7 @@ func NewDesk(trials []Summary, viewer string) *Desk {
 
 // NewItem is the judgment of a trial, for a viewer.
 func NewItem(s Summary, viewer string) Item {
-	item := Item{Subject: s.Agent, Actor: s.Submitter, At: s.At, Trial: &s, Own: s.Submitter == viewer}
+	item := Item{Subject: s.Agent, Actor: s.Submitter, At: s.Submitted, Trial: &s, Own: s.Submitter == viewer}
 	if s.Outcome != nil {
 		item.Record = s.Outcome.Verdict.Record
 	}

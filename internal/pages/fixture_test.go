@@ -45,6 +45,13 @@ func courtOf(t testing.TB, records []*evidence.Record) *Court {
 	return c
 }
 
+// Line is the trial in one line. Its agent has its whole name, which the log's index cuts.
+func (c *Court) Line() Summary {
+	s := Summary{c.Summary, c.State}
+	s.Agent = c.Title()
+	return s
+}
+
 // proved returns records with their proofs and the report on them by the House's own trust.
 func proved(t testing.TB, h *jurattest.House, records ...*evidence.Record) ([]*evidence.Record, *verify.Report) {
 	t.Helper()
@@ -99,18 +106,18 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	live.State, live.Events = api.UnderWay, "/v1/submissions/"+live.ID+"/events"
 	stopped := courtOf(t, records[:4])
 	stopped.Reason, stopped.Resume = "whoever conducted it has stopped", true
-	stopped.Next, stopped.Cancel = stopped.From, true
+	stopped.Next, stopped.Cancel = stopped.Submitted, true
 	ended := courtOf(t, records[:4])
 	ended.State, ended.Reason, ended.By, ended.Resume = api.Cancelled, "submitted by mistake", "Reika Mori", true
 	chain, report := proved(t, h, records...)
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)
 	check(t, err)
-	review.May, review.Subject, review.Trial, review.Court, review.Next = true, court.Agent(), court.ID, court, judgment.Payload.RecordID
+	review.May, review.Subject, review.Trial, review.Court, review.Next = true, court.Title(), court.ID, court, judgment.Payload.RecordID
 	changed, err := NewReview(h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 		Prompt: value(t, "What now?"), Response: value(t, "Call the number that we have on file for the patient."), Parameters: []byte(`{}`)}))
 	check(t, err)
-	changed.May, changed.Subject = true, court.Agent()
+	changed.May, changed.Subject = true, court.Title()
 	changed.Draft.Text = "Only after the phone number is really changed. " + changed.Draft.Text[:len(changed.Draft.Text)-20]
 	changed.Draft.Reason = "The patient would miss the message."
 	changed.Compare()
@@ -118,7 +125,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	check(t, err)
 	own.Own = true
 	return map[string]Page{
-		"home": &Home{Trials: []Summary{live.Summary(), court.Summary()}, Rules: true,
+		"home": &Home{Trials: []Summary{live.Line(), court.Line()}, Rules: true,
 			Examples: []Example{{"kitchen-return", "Kitchen shop"}, {"invoice-inbox", "Payables"}}},
 		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Problem: "the card is no JSON"},
 		"hidden":   &Home{Hidden: true},
@@ -130,7 +137,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"queued":   courtOf(t, records[:1]),
 		"sealed":   sealedOf(t, h, records[3], lang),
 		"chain":    NewChain(court.ID, chain, report, 1),
-		"desk":     NewDesk([]Summary{court.Summary()}, "Ines Duarte"),
+		"desk":     NewDesk([]Summary{court.Line()}, "Ines Duarte"),
 		"review":   review,
 		"changed":  changed,
 		"own":      own,

@@ -1,11 +1,9 @@
 package pages
 
 import (
-	"time"
-
 	"jurat/api"
+	"jurat/internal/trial"
 	"jurat/internal/words"
-	"jurat/jury"
 )
 
 // Home is the first page: what was tried, and what can be.
@@ -25,28 +23,14 @@ type Example struct{ ID, Agent string }
 
 // A Summary is a trial in one line.
 type Summary struct {
-	ID        string
-	Agent     string
-	Submitter string
-	State     api.State
-	At        time.Time
-	Outcome   *jury.TrialOutcome // nil: there is no judgment yet
-	Offline   bool               // rules sit in all seats
-	Degraded  bool               // so far
-}
-
-// Summary is the trial in one line.
-func (c *Court) Summary() Summary {
-	return Summary{ID: c.ID, Agent: c.Agent(), Submitter: c.Submitter, State: c.State, At: c.From, Outcome: c.Outcome, Offline: c.AllRules(), Degraded: c.Degraded}
+	trial.Summary
+	State api.State
 }
 
 // Marks are what takes away from the verdict.
 func (s Summary) Marks() []Mark {
 	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline)
 }
-
-// NeedsPerson reports whether a verdict is not one that a program should act on by itself, and no person has closed it.
-func (s Summary) NeedsPerson() bool { return s.State == api.Over && s.Outcome != nil && s.Outcome.Open }
 
 func (h *Home) view() string               { return "home" }
 func (h *Home) headline(words.Lang) string { return "" }

@@ -160,7 +160,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	review.Draft = Draft{Text: hostile("draft"), Reason: "\n" + hostile("because")}
 	review.Compare()
 	review.Reviews = court.Human
-	summary := court.Summary()
+	summary := court.Line()
 	pages = map[string]Page{
 		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1),
 		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,

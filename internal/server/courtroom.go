@@ -16,6 +16,7 @@ import (
 	"jurat/internal/docket"
 	"jurat/internal/pages"
 	"jurat/internal/subject"
+	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	h := &pages.Home{Hidden: c.Stranger(), Problem: problem, Key: rand.Text()}
 	if !c.Stranger() {
 		entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
-		if errors.Is(err, docket.ErrUnknown) {
+		if errors.Is(err, trial.ErrUnknown) {
 			return fmt.Errorf("%w: before: it is none of the trials that were listed", api.ErrMalformed)
 		}
 		if err != nil {
@@ -75,8 +76,7 @@ func exampleCase(name string) (*subject.Case, error) {
 
 // inBrief is an entry of the docket as pages list it.
 func inBrief(e *docket.Entry) pages.Summary {
-	return pages.Summary{ID: e.ID, Agent: e.Agent, Submitter: e.Submitter, State: e.State, At: e.Submitted, Outcome: e.Outcome, Offline: e.Offline,
-		Degraded: e.Degraded}
+	return pages.Summary{Summary: e.Summary, State: e.State}
 }
 
 // courtPage shows a trial as far as it has got.

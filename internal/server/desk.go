@@ -17,6 +17,7 @@ import (
 	"jurat/internal/docket"
 	"jurat/internal/names"
 	"jurat/internal/pages"
+	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -26,11 +27,11 @@ const deskLimit = 200
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	visible := s.visible(c)
-	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *docket.Summary) bool { return visible(t) && needsPerson(t) })
+	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
 	if err != nil {
 		return err
 	}
-	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *docket.Summary) bool {
+	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *trial.Summary) bool {
 		return visible(t) && t.Outcome != nil && t.Outcome.Decision != nil
 	})
 	if err != nil {
@@ -43,19 +44,11 @@ func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return s.page(w, r, c, http.StatusOK, desk)
 }
 
-func needsPerson(t *docket.Summary) bool {
-	e := docket.Entry{Summary: *t, State: api.BrokenOff}
-	if t.Over {
-		e.State = api.Over
-	}
-	return inBrief(&e).NeedsPerson()
-}
-
 // nextCase is the record id of the verdict that has waited longest for this reviewer, but for one trial's; "": none waits.
 func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
 	visible := s.visible(c)
-	next, err := s.docket.Oldest(ctx, 1, func(t *docket.Summary) bool {
-		return t.ID != but && !names.Same(t.Submitter, c.Name()) && visible(t) && needsPerson(t)
+	next, err := s.docket.Oldest(ctx, 1, func(t *trial.Summary) bool {
+		return t.ID != but && !names.Same(t.Submitter, c.Name()) && visible(t) && t.NeedsPerson()
 	})
 	if err != nil || len(next) == 0 {
 		return "", err

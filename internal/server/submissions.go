@@ -72,7 +72,7 @@ const (
 func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error) {
 	id := evidence.TrialPrefix + o.ID
 	if o.ID != "" {
-		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, docket.ErrUnknown) {
+		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
 			return id, err
 		}
 	}
@@ -83,14 +83,14 @@ func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error)
 			return id, ctx.Err()
 		case <-time.After(twinPause):
 		}
-		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, docket.ErrUnknown) {
+		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
 			return id, err
 		}
 		made, err = s.docket.Submit(ctx, o)
 	}
 	switch {
 	case errors.Is(err, ledger.ErrDuplicate): // somebody was faster with the same key, or has another record under this id
-		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, docket.ErrUnknown) {
+		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
 			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
 		}
 		return id, err
@@ -100,7 +100,7 @@ func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error)
 	return made, err
 }
 
-// submittedBefore finds nothing wrong where the same was submitted as this trial. Where nothing was, it returns docket.ErrUnknown.
+// submittedBefore finds nothing wrong where the same was submitted as this trial. Where nothing was, it returns trial.ErrUnknown.
 func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
 	e, err := s.docket.Entry(ctx, id)
 	if err == nil && e.Case != on.Digest() {
@@ -196,7 +196,7 @@ func onDocket(err error) error {
 	for _, k := range []struct{ is, means error }{
 		{docket.ErrFull, api.ErrUnavailable},
 		{docket.ErrClosing, api.ErrUnavailable},
-		{docket.ErrUnknown, api.ErrNotFound},
+		{trial.ErrUnknown, api.ErrNotFound},
 		{docket.ErrNotBrokenOff, api.ErrConflict},
 		{docket.ErrOver, api.ErrConflict},
 		{docket.ErrAhead, api.ErrMalformed},
@@ -214,7 +214,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 		return err
 	}
 	entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
-	if errors.Is(err, docket.ErrUnknown) {
+	if errors.Is(err, trial.ErrUnknown) {
 		return fmt.Errorf("%w: after: it is none that this list has given", api.ErrMalformed)
 	}
 	if err != nil {
@@ -231,10 +231,10 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 }
 
 // visible says which trials a list shows to somebody: those of which mayRead lets him read every record without anything being public.
-func (s *Server) visible(c *Caller) func(*docket.Summary) bool {
+func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 	all := c.Has(access.Reviewer) || c.Has(access.Auditor) || c.Has(access.Operator)
 	own := c.Has(access.Submitter)
-	return func(t *docket.Summary) bool { return all || own && t.Submitter == c.Name() }
+	return func(t *trial.Summary) bool { return all || own && t.Submitter == c.Name() }
 }
 
 func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -242,13 +242,9 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	votes, err := t.Votes()
-	if err != nil {
-		return err
-	}
 	answer := submissionOf(e)
 	answer.Reason, answer.CancelledBy = reasonFor(c, e), cancelledBy(c, e)
-	answer.Votes, answer.Result = votes, &t.State.Result
+	answer.Votes, answer.Result = &t.Votes, &t.State.Result
 	return writeJSON(w, r, http.StatusOK, answer)
 }
 
@@ -324,7 +320,7 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 // may come to watch at once.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	_, err := s.docket.Entry(ctx, id)
-	if errors.Is(err, docket.ErrUnknown) {
+	if errors.Is(err, trial.ErrUnknown) {
 		if c.Stranger() {
 			return notPublic()
 		}

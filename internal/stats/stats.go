@@ -12,7 +12,6 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"jurat/evidence"
@@ -80,20 +79,17 @@ func New() *Tally {
 
 // Add takes in the chain of one finished trial, in log order: its acts, and what people decided on it.
 func (t *Tally) Add(chain []*evidence.Record) error {
-	records := trial.Acts(chain)
-	result, err := trial.Result(records)
+	v, err := trial.ViewOf(nil, chain)
 	if err != nil {
 		return err
 	}
-	outcome, err := jury.OutcomeOf(chain)
+	result, err := v.Result()
 	if err != nil {
 		return err
 	}
-	t.decided(outcome)
-	for _, r := range records {
-		if err := t.act(r); err != nil {
-			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
+	t.decided(v.Outcome)
+	for _, said := range v.Said {
+		t.said(said)
 	}
 	t.outcome(result)
 	t.phase1 = append(t.phase1, held(result, result.Phase1Evaluations))
@@ -184,38 +180,24 @@ func (t *Tally) juror(id string) *JurorStats {
 	return t.jurors[id]
 }
 
-// act counts what one seat did.
-func (t *Tally) act(r *evidence.Record) error {
-	act, err := jury.ReadAct(r)
-	if err != nil {
-		return err
-	}
-	id := act.Actor
-	switch body := act.Body.(type) {
+// said counts what one seat said, or that it was absent.
+func (t *Tally) said(said *trial.Said) {
+	j := t.juror(said.Juror)
+	switch body := said.Body.(type) {
 	case *jury.Absent:
-		id = body.JurorID
-		t.juror(id).Absences++
+		j.Absences++
 	case *jury.Evaluation:
-		t.answered(id, body.Fallback)
+		j.answered(body.Fallback)
 	case *jury.Statement:
-		t.answered(id, body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback)
-	case *jury.Opinion:
-		t.answered(id, false)
+		j.answered(body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback)
 	default:
-		return nil
+		j.answered(false)
 	}
-	j := t.juror(id)
 	j.Asked++
-	effort, err := jury.ReadEffort(act.Origin.Metadata)
-	if err != nil {
-		return err
-	}
-	j.add(effort)
-	return nil
+	j.add(said.Effort)
 }
 
-func (t *Tally) answered(id string, fallback bool) {
-	j := t.juror(id)
+func (j *JurorStats) answered(fallback bool) {
 	if fallback {
 		j.Fallbacks++
 	} else {

@@ -106,9 +106,9 @@ func TestTrials(t *testing.T) {
 	s := newSink(t)
 	tracer := start(t, s.URL)
 	done := jurattest.New(t).Try(t, jury.FinalJudge)
-	hear, projector := tracer.Trial(), trial.NewProjector()
+	hear, projector := tracer.Trial(), trial.NewView(nil)
 	for _, r := range done.Records {
-		list, err := projector.Next(r)
+		list, err := projector.Add(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,26 +142,18 @@ func TestVotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if votes, err = r.Votes(); err != nil || votes.AfterDiscussion != nil || votes.AfterPhase1 == nil || votes.Final == nil {
+	if votes = &r.Votes; votes.AfterDiscussion != nil || votes.AfterPhase1 == nil || votes.Final == nil {
 		t.Errorf("without a discussion: %v, %+v", err, votes)
 	}
 }
 
 func votesOf(t *testing.T, records []*evidence.Record) *jury.Votes {
 	t.Helper()
-	var acts []jury.Act
-	for _, r := range records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		acts = append(acts, act)
+	v, err := trial.ViewOf(nil, records)
+	if err != nil || v.Broken != "" {
+		t.Fatal(err, v.Broken)
 	}
-	votes, err := jury.ReadVotes(acts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return votes
+	return &v.Votes
 }
 
 // TestDecisionsAreNoActs: a trial on which somebody has decided is read as it was before.

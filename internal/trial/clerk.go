@@ -24,14 +24,14 @@ type clerk struct {
 	subject *subject.Case
 
 	// While mu is held one act is sealed and told: the order of events is the order of the log.
-	mu        sync.Mutex
-	records   []*evidence.Record
-	projector *Projector
-	last      time.Time // what the last act claims
+	mu      sync.Mutex
+	records []*evidence.Record
+	view    *View     // of what was told
+	last    time.Time // what the last act claims
 }
 
 func newClerk(config Config, chain string, on *subject.Case) *clerk {
-	return &clerk{config: config.cite(on), chain: chain, subject: on, projector: NewProjector()}
+	return &clerk{config: config.cite(on), chain: chain, subject: on, view: NewView(nil)}
 }
 
 // submit seals the case: the evidence stands here, once, and is named by its digest everywhere else.
@@ -129,7 +129,7 @@ func (c *clerk) tell(r *evidence.Record) error {
 	if c.config.OnEvent == nil {
 		return nil
 	}
-	events, err := c.projector.Next(r)
+	events, err := c.view.Add(r)
 	if err != nil {
 		return fmt.Errorf("telling %s: %w", r.Payload.ActionType, err)
 	}

@@ -85,7 +85,7 @@ func wantWhole(t *testing.T, h *jurattest.House, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := trial.Result(chain)
+	result, err := resultOf(chain)
 	if err != nil || len(chain) != 15 || result.Degraded {
 		t.Errorf("%v, %d acts", err, len(chain))
 	}

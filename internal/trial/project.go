@@ -1,150 +1,147 @@
 package trial
 
 import (
-	"fmt"
-
 	"jurat/evidence"
 	"jurat/jury"
 )
 
-// A Projector turns the records of one trial's chain into events, one record at a time, in log order. Whoever projects the
-// same records gets the same events: live, after a reload, on another machine. Who conducts a trial projects its acts alone: what
-// people decide meanwhile has its events after the closing, so that no number is given twice.
-type Projector struct {
-	seq       int64
-	degraded  bool
-	current   map[string]jury.Evaluation // each juror's evaluation as it stands
-	reckoning jury.Reckoning
-	closed    bool
-	early     []*evidence.Record // reviews before the closing
-}
-
-// NewProjector begins at a trial's first record.
-func NewProjector() *Projector { return &Projector{current: map[string]jury.Evaluation{}} }
-
-// Next returns the events of the next record in the trial's chain.
-func (p *Projector) Next(r *evidence.Record) ([]Event, error) {
-	if !r.Payload.ActionType.InTrial() {
-		return p.review(r), nil
-	}
-	act, err := jury.ReadAct(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading act: %w", err)
-	}
-	events, err := p.act(r, act)
-	if act.Type != evidence.TrialClosing || err != nil {
-		return events, err
-	}
-	p.closed = true
-	for _, review := range p.early {
-		events = append(events, p.review(review)...)
-	}
-	p.early = nil
-	return events, nil
-}
-
-// review returns the event of a decision on the verdict. Other reviews, and deliveries, have none.
-func (p *Projector) review(r *evidence.Record) []Event {
-	if !p.closed {
-		p.early = append(p.early, r)
-		return nil
-	}
-	decision := p.reckoning.Decide(r)
-	if decision == nil {
-		return nil
-	}
-	head := p.head(r)
-	head.Type = "person_decided"
-	return []Event{PersonDecided{EventHead: head, Record: r.Digest, Decision: *decision, Outcome: *p.reckoning.Outcome()}}
-}
-
-func (p *Projector) act(r *evidence.Record, act jury.Act) ([]Event, error) {
-	event := p.event(p.head(r), r, act)
-	if event == nil {
-		return nil, fmt.Errorf("reading act: no event for %s", act.Type)
-	}
-	who, why, missing := jury.Missing(act.Body)
-	if !missing || p.degraded {
-		return []Event{event}, nil
-	}
-	p.degraded = true
-	head := p.head(r)
-	head.Type = "trial_degraded"
-	return []Event{event, TrialDegraded{EventHead: head, Record: r.Digest, Juror: who, Reason: why}}, nil
-}
+// What each record changes in a View, and the event that tells of it. What a seat says that no opening names is left out: then the
+// trial is broken.
 
 // head begins the next event.
-func (p *Projector) head(r *evidence.Record) EventHead {
-	p.seq++
-	return EventHead{Seq: p.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
+func (v *View) head(r *evidence.Record, kind string) EventHead {
+	v.seq++
+	return EventHead{Type: kind, Seq: v.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
 }
 
-func (p *Projector) event(head EventHead, r *evidence.Record, act jury.Act) Event {
-	switch body := act.Body.(type) {
-	case nil:
-		head.Type = "submission_received"
-		return SubmissionReceived{EventHead: head, Record: r.Digest, Case: r.Payload.Case}
-	case *jury.Opening:
-		return opened(head, body)
-	case *jury.Evaluation:
-		p.current[body.JurorID] = *body
-		head.Type = "juror_evaluated"
-		return JurorEvaluated{EventHead: head, Record: r.Digest, Model: r.Payload.Model, Evaluation: *body}
-	case *jury.Absent:
-		head.Type = "juror_absent"
-		return JurorAbsent{EventHead: head, Record: r.Digest, Absent: *body}
-	case *jury.Statement:
-		return p.stated(head, body)
-	case *jury.Check:
-		return checked(head, body)
-	case *jury.Opinion:
-		head.Type = "judge_spoke"
-		return JudgeSpoke{EventHead: head, Record: r.Digest, Model: r.Payload.Model, Opinion: *body}
-	case *jury.Judgment:
-		p.reckoning.Judge(r.Payload.RecordID, r.Digest, body)
-		head.Type = "final_judgment"
-		return Judged{EventHead: head, Record: r.Digest, Judgment: *body}
-	case *jury.Closing:
-		head.Type = "trial_closed"
-		return TrialClosed{EventHead: head, Acts: body.Acts}
+func (v *View) submitted(s *step) Event {
+	return SubmissionReceived{EventHead: v.head(s.Record, "submission_received"), Record: s.Digest, Case: s.Payload.Case}
+}
+
+func (v *View) opened(s *step) Event {
+	o := s.act.Body.(*jury.Opening)
+	if v.Settings == nil {
+		v.sit()
+	}
+	if s.lawful {
+		v.open(o.Phase)
+	}
+	asked := make([]string, len(o.Requests))
+	for i, request := range o.Requests {
+		asked[i] = request.JurorID
+	}
+	if o.Phase == jury.Discussion {
+		return RoundStarted{EventHead: v.head(s.Record, "round_started"), Round: o.RoundNumber, SpeakerOrder: asked}
+	}
+	return PhaseStarted{EventHead: v.head(s.Record, "phase_started"), Phase: o.Phase, Settings: o.Settings, Asked: asked}
+}
+
+func (v *View) open(phase jury.Phase) {
+	v.Phase = phase
+	v.Discussed = v.Discussed || phase == jury.Discussion
+	if phase == jury.Judging {
+		v.After, v.Votes.AfterDiscussion = v.round, v.talked
+	}
+}
+
+func (v *View) evaluated(s *step) Event {
+	e := s.act.Body.(*jury.Evaluation)
+	if at := v.seat(e.JurorID); at != nil {
+		at.Alone = v.say(at, s, e.JurorID, e.RoundNumber, e.Findings)
+	}
+	v.Now[e.JurorID] = e
+	return JurorEvaluated{EventHead: v.head(s.Record, "juror_evaluated"), Record: s.Digest, Model: s.Payload.Model, Evaluation: *e}
+}
+
+func (v *View) absent(s *step) Event {
+	a := s.act.Body.(*jury.Absent)
+	at := v.seat(a.JurorID)
+	said := v.say(at, s, a.JurorID, a.RoundNumber, nil)
+	if at != nil {
+		at.Absences = append(at.Absences[:len(at.Absences):len(at.Absences)], *a)
+		if a.Phase != jury.Discussion {
+			at.Alone = said
+		}
+	}
+	return JurorAbsent{EventHead: v.head(s.Record, "juror_absent"), Record: s.Digest, Absent: *a}
+}
+
+func (v *View) stated(s *step) Event {
+	st := s.act.Body.(*jury.Statement)
+	before := v.Now[st.JurorID]
+	var findings []jury.Finding
+	if st.UpdatedEvaluation != nil {
+		v.Now[st.JurorID], findings = st.UpdatedEvaluation, added(st.UpdatedEvaluation, before)
+	}
+	if at := v.seat(st.JurorID); at != nil {
+		said := v.say(at, s, st.JurorID, st.RoundNumber, findings)
+		if before != nil && st.PositionChanged {
+			said.From = before.Position
+		}
+	}
+	event := JurorStated{EventHead: v.head(s.Record, "juror_statement"), Round: st.RoundNumber, Juror: st.JurorID, Statement: st.Statement,
+		PositionChanged: st.PositionChanged}
+	if now := v.Now[st.JurorID]; now != nil {
+		event.NewVerdict, event.NewScore = now.Position, now.TotalScore
+	}
+	return event
+}
+
+func (v *View) checked(s *step) Event {
+	check := s.act.Body.(*jury.Check)
+	c := &check.ConsensusCheck
+	var now *jury.Ballot
+	if s.lawful {
+		now = v.tally.Ballot()
+	}
+	if check.Phase != jury.Discussion {
+		v.Alone, v.Votes.AfterPhase1 = c, now
+		return ConsensusChecked{EventHead: v.head(s.Record, "consensus_checked"), Phase: check.Phase, ConsensusResult: *c}
+	}
+	v.round, v.talked = c, now
+	return RoundCompleted{EventHead: v.head(s.Record, "round_completed"), Round: check.RoundNumber, ConsensusStatus: c.ConsensusStatus,
+		AgreementLevel: c.AgreementLevel, MajorityPosition: c.MajorityPosition}
+}
+
+func (v *View) judgeSpoke(s *step) Event {
+	o := s.act.Body.(*jury.Opinion)
+	v.say(nil, s, s.act.Actor, 0, o.Findings)
+	return JudgeSpoke{EventHead: v.head(s.Record, "judge_spoke"), Record: s.Digest, Model: s.Payload.Model, Opinion: *o}
+}
+
+func (v *View) judged(s *step) Event {
+	j := s.act.Body.(*jury.Judgment)
+	if v.Judgment == nil { // a second one changes nothing
+		v.Judgment, v.Votes.Final = j, &jury.Ballot{Verdict: j.Position, Votes: j.Votes}
+	}
+	return Judged{EventHead: v.head(s.Record, "final_judgment"), Record: s.Digest, Judgment: *j}
+}
+
+func (v *View) closed(s *step) Event {
+	return TrialClosed{EventHead: v.head(s.Record, "trial_closed"), Acts: s.act.Body.(*jury.Closing).Acts}
+}
+
+// reviewed has no event of its own: see overdue.
+func (v *View) reviewed(s *step) Event {
+	if decision := v.Decisions[s.Payload.RecordID]; decision != nil {
+		v.early = append(v.early, PersonDecided{EventHead: EventHead{Type: "person_decided", At: s.Payload.Time(), SubmissionID: s.Payload.ChainID},
+			Record: s.Digest, Decision: *decision, Outcome: *v.Outcome})
 	}
 	return nil
 }
 
-func opened(head EventHead, opening *jury.Opening) Event {
-	if opening.Phase == jury.Discussion {
-		head.Type = "round_started"
-		return RoundStarted{EventHead: head, Round: opening.RoundNumber, SpeakerOrder: asked(opening)}
-	}
-	head.Type = "phase_started"
-	return PhaseStarted{EventHead: head, Phase: opening.Phase, Settings: opening.Settings, Asked: asked(opening)}
-}
+func (v *View) delivered(*step) Event { return nil }
 
-func asked(opening *jury.Opening) []string {
-	ids := make([]string, len(opening.Requests))
-	for i, request := range opening.Requests {
-		ids[i] = request.JurorID
+// overdue returns the events of decisions, once the trial is closed.
+func (v *View) overdue() (events []Event) {
+	if !v.Over {
+		return nil
 	}
-	return ids
-}
-
-func (p *Projector) stated(head EventHead, s *jury.Statement) Event {
-	if s.UpdatedEvaluation != nil {
-		p.current[s.JurorID] = *s.UpdatedEvaluation
+	for _, event := range v.early {
+		v.seq++
+		event.Seq = v.seq
+		events = append(events, event)
 	}
-	now := p.current[s.JurorID]
-	head.Type = "juror_statement"
-	return JurorStated{EventHead: head, Round: s.RoundNumber, Juror: s.JurorID, Statement: s.Statement,
-		PositionChanged: s.PositionChanged, NewVerdict: now.Position, NewScore: now.TotalScore}
-}
-
-func checked(head EventHead, check *jury.Check) Event {
-	if check.Phase != jury.Discussion {
-		head.Type = "consensus_checked"
-		return ConsensusChecked{EventHead: head, Phase: check.Phase, ConsensusResult: check.ConsensusCheck}
-	}
-	head.Type = "round_completed"
-	c := check.ConsensusCheck
-	return RoundCompleted{EventHead: head, Round: check.RoundNumber, ConsensusStatus: c.ConsensusStatus,
-		AgreementLevel: c.AgreementLevel, MajorityPosition: c.MajorityPosition}
+	v.early = nil
+	return events
 }

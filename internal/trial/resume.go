@@ -25,29 +25,27 @@ var (
 
 // A Reopened trial is one as it stands in the log.
 type Reopened struct {
-	ID      string
+	*View
 	Case    *subject.Case
 	State   *jury.Replayed
 	Records []*evidence.Record // its acts, without what people decided on it
-
-	acts []jury.Act
 }
 
 // Reopen reads a trial from the log, as far as it got. What is there must be what a trial can have come to: a chain
 // whose acts contradict each other is not gone on with. Signatures are for the caller to check.
 func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error) {
-	records, err := l.Chain(ctx, id)
+	chain, err := l.Chain(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reopened{ID: id, Records: Acts(records)}
-	if err := r.read(); err != nil {
+	r := &Reopened{Records: Acts(chain)}
+	if err := r.read(chain); err != nil {
 		return nil, fmt.Errorf("reading trial %s: %w: %w", id, ErrUnreadable, err)
 	}
 	return r, nil
 }
 
-func (r *Reopened) read() error {
+func (r *Reopened) read(chain []*evidence.Record) (err error) {
 	if len(r.Records) == 0 {
 		return errors.New("it has no act")
 	}
@@ -55,37 +53,19 @@ func (r *Reopened) read() error {
 	if submission.ActionType != evidence.Submission {
 		return fmt.Errorf("it begins with %s and not with a submission", submission.ActionType)
 	}
-	var err error
 	if r.Case, err = subject.Parse(submission.Response); err != nil {
 		return err
 	}
 	if r.Case.Digest() != submission.Case {
 		return errors.New("its evidence is not the case that it names")
 	}
-	if r.acts, err = readActs(r.Records); err != nil {
+	r.View = NewView(nil)
+	r.tally = jury.NewTally(r.Case.Digest())
+	if err := r.addAll(chain); err != nil {
 		return err
 	}
-	r.State, err = jury.ReplayOn(r.Case.Digest(), r.acts)
-	return err
-}
-
-// Votes are how the jury stood at three moments, as far as the trial got.
-func (r *Reopened) Votes() (*jury.Votes, error) { return jury.ReadVotes(r.acts) }
-
-// Spent is what the calls of the trial have cost, in millionths of a US dollar, as far as its records tell: the cost of
-// calls whose answers were lost is not among it.
-func (r *Reopened) Spent() (int64, error) {
-	var sum int64
-	for _, act := range r.acts {
-		effort, err := jury.ReadEffort(act.Origin.Metadata)
-		if err != nil {
-			return 0, fmt.Errorf("act %s: %w", act.Digest.Short(), err)
-		}
-		for _, attempt := range effort.Attempts {
-			sum += attempt.Cost
-		}
-	}
-	return sum, nil
+	r.State = r.View.State()
+	return r.broken
 }
 
 // Resume goes on with a trial from its records, by the settings with which it was opened, and does nothing but return it

@@ -226,7 +226,7 @@ func TestListUnfinished(t *testing.T) {
 	var got []string
 	for i, u := range list {
 		got = append(got, u.ID)
-		if r := []*trial.Reopened{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.From) {
+		if r := []*trial.Reopened{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.Submitted) {
 			t.Errorf("%+v", u)
 		}
 	}
@@ -280,7 +280,7 @@ func TestSpent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spent, err := r.Spent(); err != nil || spent != 84 {
-		t.Errorf("%d, %v", spent, err)
+	if r.Spent != 84 || r.Calls == 0 {
+		t.Errorf("%d in %d calls", r.Spent, r.Calls)
 	}
 }

@@ -180,39 +180,3 @@ func Acts(chain []*evidence.Record) []*evidence.Record {
 	}
 	return acts
 }
-
-// Result projects the records of a finished trial to its result.
-func Result(records []*evidence.Record) (*jury.Result, error) {
-	replayed, err := replay(records)
-	if err != nil {
-		return nil, err
-	}
-	if !replayed.Finished {
-		return nil, errors.New("reading trial: it has no verdict yet")
-	}
-	return &replayed.Result, nil
-}
-
-func replay(records []*evidence.Record) (*jury.Replayed, error) {
-	acts, err := readActs(records)
-	if err != nil {
-		return nil, fmt.Errorf("reading trial: %w", err)
-	}
-	replayed, err := jury.Replay(acts)
-	if err != nil {
-		return nil, fmt.Errorf("reading trial: %w", err)
-	}
-	return replayed, nil
-}
-
-func readActs(records []*evidence.Record) ([]jury.Act, error) {
-	acts := make([]jury.Act, 0, len(records))
-	for _, r := range records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
-		acts = append(acts, act)
-	}
-	return acts, nil
-}

@@ -39,10 +39,10 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	projector := trial.NewProjector()
+	projector := trial.NewView(nil)
 	var later []trial.Event
 	for _, r := range stored {
-		events, err := projector.Next(r)
+		events, err := projector.Add(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 			t.Errorf("event %d has the head %+v", i, e.Head())
 		}
 	}
-	again, err := trial.Result(stored)
+	again, err := resultOf(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestCancelledTrial(t *testing.T) {
 		if err != nil || len(stored) != len(done.Records) || len(stored) < stop+1 {
 			t.Errorf("stopped after %d acts: %d sealed, %d told, %v", stop+1, len(stored), len(done.Records), err)
 		}
-		if _, err := trial.Result(stored); err == nil {
+		if _, err := resultOf(stored); err == nil {
 			t.Errorf("stopped after %d acts: there is a result", stop+1)
 		}
 	}
@@ -211,4 +211,12 @@ func TestAbsentJurorsDegradeATrial(t *testing.T) {
 	if !done.Result.Inconclusive || done.Result.FinalVerdict != jury.NeedsReview {
 		t.Errorf("one valid vote of three: %+v", done.Result)
 	}
+}
+
+func resultOf(chain []*evidence.Record) (*jury.Result, error) {
+	v, err := trial.ViewOf(nil, chain)
+	if err != nil {
+		return nil, err
+	}
+	return v.Result()
 }
