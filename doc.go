@@ -73,8 +73,8 @@
 //	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted
-//	tsa           time-stamping authorities, asked over HTTP
-//	witness       cosigns checkpoints of logs that it has seen grow, and asks others to; and watches a log that somebody else
+//	stamping      time-stamping authorities, asked over HTTP; what waits for a time stamp, gets one later, or needs a new one
+//	witness       cosigns checkpoints of logs that it has seen grow, and asks the witnesses of the own log to; and watches a log that somebody else
 //	              runs, and alarms when it forks, shrinks or rewrites
 //	card          an A2A agent card's signatures, made and checked in each form that implementations use
 //	subject       the agent under trial: reads its card and its conversation, or what its sealed

@@ -29,8 +29,8 @@ var mayCall = map[string][]string{
 	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does, through keys.Log
 	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
-	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
+	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},
 }
 
 // sealingRoom is the package that has these methods.

@@ -6,6 +6,7 @@ import (
 
 	"jurat/internal/installation"
 	"jurat/internal/plural"
+	"jurat/internal/stamping"
 )
 
 type logAnchorCmd struct {
@@ -32,7 +33,7 @@ few witnesses did; the next run asks them again. 2: it could not be done.`
 // Run has the checkpoint stamped.
 func (c *logAnchorCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
-		anchored, err := i.Anchor(ctx)
+		anchored, err := i.Timekeeper.Anchor(ctx)
 		p := newPage(io.out)
 		missing := false
 		for _, a := range anchored {
@@ -46,7 +47,7 @@ func (c *logAnchorCmd) Run(ctx context.Context, a *app, io stdio) error {
 				p.line("%s: stamped the checkpoint over %s", a.Authority, plural.Of(a.Size, "record"))
 			}
 		}
-		if errors.Is(err, installation.ErrNobodyOutside) {
+		if errors.Is(err, stamping.ErrNobodyOutside) {
 			return hint(err, "'jurat tsa add NAME URL --root FILE' adds one")
 		}
 		if err := errors.Join(err, p.err); err != nil || !missing {

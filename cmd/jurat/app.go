@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
+	"jurat/internal/stamping"
 )
 
 // Exit codes, beside 0 for "as it should be".
@@ -210,7 +211,7 @@ func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps st
 
 // openOrCreate refuses authorities that a new installation cannot have.
 func (a *app) openOrCreate(ctx context.Context, config installation.Config) (i *installation.Installation, created bool, err error) {
-	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != installation.BuiltIn }) {
+	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != stamping.BuiltIn }) {
 		i, err = installation.Open(ctx, config)
 		return i, false, err
 	}

@@ -57,7 +57,7 @@ func leave(ctx context.Context, i *installation.Installation, id, file string) (
 	if err != nil {
 		return "", err
 	}
-	if _, err := i.Cosign(ctx); err != nil { // which takes no longer than a witness may; without witnesses nothing
+	if _, err := i.Witnesses.Cosign(ctx); err != nil { // which takes no longer than a witness may; without witnesses nothing
 		return "", err
 	}
 	bundle, err := i.Ledger.Prove(ctx, records...)

@@ -45,7 +45,7 @@ func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // cosign asks the witnesses to cosign what the command is about to print. A witness that does not answer does not stop the command.
 func cosign(ctx context.Context, i *installation.Installation, io stdio) {
-	c, err := i.Cosign(ctx)
+	c, err := i.Witnesses.Cosign(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		fmt.Fprintf(io.err, "jurat: %v\n", err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/witness"
 )
 
 type logWitnessCmd struct {
@@ -41,7 +42,7 @@ ask them. Sealing does not wait for witnesses.
 // Run adds a witness.
 func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.AddWitness(ctx, installation.LogWitness{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
+		if err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness ask' asks at once")
@@ -54,14 +55,14 @@ type logWitnessListCmd struct{}
 // Run lists witnesses.
 func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		settings, err := i.Witnesses(ctx)
+		settings, err := i.Witnesses.Settings(ctx)
 		if err != nil {
 			return err
 		}
 		if len(settings.List) == 0 {
 			return io.line("no witness cosigns this log's checkpoints")
 		}
-		kept, err := i.LastCosigned(ctx)
+		kept, err := i.Witnesses.LastCosigned(ctx)
 		if err != nil {
 			return err
 		}
@@ -70,9 +71,9 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if kept == nil {
-			kept = &installation.Cosigning{Quorum: settings.Quorum}
+			kept = &witness.Cosigning{Quorum: settings.Quorum}
 			for _, w := range settings.List {
-				kept.Answers = append(kept.Answers, installation.Answer{LogWitness: w, Err: fmt.Errorf("it has cosigned nothing yet")})
+				kept.Answers = append(kept.Answers, witness.Answer{Address: w, Err: fmt.Errorf("it has cosigned nothing yet")})
 			}
 		}
 		return printCosigning(io, kept, size)
@@ -80,7 +81,7 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // printCosigning prints which witnesses cosigned which checkpoint.
-func printCosigning(io stdio, c *installation.Cosigning, size int64) error {
+func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
 	p := newPage(io.out)
 	met := "which counts"
 	if !c.Met() {
@@ -105,7 +106,7 @@ type logWitnessRemoveCmd struct {
 // Run removes a witness.
 func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.RemoveWitness(ctx, c.Name, c.Quorum); err != nil {
+		if err := i.Witnesses.Remove(ctx, c.Name, c.Quorum); err != nil {
 			return hint(err, "'jurat log witness list' names them")
 		}
 		_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")
@@ -125,7 +126,7 @@ Exit code 0: as many witnesses as the quorum demands have cosigned. 3: too few. 
 // Run asks.
 func (*logWitnessAskCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		c, err := i.Cosign(ctx)
+		c, err := i.Witnesses.Cosign(ctx)
 		if err != nil {
 			return err
 		}

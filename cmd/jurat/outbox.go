@@ -10,6 +10,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
+	"jurat/internal/stamping"
 )
 
 // stampFlags say who stamps.
@@ -22,15 +23,15 @@ type stampFlags struct {
 // catchUp asks the authorities for the time stamps that records wait for, and prints how many still wait. It cannot fail: what was
 // sealed stays sealed.
 func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
-	outcomes, err := i.StampWaiting(ctx, installation.StampConfig{CatchUp: true})
+	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{CatchUp: true})
 	if err != nil {
 		fmt.Fprintf(io.err, "jurat: time: asking for what waits: %v\n", err)
 	}
 	for _, o := range outcomes {
-		if o.Records > 0 && i.InBatches(o.Authority) {
+		if o.Records > 0 && i.Timekeeper.InBatches(o.Authority) {
 			continue // it stamps in batches; 'jurat log pending' lists the records that wait
 		}
-		if o.Records > 0 && i.Selected(o.Authority) {
+		if o.Records > 0 && i.Timekeeper.Selected(o.Authority) {
 			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))
 		}
 	}
@@ -69,7 +70,7 @@ Exit code 0: no record waits. 3: some records still wait. 2: it could not be don
 func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		report := map[string]func(done, total int64){}
-		outcomes, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(authority string, done, total int64) {
+		outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(authority string, done, total int64) {
 			if report[authority] == nil {
 				report[authority] = progress(io, "stamped by "+authority)
 			}
@@ -80,7 +81,7 @@ func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 		for _, o := range outcomes {
 			p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 			still = still || o.Records > 0
-			if errors.Is(o.Reason, installation.ErrNotConfigured) {
+			if errors.Is(o.Reason, stamping.ErrNotConfigured) {
 				fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa add %s URL --root FILE' adds it again; 'jurat tsa remove %s --forget' gives its stamps up\n",
 					o.Authority, o.Authority)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/installation"
 	"jurat/internal/plural"
+	"jurat/internal/stamping"
 	"jurat/verify"
 )
 
@@ -43,9 +44,9 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	hash := map[string]crypto.Hash{"sha384": crypto.SHA384, "sha512": crypto.SHA512}[c.Hash]
 	return a.with(ctx, func(i *installation.Installation) error {
 		report := progress(io, "renewed")
-		r, err := i.Renew(ctx, installation.RenewConfig{Before: before, TSA: c.TSA, Hash: hash,
+		r, err := i.Timekeeper.Renew(ctx, stamping.RenewConfig{Before: before, TSA: c.TSA, Hash: hash,
 			Progress: func(done, n int) { report(int64(done), int64(n)) }})
-		if errors.Is(err, installation.ErrEndsTooEarly) {
+		if errors.Is(err, stamping.ErrEndsTooEarly) {
 			return hint(err, "name another authority with --tsa, or an earlier time with --before")
 		}
 		if err != nil {
@@ -58,7 +59,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		default:
 			p.line("%s: %s, by %s", r.Authority, plural.Of(r.Records, "evidence record"), plural.Of(r.Requests, "token"))
 		}
-		if r.Records > 0 && i.ClockOf(r.Authority) == verify.OperatorClock {
+		if r.Records > 0 && stamping.ClockOf(r.Authority) == verify.OperatorClock {
 			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
 		}
 		if r.Foreign > 0 {

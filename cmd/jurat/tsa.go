@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
-	"jurat/internal/tsa"
+	"jurat/internal/stamping"
 )
 
 type tsaCmd struct {
@@ -54,9 +54,9 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		err := i.AddOutside(ctx,
-			installation.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
-		if errors.Is(err, tsa.ErrUnavailable) {
+		err := i.Timekeeper.Add(ctx,
+			stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
+		if errors.Is(err, stamping.ErrUnavailable) {
 			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
 		}
 		return err
@@ -68,7 +68,7 @@ type tsaListCmd struct{}
 // Run lists authorities.
 func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.ListOutside(ctx)
+		list, err := i.Timekeeper.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -114,8 +114,8 @@ no other gets one by the built-in authority.`
 // Run removes an authority.
 func (c *tsaRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		n, err := i.RemoveOutside(ctx, c.Name, c.Forget)
-		if errors.Is(err, installation.ErrAwaited) {
+		n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
+		if errors.Is(err, stamping.ErrAwaited) {
 			return hint(err, "'jurat log stamp' asks for them; --forget gives them up")
 		}
 		if err != nil {

@@ -77,3 +77,13 @@ func check(ctx context.Context, op, name string) error {
 	}
 	return ctx.Err()
 }
+
+// EachJSON calls found for every JSON file of a folder that is whole: what a crash left half written has no such name.
+func EachJSON(ctx context.Context, files Store, folder string, found func(file string) error) error {
+	return files.List(ctx, folder, func(file string) error {
+		if path.Ext(file) != ".json" {
+			return nil
+		}
+		return found(file)
+	})
+}

@@ -12,6 +12,8 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/installation"
+	"jurat/internal/stamping"
+	"jurat/internal/witness"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -20,7 +22,7 @@ import (
 // anchored has every authority outside stamp the checkpoint, and says how many did, and how many have not.
 func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
 	t.Helper()
-	all, err := i.Anchor(t.Context())
+	all, err := i.Timekeeper.Anchor(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func TestAnchor(t *testing.T) {
 	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
 		t.Fatal(err)
 	}
-	c.TSA = []string{installation.BuiltIn} // records
+	c.TSA = []string{stamping.BuiltIn} // records
 	r := seal(t, open(t, c))
 	c.TSA = nil
 	i := open(t, c)
@@ -99,7 +101,7 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
+		if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, w)
@@ -120,8 +122,8 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 
 	all[1].down = true
 	authority.Asked()
-	anchors, err := i.Anchor(t.Context())
-	if err != nil || len(anchors) != 1 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, installation.ErrNotCosigned) || authority.Asked() != 0 {
+	anchors, err := i.Timekeeper.Anchor(t.Context())
+	if err != nil || len(anchors) != 1 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, witness.ErrNotCosigned) || authority.Asked() != 0 {
 		t.Errorf("cosigned by one of two: %+v, %v", anchors, err)
 	}
 	all[1].down = false
@@ -163,13 +165,13 @@ func TestAnchorOfABusyLog(t *testing.T) {
 	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
 		t.Fatal(err)
 	}
-	c.TSA = []string{installation.BuiltIn} // records
+	c.TSA = []string{stamping.BuiltIn} // records
 	busy := open(t, c)
 	c.TSA = nil
 	i := open(t, c)
 	first := seal(t, busy)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(t.Context(), w.LogWitness, 1); err != nil {
+	if err := i.Witnesses.Add(t.Context(), w.Address, 1); err != nil {
 		t.Fatal(err)
 	}
 	w.then = func() {
@@ -193,8 +195,8 @@ func TestAnchorOfABusyLog(t *testing.T) {
 	}
 	be(t, two, jurattest.Good)
 	w.down = true
-	anchors, err := i.Anchor(t.Context())
-	if err != nil || len(anchors) != 2 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, installation.ErrNotCosigned) ||
+	anchors, err := i.Timekeeper.Anchor(t.Context())
+	if err != nil || len(anchors) != 2 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, witness.ErrNotCosigned) ||
 		anchors[1].Act == nil || anchors[1].Reason != nil {
 		t.Errorf("what was cosigned, when the witness is away: %+v, %v", anchors, err)
 	}
@@ -203,12 +205,12 @@ func TestAnchorOfABusyLog(t *testing.T) {
 
 func TestAnchorNeedsSomebodyOutside(t *testing.T) {
 	c, _ := made(t)
-	if _, err := open(t, c).Anchor(t.Context()); !errors.Is(err, installation.ErrNobodyOutside) {
+	if _, err := open(t, c).Timekeeper.Anchor(t.Context()); !errors.Is(err, stamping.ErrNobodyOutside) {
 		t.Errorf("without any authority: %v", err)
 	}
 	c, _ = withOutside(t)
-	c.TSA = []string{installation.BuiltIn}
-	if _, err := open(t, c).Anchor(t.Context()); !errors.Is(err, installation.ErrNobodyOutside) {
+	c.TSA = []string{stamping.BuiltIn}
+	if _, err := open(t, c).Timekeeper.Anchor(t.Context()); !errors.Is(err, stamping.ErrNobodyOutside) {
 		t.Errorf("by the built-in authority: %v", err)
 	}
 }
@@ -220,7 +222,7 @@ func TestAnchorGivenUp(t *testing.T) {
 	be(t, authority, jurattest.Hangs)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := i.Anchor(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := i.Timekeeper.Anchor(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 	wantWhole(t, c)

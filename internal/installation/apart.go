@@ -178,7 +178,7 @@ func readApartSetting(ctx context.Context, files filestore.Store, file string) (
 // ApartSettings lists every setting, by actor.
 func (i *Installation) ApartSettings(ctx context.Context) ([]ApartSetting, error) {
 	var list []ApartSetting
-	err := eachJSON(ctx, i.files, apartSettingsFolder, func(file string) error {
+	err := filestore.EachJSON(ctx, i.files, apartSettingsFolder, func(file string) error {
 		s, err := readApartSetting(ctx, i.files, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been removed
@@ -191,14 +191,4 @@ func (i *Installation) ApartSettings(ctx context.Context) ([]ApartSetting, error
 	}
 	slices.SortFunc(list, func(a, b ApartSetting) int { return strings.Compare(a.Actor, b.Actor) })
 	return list, nil
-}
-
-// eachJSON calls found for every file of a folder that is whole: what a crash left half written has no such name.
-func eachJSON(ctx context.Context, files filestore.Store, folder string, found func(file string) error) error {
-	return files.List(ctx, folder, func(file string) error {
-		if path.Ext(file) != ".json" {
-			return nil
-		}
-		return found(file)
-	})
 }

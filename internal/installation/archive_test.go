@@ -20,6 +20,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/stamping"
 	"jurat/jurattest"
 )
 
@@ -161,7 +162,7 @@ func TestArchiveKeepsLaterStamps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records == 0 {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records == 0 {
 		t.Fatalf("%+v", r)
 	}
 	after, err := i.Ledger.RowsFrom(t.Context(), 0, 1)

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/internal/filestore"
+	"jurat/internal/stamping"
 	"jurat/timestamp"
-	"jurat/verify"
 )
 
 const (
@@ -31,12 +31,6 @@ const (
 	authorityCertificate = "authority.pem"
 	authorityKey         = "authority.key"
 )
-
-// authority is the built-in time-stamping authority: the operator's own clock.
-type authority struct {
-	*timestamp.Authority
-	root *x509.Certificate
-}
 
 // createAuthority makes the root that readers are given, and the certificate that stamps in its name.
 func createAuthority(ctx context.Context, files filestore.Store, now time.Time) error {
@@ -72,7 +66,7 @@ func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (
 	return certificate, key, err
 }
 
-func openAuthority(ctx context.Context, files filestore.Store, now func() time.Time) (*authority, error) {
+func openAuthority(ctx context.Context, files filestore.Store, now func() time.Time) (*stamping.Own, error) {
 	root, err := readCertificate(ctx, files, rootCertificate)
 	if err != nil {
 		return nil, err
@@ -89,27 +83,7 @@ func openAuthority(ctx context.Context, files filestore.Store, now func() time.T
 	if err != nil {
 		return nil, fmt.Errorf("opening time-stamping authority in %s: %w", files.Where(clockFolder), err)
 	}
-	return &authority{Authority: a, root: root}, nil
-}
-
-// stamp issues a token. The certificate goes into it, so that a record needs nothing but the root.
-func (a *authority) stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
-}
-
-// askImprint stamps an imprint that may be of another algorithm.
-func (a *authority) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return a.Issue(&timestamp.Request{Wide: imprint, CertReq: true})
-}
-
-func (a *authority) trusted() verify.Authority {
-	return verify.Authority{Name: "built-in authority", Certificate: a.root.Raw, Clock: verify.OperatorClock}
+	return &stamping.Own{Authority: a, Root: root}, nil
 }
 
 func writeCertificate(ctx context.Context, files filestore.Store, name string, c *x509.Certificate) error {

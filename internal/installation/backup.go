@@ -26,6 +26,8 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/stamping"
+	"jurat/internal/witness"
 )
 
 // BackupFormat is the version of the manifest that backups have.
@@ -54,7 +56,7 @@ type BackupOrder struct {
 // standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
 // copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
 // Settings are among them, as they decide on what is sealed.
-var standing = []string{logKeyFile, keys.Folder, clockFolder, outsideFolder, witnessesFile, apartSettingsFolder}
+var standing = []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, witness.SettingsFile, apartSettingsFolder}
 
 // growing are copied after the log: what is in them is there before the record that needs it.
 var growing = []string{casesFolder, disclosures.ValuesFolder, erasingFolder, archiveFolder}

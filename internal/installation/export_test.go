@@ -2,11 +2,10 @@ package installation
 
 import (
 	"context"
-	"testing"
-	"time"
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/stamping"
 )
 
 // After has a test told of each step of an erasure or of a change to keys when it is done.
@@ -25,28 +24,18 @@ func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act
 		Timestamp: evidence.FormatTime(i.now())})
 }
 
-// SealingTime is how long authorities outside may hold up one record of this installation.
-func (i *Installation) SealingTime(d time.Duration) { i.stampers.patience = d }
-
-// SmallBatches lets one token be for n records only.
-func SmallBatches(t testing.TB, n int) {
-	batch, renewals := maxBatch, maxRenewals
-	maxBatch, maxRenewals = n, n
-	t.Cleanup(func() { maxBatch, maxRenewals = batch, renewals })
-}
-
-// of is an installation that need not be open for its settings to be changed.
-func of(c Config) *Installation {
-	return &Installation{place: &place{files: filestore.NewFolder(c.Dir)}}
+// of changes the settings of an installation that is not open.
+func of(c Config) *stamping.Timekeeper {
+	return &stamping.Timekeeper{Files: filestore.NewFolder(c.Dir)}
 }
 
 // AddOutside adds an authority to an installation that is not open.
-func AddOutside(ctx context.Context, c Config, o Outside, untried bool) error {
-	return of(c).AddOutside(ctx, o, untried)
+func AddOutside(ctx context.Context, c Config, o stamping.Outside, untried bool) error {
+	return of(c).Add(ctx, o, untried)
 }
 
 // ListOutside lists the authorities of an installation that is not open.
-func ListOutside(ctx context.Context, c Config) ([]Outside, error) { return of(c).ListOutside(ctx) }
+func ListOutside(ctx context.Context, c Config) ([]stamping.Outside, error) { return of(c).List(ctx) }
 
 // Apart lists what is sealed apart of a draft that names these pointers.
 func (i *Installation) Apart(ctx context.Context, draft *evidence.Draft, pointers []string) ([]string, error) {

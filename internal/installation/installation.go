@@ -36,15 +36,6 @@
 // it; what has come since does no harm. A restore to a database ends with the checkpoint: before that there is no installation in
 // it, and it can be repeated.
 //
-// # An authority's silence stops nobody
-//
-// Where an authority outside does not answer, the record is sealed and waits for it, and that it waits is stored in the transaction
-// that appends it. A stamp that comes later is added in one transaction with the act (`late_stamp`) that says so: otherwise a crash
-// in between would leave a stamp that nobody accounts for, or an act about a stamp that is not there. A stamp whose place was taken
-// by another process voids the whole transaction, since the act is signed by then and speaks of it; the act is then made anew about
-// what is left. The act itself never waits, nor does one about a stamped checkpoint: there would be acts about acts for ever. The
-// built-in authority always stamps these two.
-//
 // # The clock is not set back
 //
 // While the system's clock is behind what the installation has said already, in this process or in the log's last record, its clock
@@ -52,24 +43,6 @@
 // says what is false, and has an honest act refuted since its key was not yet made. Ids still have the new time in them, and sort
 // where that is: the order is the log's. A clock that goes back by more than a day is believed, since standing still for years is no
 // answer; where it is then before the authority's certificate, nothing is sealed, and the error says so.
-//
-// # One token for many is a setting, and not the rule
-//
-// With `--batch-tokens` the built-in authority stamps the root of a hash tree over all records that are sealed and wait when a
-// transaction begins, and each gets an evidence record that verifies alone. That spares a signature for each record and costs room.
-// Whoever is about to commit closes the tree, has it stamped and writes the evidence records of all: 2 µs each, as DER is written
-// from its end, where every length is known when it is wanted. When one cost 9 µs, each caller wrote its own while the transaction
-// before was under way, which woke everybody twice, and was a fifteenth slower than this by the time that they cost 2. A record that
-// has its token before it is in the queue is the simpler thing, and stays the rule. Acts about time stamps, which never wait, keep a
-// token of their own.
-//
-// # The operator's clock is tied to another one through the log
-//
-// `jurat log anchor` has an authority outside stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
-// says of every record under that checkpoint that it existed by then, also where the operator's clock alone stamped the record: that
-// clock can be ahead of the true time, but from one stamped checkpoint to the next it can be set back by no more than lies between
-// them. Proofs are against the earliest stamped checkpoint over what is proved, as it says most. The acts themselves do not count as
-// something to be stamped, or a schedule would never come to rest.
 //
 // # An erasure is an act, and the act comes first
 //
@@ -100,6 +73,8 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/stamping"
+	"jurat/internal/witness"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -128,10 +103,12 @@ type Installation struct {
 	Registrar *keys.Registrar
 	Archivist *archive.Archivist
 
-	asked asked // witnesses
+	Timekeeper *stamping.Timekeeper
+	Witnesses  *witness.Asker
+
 	*place
-	authority *authority
-	stampers  *stampers // the authority, and those outside
+	authority *stamping.Own
+	stampers  *stamping.Stampers // the authority, and those outside
 	log       logKey
 	texts     *disclosures.Store
 	archives  *archive.Folder
@@ -186,13 +163,11 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Cosigned = cosignedNote{i.files}
+	config.Cosigned = witness.CosignedFile{Files: i.files}
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
-	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
-		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.assemble()
 	if err := i.clock.goOn(ctx, i.Ledger); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -207,6 +182,16 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
+}
+
+// assemble makes what works on the open ledger.
+func (i *Installation) assemble() {
+	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
+	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
+		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
+	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Witnesses: i.Witnesses,
+		Log: i.log.verifier, Now: i.now}
 }
 
 // unlock opens everything but the ledger, which must then be opened, or examined, with what is returned for it.
@@ -235,7 +220,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	if i.log, err = openLogKey(ctx, i.files); err != nil {
 		return config, err
 	}
-	if i.stampers, err = openStampers(ctx, c, i.files, i.authority); err != nil {
+	if i.stampers, err = stamping.Open(ctx, stamping.Config{Files: i.files, Own: i.authority, Use: c.TSA, Now: clock(c)}); err != nil {
 		return config, err
 	}
 	store, err := i.store(ctx)
@@ -243,9 +228,9 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart = i.stampers, settler{i.stampers}, texts{i.texts, i.ApartSettingOf}
-	if c.BatchTokens && i.stampers.ownToo {
-		i.stampers.ownToo, config.Group = false, together{i.authority}
+	config.Stamper, config.Settler, config.Apart = i.stampers, i.stampers.Settler(), texts{i.texts, i.ApartSettingOf}
+	if c.BatchTokens {
+		config.Group = i.stampers.Together()
 	}
 	config.Archive, config.Indexing = i.archives, c.Indexing
 	return config, nil

@@ -69,7 +69,7 @@ func readIntent(ctx context.Context, files filestore.Store, file string) (*inten
 }
 
 func readIntents(ctx context.Context, files filestore.Store) (list []intent, err error) {
-	err = eachJSON(ctx, files, erasingFolder, func(file string) error {
+	err = filestore.EachJSON(ctx, files, erasingFolder, func(file string) error {
 		in, err := readIntent(ctx, files, file)
 		if in != nil { // it may have been finished meanwhile
 			list = append(list, *in)

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/stamping"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -70,9 +71,9 @@ func wantStamped(t *testing.T, i *installation.Installation) (records, acts int)
 	return records, acts
 }
 
-func stampWaiting(t *testing.T, i *installation.Installation, config installation.StampConfig) installation.Outcome {
+func stampWaiting(t *testing.T, i *installation.Installation, config stamping.Order) stamping.Outcome {
 	t.Helper()
-	outcomes, err := i.StampWaiting(t.Context(), config)
+	outcomes, err := i.Timekeeper.Stamp(t.Context(), config)
 	if err != nil || len(outcomes) != 1 {
 		t.Fatalf("outcomes %v, %v; want one", outcomes, err)
 	}
@@ -88,29 +89,29 @@ func TestOutbox(t *testing.T) {
 			c, authority := withOutside(t)
 			be(t, authority, mood)
 			i := open(t, c)
-			i.SealingTime(500 * time.Millisecond) // nobody is waited for in vain
+			i.Timekeeper.Stampers.Patience = 500 * time.Millisecond // nobody is waited for in vain
 			held := seal(t, i)
 			if len(held.Timestamps) != 1 {
 				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
 			}
 			wantWhole(t, c)
 			if mood != jurattest.Hangs { // which takes its time
-				o := stampWaiting(t, i, installation.StampConfig{})
+				o := stampWaiting(t, i, stamping.Order{})
 				if o.Stamped != 0 || o.Records != 1 || o.Reason == nil || o.Since.IsZero() {
 					t.Errorf("while the authority %s: %+v", mood, o)
 				}
 			}
 			be(t, authority, jurattest.Good)
-			i.SealingTime(time.Minute)
+			i.Timekeeper.Stampers.Patience = time.Minute
 			var told []int64
-			o := stampWaiting(t, i, installation.StampConfig{Progress: func(_ string, done, total int64) { told = append(told, done, total) }})
+			o := stampWaiting(t, i, stamping.Order{Progress: func(_ string, done, total int64) { told = append(told, done, total) }})
 			if o.Stamped != 1 || o.Records != 0 || o.Reason != nil || len(told) != 2 || told[0] != 1 || told[1] != 1 {
 				t.Errorf("when it is good: %+v, progress %v", o, told)
 			}
 			if records, acts := wantStamped(t, i); records != 1 || acts != 1 {
 				t.Errorf("%d records and %d acts", records, acts)
 			}
-			if outcomes, err := i.StampWaiting(t.Context(), installation.StampConfig{}); len(outcomes) != 0 || err != nil {
+			if outcomes, err := i.Timekeeper.Stamp(t.Context(), stamping.Order{}); len(outcomes) != 0 || err != nil {
 				t.Errorf("again: %v, %v", outcomes, err)
 			}
 			wantWhole(t, c)
@@ -148,7 +149,7 @@ func TestOutageIsWaitedForOnce(t *testing.T) {
 		t.Errorf("asked %d times for 3 records", got)
 	}
 	now = time.Now()
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 25 {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 25 {
 		t.Fatalf("%+v", o)
 	}
 	wantStamped(t, i)
@@ -160,17 +161,17 @@ func TestCatchUp(t *testing.T) {
 	be(t, authority, jurattest.Refuses)
 	first := open(t, c)
 	seal(t, first)
-	if o := stampWaiting(t, first, installation.StampConfig{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason == nil {
+	if o := stampWaiting(t, first, stamping.Order{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason == nil {
 		t.Errorf("after a failure: %+v", o)
 	}
 	be(t, authority, jurattest.Good)
 	authority.Asked()
 	second := open(t, c)
-	if o := stampWaiting(t, second, installation.StampConfig{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason != nil || authority.Asked() != 0 {
+	if o := stampWaiting(t, second, stamping.Order{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason != nil || authority.Asked() != 0 {
 		t.Errorf("before it was asked: %+v", o)
 	}
 	seal(t, second)
-	if o := stampWaiting(t, second, installation.StampConfig{CatchUp: true}); o.Stamped != 1 || o.Records != 0 {
+	if o := stampWaiting(t, second, stamping.Order{CatchUp: true}); o.Stamped != 1 || o.Records != 0 {
 		t.Errorf("after an answer: %+v", o)
 	}
 	wantStamped(t, second)
@@ -186,7 +187,7 @@ func TestMoreThanOneAct(t *testing.T) {
 		sealQuickly(t, i)
 	}
 	be(t, authority, jurattest.Good)
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != records || o.Records != 0 {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != records || o.Records != 0 {
 		t.Errorf("%+v", o)
 	}
 	if n, acts := wantStamped(t, i); n != records || acts != 2 {
@@ -204,7 +205,7 @@ func TestGivenUp(t *testing.T) {
 	}
 	be(t, authority, jurattest.Good)
 	ctx, cancel := context.WithCancel(t.Context())
-	outcomes, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(_ string, done, _ int64) {
+	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(_ string, done, _ int64) {
 		if done == 3 {
 			cancel()
 		}
@@ -213,7 +214,7 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("%v, %v", outcomes, err)
 	}
 	wantWhole(t, c)
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 1 || o.Records != 0 {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 1 || o.Records != 0 {
 		t.Errorf("%+v", o)
 	}
 	wantStamped(t, i)
@@ -245,7 +246,7 @@ func TestSelectedAuthorities(t *testing.T) {
 	}
 	for _, unknown := range []string{"three", "http://127.0.0.1:1", ""} {
 		c.TSA = []string{unknown}
-		if _, err := installation.Open(t.Context(), c); !errors.Is(err, installation.ErrNotConfigured) {
+		if _, err := installation.Open(t.Context(), c); !errors.Is(err, stamping.ErrNotConfigured) {
 			t.Errorf("%q: %v", unknown, err)
 		}
 	}
@@ -261,10 +262,10 @@ func TestRemovedWhileAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := open(t, c)
-	if o := stampWaiting(t, i, installation.StampConfig{}); !errors.Is(o.Reason, installation.ErrNotConfigured) || o.Records != 1 {
+	if o := stampWaiting(t, i, stamping.Order{}); !errors.Is(o.Reason, stamping.ErrNotConfigured) || o.Records != 1 {
 		t.Errorf("%+v", o)
 	}
-	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	wantWhole(t, c)
@@ -295,7 +296,7 @@ func child(dir, task string) error {
 	}
 	defer i.Close()
 	if task == "stamp" {
-		_, err := i.StampWaiting(ctx, installation.StampConfig{Progress: func(string, int64, int64) { fmt.Println("stamped") }})
+		_, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(string, int64, int64) { fmt.Println("stamped") }})
 		return err
 	}
 	for {
@@ -377,7 +378,7 @@ func TestKilledBetweenSealingAndStamping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != size || o.Records != 0 {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != size || o.Records != 0 {
 		t.Errorf("%+v; want %d stamped", o, size)
 	}
 	if records, acts := wantStamped(t, i); int64(records) != size || acts != 1 {

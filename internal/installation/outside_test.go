@@ -9,19 +9,20 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/stamping"
 	"jurat/jurattest"
 	"jurat/verify"
 )
 
 // outside is somebody else's authority.
-func outside(t *testing.T, name string) (installation.Outside, *jurattest.TSA) {
+func outside(t *testing.T, name string) (stamping.Outside, *jurattest.TSA) {
 	t.Helper()
 	a, err := jurattest.StartTSA()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	return installation.Outside{Name: name, URL: a.URL, Roots: string(a.PEM())}, a
+	return stamping.Outside{Name: name, URL: a.URL, Roots: string(a.PEM())}, a
 }
 
 func be(t *testing.T, a *jurattest.TSA, mood jurattest.Mood) {
@@ -87,13 +88,13 @@ func TestOutsideAuthority(t *testing.T) {
 	if err != nil || len(held.Timestamps) != 1 {
 		t.Fatalf("without the outside authority: %v, %d time stamps", err, len(held.Timestamps))
 	}
-	if n, err := i.RemoveOutside(t.Context(), "outside", false); !errors.Is(err, installation.ErrAwaited) || n != 1 {
+	if n, err := i.Timekeeper.Remove(t.Context(), "outside", false); !errors.Is(err, stamping.ErrAwaited) || n != 1 {
 		t.Errorf("removed while a record waits: %d, %v", n, err)
 	}
-	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := i.RemoveOutside(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "none named") {
+	if _, err := i.Timekeeper.Remove(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "none named") {
 		t.Errorf("removed twice: %v", err)
 	}
 	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {
@@ -115,7 +116,7 @@ func TestRemoveLeavesNothingBare(t *testing.T) {
 	}
 	seal(t, open(t, c))
 	wantWhole(t, c)
-	if n, err := i.RemoveOutside(t.Context(), "outside", true); n != 1 || err != nil {
+	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
 		t.Fatalf("gave up %d, %v; want the one that has the built-in authority's stamp", n, err)
 	}
 	got, err := i.Ledger.Record(t.Context(), bare.Payload.RecordID)
@@ -133,13 +134,13 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	good, authority := outside(t, "outside")
 	be(t, authority, jurattest.Refuses)
 	other, _ := outside(t, "other")
-	for name, o := range map[string]installation.Outside{
+	for name, o := range map[string]stamping.Outside{
 		"down":                    good,
 		"another's root":          {Name: "x", URL: other.URL, Roots: good.Roots},
 		"no root":                 {Name: "x", URL: other.URL},
 		"no URL":                  {Name: "x", Roots: good.Roots},
 		"a name that is a path":   {Name: "../x", URL: other.URL, Roots: other.Roots},
-		"the built-in one's name": {Name: installation.BuiltIn, URL: other.URL, Roots: other.Roots},
+		"the built-in one's name": {Name: stamping.BuiltIn, URL: other.URL, Roots: other.Roots},
 		"another policy":          {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "1.2.3"},
 		"no policy at all":        {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "one"},
 	} {

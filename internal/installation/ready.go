@@ -12,6 +12,8 @@ import (
 
 	"jurat/internal/disclosures"
 	"jurat/internal/keys"
+	"jurat/internal/stamping"
+	"jurat/internal/witness"
 )
 
 // ErrOwner says that a data folder belongs to another user than the one who opens it.
@@ -39,7 +41,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil || i.pool != nil {
 		return err
 	}
-	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, outsideFolder, disclosures.KeysFolder, "apart", ticketsFolder, secretsFolder, witnessesFile} {
+	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, disclosures.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
 		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/stamping"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -39,20 +40,20 @@ func TestBatch(t *testing.T) {
 			t.Fatalf("%d time stamps, want the operator's alone", len(r.Timestamps))
 		}
 	}
-	if outcomes, err := i.StampWaiting(t.Context(), installation.StampConfig{CatchUp: true}); err != nil || len(outcomes) != 1 || outcomes[0].Stamped != 0 {
+	if outcomes, err := i.Timekeeper.Stamp(t.Context(), stamping.Order{CatchUp: true}); err != nil || len(outcomes) != 1 || outcomes[0].Stamped != 0 {
 		t.Errorf("in passing: %+v, %v", outcomes, err)
 	}
 	if asked := authority.Asked(); asked != 0 {
 		t.Fatalf("asked %d times before", asked)
 	}
 	be(t, authority, jurattest.Refuses)
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 0 || o.Records != n || o.Reason == nil {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 0 || o.Records != n || o.Reason == nil {
 		t.Errorf("refused: %+v", o)
 	}
 	be(t, authority, jurattest.Good)
 	authority.Asked()
 	told := 0
-	o := stampWaiting(t, i, installation.StampConfig{Progress: func(_ string, done, total int64) { told++ }})
+	o := stampWaiting(t, i, stamping.Order{Progress: func(_ string, done, total int64) { told++ }})
 	if o.Stamped != n || o.Records != 0 || o.Reason != nil || told != n {
 		t.Errorf("%+v, told %d times", o, told)
 	}
@@ -92,13 +93,13 @@ func wantEvidence(t *testing.T, i *installation.Installation) (records, acts int
 
 // TestBatchesOfBoundedSize: what is more than one tree holds takes further ones.
 func TestBatchesOfBoundedSize(t *testing.T) {
-	installation.SmallBatches(t, 3)
 	c, authority := inBatches(t)
 	i := open(t, c)
+	i.Timekeeper.Most = 3
 	for range 8 {
 		seal(t, i)
 	}
-	if o := stampWaiting(t, i, installation.StampConfig{}); o.Stamped != 8 || o.Records != 0 {
+	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 8 || o.Records != 0 {
 		t.Errorf("%+v", o)
 	}
 	if asked := authority.Asked(); asked != 3 {
@@ -108,12 +109,12 @@ func TestBatchesOfBoundedSize(t *testing.T) {
 	wantWhole(t, c)
 }
 
-func renew(t *testing.T, i *installation.Installation, config installation.RenewConfig) installation.Renewed {
+func renew(t *testing.T, i *installation.Installation, config stamping.RenewConfig) stamping.Renewed {
 	t.Helper()
 	if config.Before.IsZero() {
 		config.Before = time.Now().AddDate(1, 0, 0)
 	}
-	r, err := i.Renew(t.Context(), config)
+	r, err := i.Timekeeper.Renew(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +159,10 @@ func TestRenewPlainTokens(t *testing.T) {
 		seal(t, i)
 	}
 	// Of each record only the outside authority's token is due.
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records != 5 || r.Requests != 1 || r.Foreign != 0 || r.Authority != installation.BuiltIn {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 5 || r.Requests != 1 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
 		t.Errorf("%+v", r)
 	}
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records != 0 || r.Requests != 0 {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 0 || r.Requests != 0 {
 		t.Errorf("again: %+v", r)
 	}
 	wantWhole(t, c)
@@ -173,7 +174,7 @@ func TestRenewPlainTokens(t *testing.T) {
 			t.Errorf("the act names %d records", len(r.Payload.Saw))
 		}
 	}
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Records != 0 {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Records != 0 {
 		t.Errorf("what ends later: %+v", r)
 	}
 }
@@ -185,19 +186,19 @@ func TestRenewEvidenceRecords(t *testing.T) {
 	for range 5 {
 		seal(t, i)
 	}
-	if r := renew(t, i, installation.RenewConfig{}); r.Waiting != 5 || r.Records != 0 {
+	if r := renew(t, i, stamping.RenewConfig{}); r.Waiting != 5 || r.Records != 0 {
 		t.Errorf("while they wait: %+v", r)
 	}
-	stampWaiting(t, i, installation.StampConfig{})
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records != 5 || r.Requests != 1 {
+	stampWaiting(t, i, stamping.Order{})
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 5 || r.Requests != 1 {
 		t.Errorf("%+v", r)
 	}
 	wantOutlived(t, i, crypto.SHA256)
 	wantWhole(t, c)
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records != 0 {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 0 {
 		t.Errorf("again: %+v", r)
 	}
-	sha512 := installation.RenewConfig{TSA: installation.BuiltIn, Hash: crypto.SHA512}
+	sha512 := stamping.RenewConfig{TSA: stamping.BuiltIn, Hash: crypto.SHA512}
 	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // the operator's plain tokens, too, which nothing has covered
 		t.Errorf("with SHA-512: %+v", r)
 	}
@@ -213,15 +214,15 @@ func TestRenewRefuses(t *testing.T) {
 	i := open(t, c)
 	seal(t, i)
 	year := time.Now().AddDate(1, 0, 0)
-	if _, err := i.Renew(t.Context(), installation.RenewConfig{Before: year}); !errors.Is(err, installation.ErrEndsTooEarly) {
+	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); !errors.Is(err, stamping.ErrEndsTooEarly) {
 		t.Errorf("by one that ends tomorrow: %v", err)
 	}
-	if _, err := i.Renew(t.Context(), installation.RenewConfig{Before: year, TSA: "nobody"}); !errors.Is(err, installation.ErrNotConfigured) {
+	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"}); !errors.Is(err, stamping.ErrNotConfigured) {
 		t.Errorf("by nobody: %v", err)
 	}
 	for _, mood := range []jurattest.Mood{jurattest.Garbage, jurattest.WrongNonce, jurattest.Refuses} {
 		be(t, authority, mood)
-		if _, err := i.Renew(t.Context(), installation.RenewConfig{Before: year}); err == nil || errors.Is(err, installation.ErrEndsTooEarly) {
+		if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); err == nil || errors.Is(err, stamping.ErrEndsTooEarly) {
 			t.Errorf("%s: %v", mood, err)
 		}
 	}
@@ -229,11 +230,11 @@ func TestRenewRefuses(t *testing.T) {
 		t.Errorf("%d time stamps after nothing was renewed", size)
 	}
 	// An authority that is not configured any more.
-	if _, err := i.RemoveOutside(t.Context(), "outside", false); err != nil {
+	if _, err := i.Timekeeper.Remove(t.Context(), "outside", false); err != nil {
 		t.Fatal(err)
 	}
 	i = open(t, c)
-	if r := renew(t, i, installation.RenewConfig{}); r.Foreign != 1 || r.Records != 0 {
+	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Records != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -252,9 +253,9 @@ func onlyRecord(t *testing.T, i *installation.Installation) (*evidence.Record, i
 
 // TestRenewInterrupted: what was stored before stays, and the rest is renewed the next time.
 func TestRenewInterrupted(t *testing.T) {
-	installation.SmallBatches(t, 2)
 	c, _ := withOutside(t)
 	i := open(t, c)
+	i.Timekeeper.Most = 2
 	for range 5 {
 		seal(t, i)
 	}
@@ -266,13 +267,14 @@ func TestRenewInterrupted(t *testing.T) {
 				t.Errorf("recovered %v", got)
 			}
 		}()
-		_, _ = i.Renew(t.Context(), installation.RenewConfig{Before: year, TSA: installation.BuiltIn, Progress: func(int, int) { panic(stop) }})
+		_, _ = i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: stamping.BuiltIn, Progress: func(int, int) { panic(stop) }})
 	}()
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
 	i = open(t, c)
-	if r := renew(t, i, installation.RenewConfig{TSA: installation.BuiltIn}); r.Records != 3 || r.Requests != 2 {
+	i.Timekeeper.Most = 2
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 3 || r.Requests != 2 {
 		t.Errorf("after two of five: %+v", r)
 	}
 	wantWhole(t, c)

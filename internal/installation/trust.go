@@ -7,6 +7,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/witness"
 	"jurat/verify"
 )
 
@@ -38,20 +39,30 @@ func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsc
 }
 
 func (i *Installation) trust(ctx context.Context, history *keys.History) (*verify.Trust, error) {
-	witnesses, err := i.Witnesses(ctx)
+	witnesses, err := witness.ReadSettings(ctx, i.files)
 	if err != nil {
 		return nil, err
 	}
 	return i.trustWith(ctx, history, witnesses)
 }
 
-func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *Witnesses) (*verify.Trust, error) {
+// canDemand refuses witnesses that a trust file cannot demand.
+func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Settings) error {
+	history, err := i.history(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = i.trustWith(ctx, history, witnesses)
+	return err
+}
+
+func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*verify.Trust, error) {
 	held, err := i.Keys.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t := &verify.Trust{Format: verify.TrustFormat, Keys: keys.Trusted(held, history), Logs: []string{i.log.public},
-		Authorities: append([]verify.Authority{i.authority.trusted()}, i.stampers.trusted...), Quorum: witnesses.Quorum}
+		Authorities: i.stampers.Trusted(), Quorum: witnesses.Quorum}
 	for _, w := range witnesses.List {
 		t.Witnesses = append(t.Witnesses, w.Key)
 	}

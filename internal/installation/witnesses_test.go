@@ -23,7 +23,7 @@ import (
 // aWitness is one of the installation's log, behind HTTP.
 type aWitness struct {
 	*witness.Witness
-	installation.LogWitness
+	witness.Address
 	server *httptest.Server
 	down   bool
 	ahead  time.Duration // its clock
@@ -62,7 +62,7 @@ func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitnes
 		}
 	}))
 	t.Cleanup(w.server.Close)
-	w.LogWitness = installation.LogWitness{URL: w.server.URL, Key: key.String()}
+	w.Address = witness.Address{URL: w.server.URL, Key: key.String()}
 	return w
 }
 
@@ -76,13 +76,13 @@ func house(t *testing.T) *installation.Installation {
 func TestCosigned(t *testing.T) {
 	i := house(t)
 	first := seal(t, i)
-	if c, err := i.Cosign(t.Context()); c != nil || err != nil {
+	if c, err := i.Witnesses.Cosign(t.Context()); c != nil || err != nil {
 		t.Fatalf("without witnesses: %v, %v", c, err)
 	}
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example", "w3.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
+		if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, w)
@@ -103,7 +103,7 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("before anybody was asked: %+v", f)
 	}
 	all[2].down = true
-	c, err := i.Cosign(t.Context())
+	c, err := i.Witnesses.Cosign(t.Context())
 	if err != nil || c.Cosigned() != 2 || !c.Met() || !errors.Is(c.Answers[2].Err, witness.ErrUnavailable) || c.Answers[0].At.IsZero() {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -111,10 +111,10 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("cosigned by two: %+v", f)
 	}
 	all[2].down = false
-	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
+	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
 		t.Errorf("the third comes later: %+v, %v", c, err)
 	}
-	published, err := i.Published(t.Context())
+	published, err := i.Witnesses.Published(t.Context())
 	if err != nil || published != c.Checkpoint || strings.Count(published, "— ") != 4 {
 		t.Errorf("%q, %v", published, err)
 	}
@@ -124,7 +124,7 @@ func TestCosigned(t *testing.T) {
 		w.down = true
 	}
 	second := seal(t, i)
-	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 0 || c.Met() {
+	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 0 || c.Met() {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if f := order(second); f.Status != verify.NotProved || f.Rule != "witnesses" {
@@ -133,22 +133,22 @@ func TestCosigned(t *testing.T) {
 	if f := order(first); f.Status != verify.Proved {
 		t.Errorf("what was cosigned stays so: %+v", f)
 	}
-	if again, err := i.Published(t.Context()); err != nil || again != published {
+	if again, err := i.Witnesses.Published(t.Context()); err != nil || again != published {
 		t.Errorf("%q, %v", again, err)
 	}
 	for _, w := range all {
 		w.down = false
 	}
-	if c, err = i.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
+	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if f := order(second); f.Status != verify.Proved {
 		t.Errorf("%+v", f)
 	}
-	if err := i.RemoveWitness(t.Context(), "w3.example", 0); err != nil {
+	if err := i.Witnesses.Remove(t.Context(), "w3.example", 0); err != nil {
 		t.Error(err)
 	}
-	if settings, err := i.Witnesses(t.Context()); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
+	if settings, err := i.Witnesses.Settings(t.Context()); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
 		t.Errorf("%+v, %v", settings, err)
 	}
 }
@@ -158,7 +158,7 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
+	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
 		t.Fatal(err)
 	}
 	trust, err := i.Trust(t.Context())
@@ -170,7 +170,7 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 		status verify.Status
 	}{{time.Hour, verify.NotProved}, {6 * time.Minute, verify.NotProved}, {4 * time.Minute, verify.Proved}} {
 		w.ahead = tt.ahead
-		c, err := i.Cosign(t.Context())
+		c, err := i.Witnesses.Cosign(t.Context())
 		if err != nil || c.Met() != (tt.status == verify.Proved) || !c.Met() && !strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong") {
 			t.Errorf("ahead by %v: %+v, %v", tt.ahead, c, err)
 		}
@@ -188,31 +188,31 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
+	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
 		t.Fatal(err)
 	}
 	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := witnessOf(t, i, "w2.example").LogWitness
-	for name, bad := range map[string]installation.LogWitness{
-		"the same":          w.LogWitness,
-		"the same key":      {URL: other.URL, Key: w.LogWitness.Key},
+	other := witnessOf(t, i, "w2.example").Address
+	for name, bad := range map[string]witness.Address{
+		"the same":          w.Address,
+		"the same key":      {URL: other.URL, Key: w.Address.Key},
 		"the same URL":      {URL: w.URL, Key: other.Key},
 		"no key":            {URL: other.URL, Key: "w2.example"},
 		"the log's key":     {URL: other.URL, Key: trust.Logs[0]},
 		"no URL":            {URL: "w2.example", Key: other.Key},
 		"not over the wire": {URL: "http://w2.example", Key: other.Key},
 	} {
-		if err := i.AddWitness(t.Context(), bad, 0); err == nil {
+		if err := i.Witnesses.Add(t.Context(), bad, 0); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if err := i.AddWitness(t.Context(), other, 3); err == nil {
+	if err := i.Witnesses.Add(t.Context(), other, 3); err == nil {
 		t.Error("three of two")
 	}
-	if err := i.RemoveWitness(t.Context(), "w7.example", 0); err == nil {
+	if err := i.Witnesses.Remove(t.Context(), "w7.example", 0); err == nil {
 		t.Error("one that is not there was removed")
 	}
 	if err := os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600); err != nil {
@@ -227,7 +227,7 @@ func TestWitnessesAreToldApart(t *testing.T) {
 func TestWitnessOfAnotherHistory(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.AddWitness(t.Context(), w.LogWitness, 0); err != nil {
+	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
 		t.Fatal(err)
 	}
 	backup := t.TempDir() + "/backup"
@@ -242,7 +242,7 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 		}
 	}
 	seal(t, i)
-	if c, err := i.Cosign(t.Context()); err != nil || c.Cosigned() != 1 {
+	if c, err := i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	old, err := installation.Open(t.Context(), installation.Config{Dir: backup}) // with the checkpoint that was published then
@@ -250,7 +250,7 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	c, err := old.Cosign(t.Context())
+	c, err := old.Witnesses.Cosign(t.Context())
 	var conflict *witness.ConflictError
 	if err != nil || !errors.As(c.Answers[0].Err, &conflict) || conflict.Size <= c.Size {
 		t.Fatalf("a log that went back: %+v, %v", c, err)
@@ -258,7 +258,7 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	for range 3 {
 		seal(t, old)
 	}
-	if c, err = old.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
+	if c, err = old.Witnesses.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
 		t.Fatalf("a log that went on otherwise: %+v, %v", c, err)
 	}
 }

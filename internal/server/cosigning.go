@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"jurat/internal/witness"
 
-	"jurat/internal/installation"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // cosigning has witnesses cosign what the log has signed, beside everything else: nobody who seals waits for it.
 type cosigning struct {
 	server *Server
-	last   atomic.Pointer[installation.Cosigning] // what came of it the last time; nil: nobody was asked yet
+	last   atomic.Pointer[witness.Cosigning] // what came of it the last time; nil: nobody was asked yet
 }
 
 // run asks witnesses until ctx is done: when the log has grown, and again where one did not answer.
@@ -47,7 +47,7 @@ func (c *cosigning) due(ctx context.Context, asked time.Time) bool {
 }
 
 func (c *cosigning) once(ctx context.Context) {
-	now, err := c.server.config.Installation.Cosign(ctx)
+	now, err := c.server.config.Installation.Witnesses.Cosign(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.server.config.Log.Error("the checkpoint was not cosigned", "error", err)
@@ -70,9 +70,9 @@ func (c *cosigning) once(ctx context.Context) {
 
 // measure adds to the metrics what shows whether witnesses keep up.
 func (c *cosigning) measure(m *meters) {
-	kept := func(value func(*installation.Cosigning) float64) func() float64 {
+	kept := func(value func(*witness.Cosigning) float64) func() float64 {
 		return func() float64 {
-			last, err := c.server.config.Installation.LastCosigned(context.Background()) // Prometheus passes no context
+			last, err := c.server.config.Installation.Witnesses.LastCosigned(context.Background()) // Prometheus passes no context
 			if err != nil || last == nil {
 				return 0
 			}
@@ -81,9 +81,9 @@ func (c *cosigning) measure(m *meters) {
 	}
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records that the last checkpoint covers which witnesses have cosigned; 0 without witnesses."},
-			kept(func(k *installation.Cosigning) float64 { return float64(k.Size) })),
+			kept(func(k *witness.Cosigning) float64 { return float64(k.Size) })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosignatures", Help: "Witnesses that have cosigned that checkpoint."},
-			kept(func(k *installation.Cosigning) float64 { return float64(k.Cosigned()) })),
+			kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_quorum", Help: "Witnesses that must have cosigned a checkpoint for it to count."},
-			kept(func(k *installation.Cosigning) float64 { return float64(k.Quorum) })))
+			kept(func(k *witness.Cosigning) float64 { return float64(k.Quorum) })))
 }

@@ -32,7 +32,7 @@ func (s *Server) tileRoutes() []Route {
 }
 
 func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	checkpoint, err := s.config.Installation.Published(r.Context())
+	checkpoint, err := s.config.Installation.Witnesses.Published(r.Context())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
-	"jurat/internal/tsa"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -28,36 +27,44 @@ const (
 // ErrNotConfigured says that there is no authority of this name or URL here, so that its answers could not be checked.
 var ErrNotConfigured = errors.New("no such time-stamping authority is configured")
 
-// stampers is the built-in authority and those outside.
-type stampers struct {
-	own      *authority
+// Stampers are the built-in authority and those outside. They are safe for concurrent use.
+type Stampers struct {
+	own      *Own
 	ownToo   bool // the built-in authority stamps records
-	outside  []*client
-	selected []*client // those outside that stamp records
+	outside  []*stamper
+	selected []*stamper // those outside that stamp records
 	trusted  []verify.Authority
-	patience time.Duration // sealingTime, but in tests
+
+	Patience time.Duration // for which authorities outside may hold up one record; Open sets 10 seconds
 }
 
-// openStampers reads every configured authority, and selects those that are to stamp: those that are named by name or
-// URL, or, where none is, all.
-func openStampers(ctx context.Context, c Config, files filestore.Store, own *authority) (*stampers, error) {
-	list, err := listOutside(ctx, files)
+// Config says which authorities there are.
+type Config struct {
+	Files filestore.Store // has those outside
+	Own   *Own
+	Use   []string // names or URLs of those that stamp what is sealed; empty: all
+	Now   func() time.Time
+}
+
+// Open reads every configured authority, and selects those that are to stamp.
+func Open(ctx context.Context, c Config) (*Stampers, error) {
+	list, err := listOutside(ctx, c.Files)
 	if err != nil {
 		return nil, err
 	}
-	s := &stampers{own: own, patience: sealingTime}
+	s := &Stampers{own: c.Own, Patience: sealingTime}
 	for _, o := range list {
 		asks, roots, err := o.check()
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", files.Where(outsideFile(o.Name)), err)
+			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &client{Client: asks, name: o.Name, url: o.URL, batch: o.Batch, now: clock(c)})
+		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, batch: o.Batch, now: c.Now})
 		s.trusted = append(s.trusted, o.trusted(roots)...)
 	}
-	return s, s.selectOnly(c.TSA)
+	return s, s.selectOnly(c.Use)
 }
 
-func (s *stampers) selectOnly(wanted []string) error {
+func (s *Stampers) selectOnly(wanted []string) error {
 	if len(wanted) == 0 {
 		s.ownToo, s.selected = true, s.outside
 		return nil
@@ -67,7 +74,7 @@ func (s *stampers) selectOnly(wanted []string) error {
 			s.ownToo = true
 			continue
 		}
-		found := slices.IndexFunc(s.outside, func(c *client) bool { return c.name == w || c.url == w })
+		found := slices.IndexFunc(s.outside, func(c *stamper) bool { return c.name == w || c.url == w })
 		if found < 0 {
 			return fmt.Errorf("%q: %w", w, ErrNotConfigured)
 		}
@@ -79,8 +86,8 @@ func (s *stampers) selectOnly(wanted []string) error {
 }
 
 // of returns the authority outside with this name, or nil.
-func (s *stampers) of(name string) *client {
-	i := slices.IndexFunc(s.outside, func(c *client) bool { return c.name == name })
+func (s *Stampers) of(name string) *stamper {
+	i := slices.IndexFunc(s.outside, func(c *stamper) bool { return c.name == name })
 	if i < 0 {
 		return nil
 	}
@@ -88,19 +95,36 @@ func (s *stampers) of(name string) *client {
 }
 
 // Stamp implements ledger.Stamper: every selected authority is asked, all at the same time.
-func (s *stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
+func (s *Stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
 	return s.stamp(ctx, imprint, s.ownToo)
 }
 
-// settler stamps the operator's acts about stamps. They wait for nobody, so the built-in authority always stamps them.
-type settler struct{ *stampers }
+// Settler stamps the operator's acts about stamps. They wait for nobody, so the built-in authority always stamps them.
+func (s *Stampers) Settler() ledger.Stamper { return settler{s} }
+
+// Together makes the built-in authority stamp with one token all records that wait, if it stamps what is sealed, and returns what does
+// that; otherwise nil.
+func (s *Stampers) Together() ledger.GroupStamper {
+	if !s.ownToo {
+		return nil
+	}
+	s.ownToo = false
+	return together{s.own}
+}
+
+// Trusted is how a trust file names the authorities.
+func (s *Stampers) Trusted() []verify.Authority {
+	return append([]verify.Authority{s.own.trusted()}, s.trusted...)
+}
+
+type settler struct{ *Stampers }
 
 // Stamp implements ledger.Stamper.
 func (s settler) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
 	return s.stamp(ctx, imprint, true)
 }
 
-func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamped ledger.Stamped, err error) {
+func (s *Stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamped ledger.Stamped, err error) {
 	if own {
 		token, err := s.own.stamp(ctx, imprint)
 		if err != nil {
@@ -112,7 +136,7 @@ func (s *stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 		return stamped, nil
 	}
 	tokens, errs := make([][]byte, len(s.selected)), make([]error, len(s.selected))
-	bounded, cancel := context.WithTimeout(ctx, s.patience)
+	bounded, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, c := range s.selected {
@@ -153,10 +177,10 @@ func provedBy(token *timestamp.Unverified) time.Time {
 	return info.GenTime.Add(info.Accuracy)
 }
 
-// A client asks one authority outside. After a failure it rests for a while, so that an outage holds up one record, and
+// A stamper is one authority outside. After a failure it rests for a while, so that an outage holds up one record, and
 // not every one. It is safe for concurrent use.
-type client struct {
-	*tsa.Client
+type stamper struct {
+	*Client
 	name, url string
 	batch     bool // it is not asked when something is sealed
 	now       func() time.Time
@@ -172,7 +196,7 @@ type client struct {
 var errInBatches = errors.New("it stamps in batches, when 'jurat log stamp' asks it to")
 
 // unlessResting asks the authority, unless it has just failed, or stamps in batches.
-func (c *client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
+func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	if c.batch {
 		return nil, errInBatches
 	}
@@ -183,11 +207,11 @@ func (c *client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, e
 }
 
 // ask asks the authority, and remembers how it went.
-func (c *client) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
+func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	return c.askImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
 }
 
-func (c *client) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
+func (c *stamper) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
 	token, err := c.StampImprint(ctx, imprint)
 	if errors.Is(err, context.Canceled) {
 		return nil, err // whoever asked has gone, which says nothing of the authority
@@ -204,7 +228,7 @@ func (c *client) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]b
 	return nil, err
 }
 
-func (c *client) resting() error {
+func (c *stamper) resting() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now().Before(c.rests) {
@@ -214,7 +238,7 @@ func (c *client) resting() error {
 }
 
 // state says whether it answered the last time that it was asked, and why not; without either it was not asked.
-func (c *client) state() (answered bool, failure error) {
+func (c *stamper) state() (answered bool, failure error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.answered, c.failure

@@ -1,4 +1,4 @@
-package tsa
+package stamping
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func query(t *testing.T, r *http.Request) []byte {
 
 func newClient(t *testing.T, url string, root *x509.Certificate) *Client {
 	t.Helper()
-	c, err := New(Config{URL: url, Roots: []*x509.Certificate{root}, Timeout: time.Minute,
+	c, err := NewClient(ClientConfig{URL: url, Roots: []*x509.Certificate{root}, Timeout: time.Minute,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestAnAuthorityThatComesBack(t *testing.T) {
 	if _, err := c.Stamp(t.Context(), imprint); err != nil {
 		t.Fatal(err)
 	}
-	if len(waits) != 2 || waits[0] < 7*time.Second || waits[1] > longestPause {
+	if len(waits) != 2 || waits[0] < 7*time.Second || waits[1] > longestWait {
 		t.Errorf("waited %v between attempts", waits)
 	}
 }
@@ -261,9 +261,9 @@ func TestCancelled(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, root := newAuthority(t, time.Now())
-	for _, c := range []Config{{}, {URL: "ftp://x", Roots: []*x509.Certificate{root}}, {URL: "http://", Roots: []*x509.Certificate{root}},
+	for _, c := range []ClientConfig{{}, {URL: "ftp://x", Roots: []*x509.Certificate{root}}, {URL: "http://", Roots: []*x509.Certificate{root}},
 		{URL: "http://tsa.example"}} {
-		if _, err := New(c); err == nil {
+		if _, err := NewClient(c); err == nil {
 			t.Errorf("%+v is accepted", c)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package tsa asks time-stamping authorities over HTTP (RFC 3161, section 3.4) and takes no answer on trust: what comes
-// back is verified in full, by roots that the operator configured, before anybody else sees it.
-package tsa
+package stamping
 
 import (
 	"bytes"
@@ -23,8 +21,8 @@ import (
 	"jurat/timestamp"
 )
 
-// Config is one authority.
-type Config struct {
+// ClientConfig is one authority.
+type ClientConfig struct {
 	URL           string              // required: http or https
 	Roots         []*x509.Certificate // required: what its tokens must chain to
 	Intermediates []*x509.Certificate // further certificates, for tokens that embed too few
@@ -42,7 +40,7 @@ type Config struct {
 }
 
 // A Client asks one authority. It is safe for concurrent use.
-type Client struct{ config Config }
+type Client struct{ config ClientConfig }
 
 var (
 	// ErrUnavailable says that the authority gave no answer: it may later.
@@ -59,11 +57,11 @@ const (
 	defaultTimeout  = 10 * time.Second
 	defaultAttempts = 3
 	defaultPause    = 200 * time.Millisecond
-	longestPause    = 30 * time.Second // also the longest that a Retry-After is obeyed
+	longestWait     = 30 * time.Second // also the longest that a Retry-After is obeyed
 )
 
-// New checks the configuration and makes a Client.
-func New(c Config) (*Client, error) {
+// NewClient checks the configuration and makes a Client.
+func NewClient(c ClientConfig) (*Client, error) {
 	at, err := url.Parse(c.URL)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
 		return nil, fmt.Errorf("time-stamping authority %q: want an http or https URL", c.URL)
@@ -123,7 +121,7 @@ func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (t
 			break
 		}
 		// Jitter keeps many clients from coming back at the same moment.
-		wait = min(max(wait, pause/2+mathrand.N(pause)), longestPause)
+		wait = min(max(wait, pause/2+mathrand.N(pause)), longestWait)
 		if sleepErr := c.config.Sleep(ctx, wait); sleepErr != nil {
 			break
 		}
@@ -233,5 +231,5 @@ func retryAfter(response *http.Response) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	return min(time.Duration(seconds)*time.Second, longestPause)
+	return min(time.Duration(seconds)*time.Second, longestWait)
 }

@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/filestore"
-	"jurat/internal/tsa"
 	"jurat/verify"
 )
 
@@ -28,12 +27,13 @@ type Outside struct {
 	Batch  bool   `json:"batch,omitempty"`  // it stamps what waits, all of it with one token, and nothing when it is sealed
 }
 
-const outsideFolder = "outside-authorities"
+// Folder is where they are.
+const Folder = "outside-authorities"
 
 var outsideName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
 // check makes of an authority's description what asks it.
-func (o *Outside) check() (*tsa.Client, []*x509.Certificate, error) {
+func (o *Outside) check() (*Client, []*x509.Certificate, error) {
 	if !outsideName.MatchString(o.Name) {
 		return nil, nil, fmt.Errorf("name %q: want lower-case letters, digits and hyphens", o.Name)
 	}
@@ -41,13 +41,13 @@ func (o *Outside) check() (*tsa.Client, []*x509.Certificate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config := tsa.Config{URL: o.URL, Roots: roots}
+	config := ClientConfig{URL: o.URL, Roots: roots}
 	if o.Policy != "" {
 		if config.Policy, err = x509.ParseOID(o.Policy); err != nil {
 			return nil, nil, fmt.Errorf("policy %q is not an object identifier in dotted form", o.Policy)
 		}
 	}
-	client, err := tsa.New(config)
+	client, err := NewClient(config)
 	return client, roots, err
 }
 
@@ -70,9 +70,9 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 	return roots, nil
 }
 
-// AddOutside has an authority stamp every record from now on. Unless it is to be taken untried it is asked for a token
+// Add has an authority stamp every record from now on. Unless it is to be taken untried it is asked for a token
 // first: a wrong URL or root is better found out now.
-func (i *Installation) AddOutside(ctx context.Context, o Outside, untried bool) error {
+func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
 	client, _, err := o.check()
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
@@ -89,7 +89,7 @@ func (i *Installation) AddOutside(ctx context.Context, o Outside, untried bool) 
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
-	err = i.files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
+	err = t.Files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("adding time-stamping authority: there is one named %q already", o.Name)
 	}
@@ -99,14 +99,14 @@ func (i *Installation) AddOutside(ctx context.Context, o Outside, untried bool) 
 // ErrAwaited says that records still wait for an authority.
 var ErrAwaited = errors.New("records wait for its time stamps")
 
-// RemoveOutside has an authority stamp no more. The tokens that it gave stay, and so should its root in the trust files
+// Remove has an authority stamp no more. The tokens that it gave stay, and so should its root in the trust files
 // of those who verify them. While records wait for it, it is removed only if their time stamps are given up; then a
 // record that has none at all gets one by the built-in authority. It returns how many were given up.
 //
 // The authority goes first. A crash after that leaves records that wait for one that is not there, and so does another
 // process that has it still and seals meanwhile. That shows, and this can be repeated.
-func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bool) (int64, error) {
-	waiting, err := i.awaited(ctx, name)
+func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int64, error) {
+	waiting, err := t.awaited(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bo
 	}
 	err = fs.ErrNotExist
 	if outsideName.MatchString(name) {
-		err = i.files.Remove(ctx, outsideFile(name))
+		err = t.Files.Remove(ctx, outsideFile(name))
 	}
 	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
 		return 0, fmt.Errorf("removing time-stamping authority: there is none named %q", name)
@@ -123,15 +123,15 @@ func (i *Installation) RemoveOutside(ctx context.Context, name string, giveUp bo
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	if err := i.stampBare(ctx, name); err != nil {
+	if err := t.stampBare(ctx, name); err != nil {
 		return 0, err
 	}
-	return i.Ledger.Forget(ctx, name)
+	return t.Ledger.Forget(ctx, name)
 }
 
 // awaited is how many records wait for an authority.
-func (i *Installation) awaited(ctx context.Context, name string) (int64, error) {
-	owing, err := i.Ledger.Owing(ctx)
+func (t *Timekeeper) awaited(ctx context.Context, name string) (int64, error) {
+	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -143,15 +143,15 @@ func (i *Installation) awaited(ctx context.Context, name string) (int64, error) 
 	return 0, nil
 }
 
-func outsideFile(name string) string { return path.Join(outsideFolder, name+".json") }
+func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
-// ListOutside lists the authorities that stamp, by name.
-func (i *Installation) ListOutside(ctx context.Context) ([]Outside, error) {
-	return listOutside(ctx, i.files)
+// List lists the authorities that stamp, by name.
+func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
+	return listOutside(ctx, t.Files)
 }
 
 func listOutside(ctx context.Context, files filestore.Store) (list []Outside, err error) {
-	err = eachJSON(ctx, files, outsideFolder, func(file string) error {
+	err = filestore.EachJSON(ctx, files, Folder, func(file string) error {
 		text, err := files.Read(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been removed

@@ -1,4 +1,4 @@
-package installation
+package witness
 
 import (
 	"context"
@@ -11,27 +11,27 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
-	"jurat/internal/witness"
 )
 
-const (
-	witnessesFile = "witnesses.json"
-	cosignedFile  = "cosigned"
-)
+// SettingsFile is where the settings are.
+const SettingsFile = "witnesses.json"
 
-// cosignedNote is where the last checkpoint is kept that witnesses have cosigned: where many machines share a log, for all of them.
-type cosignedNote struct{ files filestore.Store }
+const cosignedFile = "cosigned"
+
+// A CosignedFile keeps the last checkpoint that witnesses have cosigned. Where many machines share a log, they share the file.
+type CosignedFile struct{ Files filestore.Store }
 
 // Load implements ledger.Published.
-func (n cosignedNote) Load(ctx context.Context) (string, error) {
+func (n CosignedFile) Load(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	text, err := n.files.Read(ctx, cosignedFile)
+	text, err := n.Files.Read(ctx, cosignedFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -39,30 +39,30 @@ func (n cosignedNote) Load(ctx context.Context) (string, error) {
 }
 
 // Store implements ledger.Published.
-func (n cosignedNote) Store(ctx context.Context, checkpoint string) error {
+func (n CosignedFile) Store(ctx context.Context, checkpoint string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return n.files.Replace(ctx, cosignedFile, []byte(checkpoint))
+	return n.Files.Replace(ctx, cosignedFile, []byte(checkpoint))
 }
 
 // askTime is how long a witness may take to answer. Nobody who seals waits for one.
 const askTime = 5 * time.Second
 
-// Witnesses are those who are asked to cosign the log's checkpoints.
-type Witnesses struct {
-	Quorum int          `json:"quorum"` // how many of them make a checkpoint count; goes into the trust file
-	List   []LogWitness `json:"witnesses"`
+// Settings are the witnesses that are asked to cosign a log's checkpoints.
+type Settings struct {
+	Quorum int       `json:"quorum"` // how many of them make a checkpoint count; goes into the trust file
+	List   []Address `json:"witnesses"`
 }
 
-// A LogWitness is one of them.
-type LogWitness struct {
+// An Address is where a witness is asked, and the key by which it signs.
+type Address struct {
 	URL string `json:"url"` // its submission prefix
 	Key string `json:"key"` // its verifier key, as C2SP tlog-cosignature has it
 }
 
 // Name is the witness's, as its key has it.
-func (w *LogWitness) Name() string {
+func (w *Address) Name() string {
 	key, err := operator.ParseWitness(w.Key)
 	if err != nil {
 		return w.URL
@@ -70,10 +70,10 @@ func (w *LogWitness) Name() string {
 	return key.Name()
 }
 
-// Witnesses returns who is asked to cosign. None: nobody.
-func (i *Installation) Witnesses(ctx context.Context) (*Witnesses, error) {
-	w := new(Witnesses)
-	text, err := i.files.Read(ctx, witnessesFile)
+// ReadSettings returns the witnesses that are asked. Without a file there are none.
+func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error) {
+	w := new(Settings)
+	text, err := files.Read(ctx, SettingsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
 	}
@@ -81,14 +81,29 @@ func (i *Installation) Witnesses(ctx context.Context) (*Witnesses, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, w, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", i.files.Where(witnessesFile), err)
+		return nil, fmt.Errorf("reading %s: %w", files.Where(SettingsFile), err)
 	}
 	return w, nil
 }
 
-// AddWitness has a witness asked from now on. With a quorum of 0 more than half of all are demanded.
-func (i *Installation) AddWitness(ctx context.Context, w LogWitness, quorum int) error {
-	if err := i.changeWitnesses(ctx, quorum, func(list []LogWitness) ([]LogWitness, error) {
+// An Asker asks the witnesses of a log to cosign its checkpoints. All its exported fields are required. It is safe for concurrent use.
+type Asker struct {
+	Files  filestore.Store
+	Ledger *ledger.Ledger
+	Log    note.Verifier // of the log's checkpoints
+	Now    func() time.Time
+	Check  func(context.Context, *Settings) error // refuses witnesses that a trust file cannot demand
+
+	mu      sync.Mutex // while it is held, nobody else in this process asks witnesses
+	remotes map[Address]*Remote
+}
+
+// Settings returns the witnesses that are asked.
+func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSettings(ctx, a.Files) }
+
+// Add has a witness asked from now on. With a quorum of 0 more than half of all are demanded.
+func (a *Asker) Add(ctx context.Context, w Address, quorum int) error {
+	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
 		for _, other := range list {
 			if other.URL == w.URL || other.Key == w.Key {
 				return nil, fmt.Errorf("there is one with this URL or key already: %s, %s", other.Name(), other.URL)
@@ -101,10 +116,10 @@ func (i *Installation) AddWitness(ctx context.Context, w LogWitness, quorum int)
 	return nil
 }
 
-// RemoveWitness has the witness with this name or URL asked no more.
-func (i *Installation) RemoveWitness(ctx context.Context, name string, quorum int) error {
-	if err := i.changeWitnesses(ctx, quorum, func(list []LogWitness) ([]LogWitness, error) {
-		left := slices.DeleteFunc(slices.Clone(list), func(w LogWitness) bool { return w.Name() == name || w.URL == name })
+// Remove has the witness with this name or URL asked no more.
+func (a *Asker) Remove(ctx context.Context, name string, quorum int) error {
+	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
+		left := slices.DeleteFunc(slices.Clone(list), func(w Address) bool { return w.Name() == name || w.URL == name })
 		if len(left) == len(list) {
 			return nil, fmt.Errorf("there is none with the name or URL %q", name)
 		}
@@ -115,37 +130,33 @@ func (i *Installation) RemoveWitness(ctx context.Context, name string, quorum in
 	return nil
 }
 
-// changeWitnesses stores another list, if a trust file can demand it and its witnesses can be asked.
-func (i *Installation) changeWitnesses(ctx context.Context, quorum int, change func([]LogWitness) ([]LogWitness, error)) error {
-	now, err := i.Witnesses(ctx)
+// change stores the list that next makes of the present one, if a trust file can demand it and its witnesses can be asked.
+func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]Address, error)) error {
+	now, err := a.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	next := &Witnesses{Quorum: quorum}
-	if next.List, err = change(now.List); err != nil {
+	settings := &Settings{Quorum: quorum}
+	if settings.List, err = next(now.List); err != nil {
 		return err
 	}
-	if quorum == 0 && len(next.List) > 0 {
-		next.Quorum = len(next.List)/2 + 1
+	if quorum == 0 && len(settings.List) > 0 {
+		settings.Quorum = len(settings.List)/2 + 1
 	}
-	if _, err := next.remotes(); err != nil {
+	if _, err := settings.remotes(); err != nil {
 		return err
 	}
-	history, err := i.history(ctx)
+	if err := a.Check(ctx, settings); err != nil {
+		return err
+	}
+	text, err := json.Marshal(settings, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	if _, err := i.trustWith(ctx, history, next); err != nil {
-		return err
-	}
-	text, err := json.Marshal(next, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	return i.files.Replace(ctx, witnessesFile, append(text, '\n'))
+	return a.Files.Replace(ctx, SettingsFile, append(text, '\n'))
 }
 
-func (w *Witnesses) keys() ([]*operator.Witness, error) {
+func (w *Settings) keys() ([]*operator.Witness, error) {
 	var keys []*operator.Witness
 	for _, one := range w.List {
 		key, err := operator.ParseWitness(one.Key)
@@ -157,14 +168,14 @@ func (w *Witnesses) keys() ([]*operator.Witness, error) {
 	return keys, nil
 }
 
-func (w *Witnesses) remotes() ([]*witness.Remote, error) {
+func (w *Settings) remotes() ([]*Remote, error) {
 	keys, err := w.keys()
 	if err != nil {
 		return nil, err
 	}
-	var remotes []*witness.Remote
+	var remotes []*Remote
 	for n, key := range keys {
-		remote, err := witness.NewRemote(w.List[n].URL, key, nil)
+		remote, err := NewRemote(w.List[n].URL, key, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -173,19 +184,13 @@ func (w *Witnesses) remotes() ([]*witness.Remote, error) {
 	return remotes, nil
 }
 
-// asked remembers, of the witnesses that this process has asked, what they know.
-type asked struct {
-	mu      sync.Mutex // while it is held, nobody else in this process asks witnesses
-	remotes map[LogWitness]*witness.Remote
-}
-
-// remote returns the one that was asked before, if there is one: it knows what the witness knows.
-func (a *asked) remote(w LogWitness, fresh *witness.Remote) *witness.Remote {
+// remote returns the one that was asked before, if there is one: it knows what the witness knows. The lock is held.
+func (a *Asker) remote(w Address, fresh *Remote) *Remote {
 	if known := a.remotes[w]; known != nil {
 		return known
 	}
 	if a.remotes == nil {
-		a.remotes = map[LogWitness]*witness.Remote{}
+		a.remotes = map[Address]*Remote{}
 	}
 	a.remotes[w] = fresh
 	return fresh
@@ -201,7 +206,7 @@ type Cosigning struct {
 
 // An Answer is what one witness has said.
 type Answer struct {
-	LogWitness
+	Address
 	At  time.Time // when it has cosigned; zero: it has not
 	Err error     // why not
 }
@@ -222,39 +227,39 @@ func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 
 // Cosign has those witnesses cosign a checkpoint over all that is in the log that have not, and keeps what they say. It takes no longer
 // than a witness may, and nobody who seals waits for it. Without witnesses there is nothing to do, and it returns nil.
-func (i *Installation) Cosign(ctx context.Context) (*Cosigning, error) {
-	c, err := i.cosign(ctx)
+func (a *Asker) Cosign(ctx context.Context) (*Cosigning, error) {
+	c, err := a.cosign(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("having the checkpoint cosigned: %w", err)
 	}
 	return c, nil
 }
 
-func (i *Installation) cosign(ctx context.Context) (*Cosigning, error) {
-	settings, err := i.Witnesses(ctx)
+func (a *Asker) cosign(ctx context.Context) (*Cosigning, error) {
+	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}
-	i.asked.mu.Lock()
-	defer i.asked.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	c := &Cosigning{Quorum: settings.Quorum, Answers: make([]Answer, len(settings.List))}
-	if c.Checkpoint, err = i.Ledger.Checkpoint(ctx); err != nil {
+	if c.Checkpoint, err = a.Ledger.Checkpoint(ctx); err != nil {
 		return nil, err
 	}
-	head, err := operator.OpenCheckpoint(c.Checkpoint, i.log.verifier)
+	head, err := operator.OpenCheckpoint(c.Checkpoint, a.Log)
 	if err != nil {
 		return nil, err
 	}
 	c.Size = head.Size
 	before := c.Checkpoint
-	if err := i.ask(ctx, c, settings); err != nil || c.Checkpoint == before {
+	if err := a.ask(ctx, c, settings); err != nil || c.Checkpoint == before {
 		return c, err
 	}
-	return c, i.keep(ctx, c, settings)
+	return c, a.keep(ctx, c, settings)
 }
 
 // ask asks all at the same time who have not cosigned, and adds what they say.
-func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesses) error {
+func (a *Asker) ask(ctx context.Context, c *Cosigning, settings *Settings) error {
 	keys, err := settings.keys()
 	if err != nil {
 		return err
@@ -270,22 +275,22 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 	lines := make([]string, len(remotes))
 	var asking sync.WaitGroup
 	for n, w := range settings.List {
-		a := &c.Answers[n]
-		a.LogWitness = w
+		answer := &c.Answers[n]
+		answer.Address = w
 		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
-			a.At = said[has].At
+			answer.At = said[has].At
 			continue
 		}
-		remote := i.asked.remote(w, remotes[n])
+		remote := a.remote(w, remotes[n])
 		asking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			answer, err := remote.Ask(ctx, c.Checkpoint, c.Size, i.Ledger.ProveConsistency)
+			said, err := remote.Ask(ctx, c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
 			if err == nil {
-				err = i.notAhead(answer)
+				err = a.notAhead(said)
 			}
-			if a.Err = err; err == nil {
-				a.At, lines[n] = answer.At, answer.Line
+			if answer.Err = err; err == nil {
+				answer.At, lines[n] = said.At, said.Line
 			}
 		})
 	}
@@ -296,13 +301,13 @@ func (i *Installation) ask(ctx context.Context, c *Cosigning, settings *Witnesse
 	return ctx.Err()
 }
 
-// maxAhead is how far two clocks may be apart, a witness's, an actor's or an authority's and the installation's. Readers count nothing
+// MaxAhead is how far two clocks may be apart, a witness's, an actor's or an authority's and the installation's. Readers count nothing
 // that says more.
-const maxAhead = 5 * time.Minute
+const MaxAhead = 5 * time.Minute
 
-func (i *Installation) notAhead(c operator.Cosignature) error {
-	if now := i.now(); c.IsAfter(now.Add(maxAhead)) {
-		return fmt.Errorf("%w: it has cosigned at %s, and here it is %s: one of the two clocks is wrong", witness.ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
+func (a *Asker) notAhead(c operator.Cosignature) error {
+	if now := a.Now(); c.IsAfter(now.Add(MaxAhead)) {
+		return fmt.Errorf("%w: it has cosigned at %s, and here it is %s: one of the two clocks is wrong", ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -310,9 +315,9 @@ func (i *Installation) notAhead(c operator.Cosignature) error {
 // ErrNotCosigned says that fewer witnesses have cosigned a checkpoint than the log's trust file demands.
 var ErrNotCosigned = errors.New("too few witnesses have cosigned the checkpoint")
 
-// counts says why a checkpoint does not count for readers who demand the log's witnesses.
-func (i *Installation) counts(ctx context.Context, checkpoint string) error {
-	settings, err := i.Witnesses(ctx)
+// Counts says why a checkpoint does not count for readers who demand the log's witnesses.
+func (a *Asker) Counts(ctx context.Context, checkpoint string) error {
+	settings, err := a.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -331,29 +336,29 @@ func (i *Installation) counts(ctx context.Context, checkpoint string) error {
 }
 
 // keep keeps what witnesses have said, unless what is kept already counts and this does not, or is of a larger tree.
-func (i *Installation) keep(ctx context.Context, c *Cosigning, settings *Witnesses) error {
-	kept, err := i.LastCosigned(ctx)
+func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) error {
+	kept, err := a.LastCosigned(ctx)
 	if err != nil {
 		return err
 	}
 	if kept != nil && (kept.Size > c.Size || kept.Cosigned() > c.Cosigned() && !c.Met()) {
 		return nil
 	}
-	return i.Ledger.KeepCosigned(ctx, c.Checkpoint)
+	return a.Ledger.KeepCosigned(ctx, c.Checkpoint)
 }
 
 // LastCosigned is the checkpoint that is given out, with what witnesses have said of it; nil: there are no witnesses, or they have
 // never said anything.
-func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
-	settings, err := i.Witnesses(ctx)
+func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
+	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}
-	signed, err := i.Ledger.Cosigned(ctx)
+	signed, err := a.Ledger.Cosigned(ctx)
 	if err != nil || signed == "" {
 		return nil, err
 	}
-	head, err := operator.OpenCheckpoint(signed, i.log.verifier)
+	head, err := operator.OpenCheckpoint(signed, a.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +372,7 @@ func (i *Installation) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	}
 	c := &Cosigning{Checkpoint: signed, Size: head.Size, Quorum: settings.Quorum}
 	for _, w := range settings.List {
-		a := Answer{LogWitness: w, Err: errNotCosigned}
+		a := Answer{Address: w, Err: errNotCosigned}
 		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
 			a.At, a.Err = said[has].At, nil
 		}
@@ -380,16 +385,16 @@ var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 
 // Published is the checkpoint that is given out: the last one that witnesses have cosigned, and where there is none one over all that
 // is in the log. Where the log cannot be written, it is the last one that was given out.
-func (i *Installation) Published(ctx context.Context) (string, error) {
-	kept, err := i.LastCosigned(ctx)
+func (a *Asker) Published(ctx context.Context) (string, error) {
+	kept, err := a.LastCosigned(ctx)
 	if err != nil || kept != nil {
 		return kept.checkpoint(), err
 	}
-	signed, err := i.Ledger.Checkpoint(ctx)
+	signed, err := a.Ledger.Checkpoint(ctx)
 	if !errors.Is(err, ledger.ErrDiskFull) && !errors.Is(err, ledger.ErrReadOnly) {
 		return signed, err
 	}
-	last, failed := i.Ledger.LastPublished(ctx)
+	last, failed := a.Ledger.LastPublished(ctx)
 	if failed != nil || last == "" {
 		return "", errors.Join(err, failed)
 	}

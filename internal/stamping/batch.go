@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"jurat/timestamp"
 )
 
-// maxBatch is how many records one token is asked for. Tests have fewer.
-var maxBatch = 100_000
+// maxBatch is how many records one token is asked for.
+const maxBatch = 100_000
 
 // A batch is records that are stamped together: a hash tree over them, of which an authority stamps the root.
 type batch struct {
@@ -26,10 +26,10 @@ type batch struct {
 
 // stampBatches stamps everything that waits for an authority with one request for each maxBatch records. A crash between the
 // token and the last record leaves records that wait, and get a token of their own the next time.
-func (i *Installation) stampBatches(ctx context.Context, c *client, o *Outcome, progress func(string, int64, int64)) error {
+func (t *Timekeeper) stampBatches(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
 	told := teller(c, o.Records, progress)
 	for {
-		b, err := i.gather(ctx, c.name)
+		b, err := t.gather(ctx, c.name)
 		if err != nil || len(b.entries) == 0 {
 			return err
 		}
@@ -39,25 +39,25 @@ func (i *Installation) stampBatches(ctx context.Context, c *client, o *Outcome, 
 		}
 		before := o.Stamped
 		for from := int64(0); from >= 0; {
-			if from, err = i.stampPage(ctx, b.stamps, o, from, told); err != nil {
+			if from, err = t.stampPage(ctx, b.stamps, o, from, told); err != nil {
 				return err
 			}
 		}
-		if len(b.entries) < maxBatch || o.Stamped == before {
+		if len(b.entries) < t.most(maxBatch) || o.Stamped == before {
 			return nil
 		}
 	}
 }
 
 // gather reads what waits, page by page, and keeps hashes alone.
-func (i *Installation) gather(ctx context.Context, authority string) (*batch, error) {
+func (t *Timekeeper) gather(ctx context.Context, authority string) (*batch, error) {
 	tree, err := timestamp.NewTree(crypto.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	b := &batch{tree: tree, entries: map[int64]int{}}
-	for from := int64(0); len(b.entries) < maxBatch; {
-		records, err := i.Ledger.Waiting(ctx, authority, from, min(operator.MaxLateStamps, int64(maxBatch-len(b.entries))))
+	for from := int64(0); len(b.entries) < t.most(maxBatch); {
+		records, err := t.Ledger.Waiting(ctx, authority, from, min(operator.MaxLateStamps, int64(t.most(maxBatch)-len(b.entries))))
 		if err != nil {
 			return nil, err
 		}

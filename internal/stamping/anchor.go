@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/witness"
 )
 
 // ErrNobodyOutside says that no authority outside is there to stamp a checkpoint. That the operator's clock stamps what the
@@ -28,17 +29,17 @@ type Anchored struct {
 // Proofs are under the earliest checkpoint that is stamped, and what has no witnesses when it is stamped never gets any. So one that too few
 // have cosigned is not stamped, but the last one that counts, if that is more than the authority has stamped; and if it is not, that is a
 // Reason, too.
-func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
-	if len(i.stampers.selected) == 0 {
+func (t *Timekeeper) Anchor(ctx context.Context) ([]Anchored, error) {
+	if len(t.Stampers.selected) == 0 {
 		return nil, ErrNobodyOutside
 	}
-	checkpoints, err := i.stampable(ctx)
+	checkpoints, err := t.stampable(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Anchored
-	for _, c := range i.stampers.selected {
-		a, err := i.anchor(ctx, c, checkpoints)
+	for _, c := range t.Stampers.selected {
+		a, err := t.anchor(ctx, c, checkpoints)
 		if err != nil {
 			return all, err
 		}
@@ -49,16 +50,16 @@ func (i *Installation) Anchor(ctx context.Context) ([]Anchored, error) {
 
 // stampable returns what may be stamped, the best first: the checkpoint over all that is in the log, which witnesses have just been asked
 // to cosign, and the last one that is kept as they have cosigned it.
-func (i *Installation) stampable(ctx context.Context) ([]string, error) {
-	asked, err := i.Cosign(ctx)
+func (t *Timekeeper) stampable(ctx context.Context) ([]string, error) {
+	asked, err := t.Witnesses.Cosign(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if asked == nil { // there are no witnesses
-		checkpoint, err := i.Ledger.Checkpoint(ctx)
+		checkpoint, err := t.Ledger.Checkpoint(ctx)
 		return []string{checkpoint}, err
 	}
-	kept, err := i.LastCosigned(ctx)
+	kept, err := t.Witnesses.LastCosigned(ctx)
 	if err != nil || kept == nil {
 		return []string{asked.Checkpoint}, err
 	}
@@ -66,22 +67,22 @@ func (i *Installation) stampable(ctx context.Context) ([]string, error) {
 }
 
 // anchor has an authority stamp the first checkpoint that counts.
-func (i *Installation) anchor(ctx context.Context, c *client, checkpoints []string) (Anchored, error) {
+func (t *Timekeeper) anchor(ctx context.Context, c *stamper, checkpoints []string) (Anchored, error) {
 	a := Anchored{Authority: c.name}
 	for _, checkpoint := range checkpoints {
-		left, err := i.Ledger.Unanchored(ctx, c.name, checkpoint)
+		left, err := t.Ledger.Unanchored(ctx, c.name, checkpoint)
 		if err != nil || left == "" {
 			return a, err
 		}
-		opened, err := operator.OpenCheckpoint(left, i.log.verifier)
+		opened, err := operator.OpenCheckpoint(left, t.Log)
 		if err != nil {
 			return a, err
 		}
-		err = i.counts(ctx, left)
+		err = t.Witnesses.Counts(ctx, left)
 		if err == nil {
-			return i.stampedBy(ctx, c, left, opened.Size)
+			return t.stampedBy(ctx, c, left, opened.Size)
 		}
-		if !errors.Is(err, ErrNotCosigned) {
+		if !errors.Is(err, witness.ErrNotCosigned) {
 			return a, err
 		}
 		if a.Reason == nil { // what the best one lacks
@@ -92,7 +93,7 @@ func (i *Installation) anchor(ctx context.Context, c *client, checkpoints []stri
 }
 
 // stampedBy has an authority stamp a checkpoint, and logs it.
-func (i *Installation) stampedBy(ctx context.Context, c *client, checkpoint string, size int64) (Anchored, error) {
+func (t *Timekeeper) stampedBy(ctx context.Context, c *stamper, checkpoint string, size int64) (Anchored, error) {
 	a := Anchored{Authority: c.name, Size: size}
 	token, err := c.ask(ctx, sha256.Sum256([]byte(checkpoint)))
 	if ctx.Err() != nil {
@@ -103,6 +104,6 @@ func (i *Installation) stampedBy(ctx context.Context, c *client, checkpoint stri
 		return a, nil
 	}
 	// A crash up to here loses a token, and the authority is asked again.
-	a.Act, err = i.operator().Anchor(ctx, operator.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
+	a.Act, err = t.Operator.Anchor(ctx, operator.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
 	return a, err
 }

@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/witness"
 	"jurat/timestamp"
 )
 
@@ -19,8 +20,8 @@ const (
 	settleTime  = 30 * time.Second // for storing stamps that were got before the user gave up
 )
 
-// StampConfig says what to ask for.
-type StampConfig struct {
+// An Order says what to ask for.
+type Order struct {
 	// CatchUp asks only the authorities that answered the last time that this process asked them, each for the oldest
 	// records only, and not for long.
 	CatchUp  bool
@@ -39,7 +40,7 @@ type Outcome struct {
 type source func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error)
 
 // oneByOne has an authority stamp each record by itself.
-func oneByOne(c *client) source {
+func oneByOne(c *stamper) source {
 	return func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error) {
 		var stamps []evidence.Timestamp
 		for _, r := range records {
@@ -54,46 +55,46 @@ func oneByOne(c *client) source {
 	}
 }
 
-// StampWaiting asks authorities for the time stamps that records wait for, adds those that come, and says of each
+// Stamp asks authorities for the time stamps that records wait for, adds those that come, and says of each
 // authority that something waited for what came of it. Every stamp is verified before it is added, and is added in one
 // transaction with the act that speaks of it, so that a crash at any point leaves records that wait, and no more.
-func (i *Installation) StampWaiting(ctx context.Context, config StampConfig) ([]Outcome, error) {
-	owing, err := i.Ledger.Owing(ctx)
+func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error) {
+	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var outcomes []Outcome
 	for _, owed := range owing {
 		o := Outcome{Owed: owed}
-		c := i.stampers.of(owed.Authority)
+		c := t.Stampers.of(owed.Authority)
 		switch {
 		case c == nil:
 			o.Reason = ErrNotConfigured
 		case config.CatchUp && c.batch: // it waits for being asked for
 		case config.CatchUp:
-			err = i.catchUp(ctx, c, &o)
+			err = t.catchUp(ctx, c, &o)
 		case c.batch:
-			err = i.stampBatches(ctx, c, &o, config.Progress)
+			err = t.stampBatches(ctx, c, &o, config.Progress)
 		default:
-			err = i.stampAll(ctx, c, &o, config.Progress)
+			err = t.stampAll(ctx, c, &o, config.Progress)
 		}
 		outcomes = append(outcomes, o)
 		if err != nil {
 			return outcomes, err
 		}
 	}
-	return outcomes, i.stillOwed(ctx, outcomes)
+	return outcomes, t.stillOwed(ctx, outcomes)
 }
 
 // catchUp stamps the oldest records, if the authority answers.
-func (i *Installation) catchUp(ctx context.Context, c *client, o *Outcome) error {
+func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error {
 	answers, failure := c.state()
 	if o.Reason = failure; !answers {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
-	_, err := i.stampPage(bounded, oneByOne(c), o, 0, func() {})
+	_, err := t.stampPage(bounded, oneByOne(c), o, 0, func() {})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil // the rest is for the next time
 	}
@@ -101,7 +102,7 @@ func (i *Installation) catchUp(ctx context.Context, c *client, o *Outcome) error
 }
 
 // teller counts what is stamped, and tells.
-func teller(c *client, total int64, progress func(string, int64, int64)) func() {
+func teller(c *stamper, total int64, progress func(string, int64, int64)) func() {
 	done := int64(0)
 	return func() {
 		done++
@@ -112,11 +113,11 @@ func teller(c *client, total int64, progress func(string, int64, int64)) func() 
 }
 
 // stampAll stamps everything that waits for an authority, until it fails.
-func (i *Installation) stampAll(ctx context.Context, c *client, o *Outcome, progress func(string, int64, int64)) error {
+func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
 	told := teller(c, o.Records, progress)
 	for from := int64(0); from >= 0; {
 		var err error
-		if from, err = i.stampPage(ctx, oneByOne(c), o, from, told); err != nil {
+		if from, err = t.stampPage(ctx, oneByOne(c), o, from, told); err != nil {
 			return err
 		}
 	}
@@ -125,13 +126,13 @@ func (i *Installation) stampAll(ctx context.Context, c *client, o *Outcome, prog
 
 // stampPage stamps the first records at the index from and later, and returns the index after them, or -1 when there is
 // nothing more to do. That the authority failed is no error: it is the outcome's reason.
-func (i *Installation) stampPage(ctx context.Context, by source, o *Outcome, from int64, told func()) (next int64, err error) {
-	records, err := i.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
+func (t *Timekeeper) stampPage(ctx context.Context, by source, o *Outcome, from int64, told func()) (next int64, err error) {
+	records, err := t.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {
 		return -1, err
 	}
 	stamps, failure := by(ctx, records, told)
-	settled, err := i.settle(ctx, records, stamps)
+	settled, err := t.settle(ctx, records, stamps)
 	o.Stamped += int64(settled)
 	switch {
 	case err != nil:
@@ -148,7 +149,7 @@ func (i *Installation) stampPage(ctx context.Context, by source, o *Outcome, fro
 }
 
 // settle adds the stamps that came, also when the user has given up meanwhile: they may have cost money.
-func (i *Installation) settle(ctx context.Context, records []ledger.Pending, stamps []evidence.Timestamp) (int, error) {
+func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamps []evidence.Timestamp) (int, error) {
 	if len(stamps) > len(records) {
 		return 0, fmt.Errorf("%d time stamps for %d records", len(stamps), len(records))
 	}
@@ -158,14 +159,14 @@ func (i *Installation) settle(ctx context.Context, records []ledger.Pending, sta
 		if err != nil {
 			return 0, err
 		}
-		if !fitsClaim(records[n].Record.Payload.Time(), at, i.now()) {
+		if !fitsClaim(records[n].Record.Payload.Time(), at, t.Now()) {
 			continue // it goes on waiting, for one that is later
 		}
 		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stamp})
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	return i.addLate(ctx, late)
+	return t.addLate(ctx, late)
 }
 
 // stampedFrom is the earliest time that a stamp proves.
@@ -183,20 +184,20 @@ func stampedFrom(stamp evidence.Timestamp) (time.Time, error) {
 // fitsClaim reports whether a late stamp can be added to a record that claims a time: not while it would take from the record the
 // proof that it has. What claims to be later than now, as earlier programs sealed it, has none to lose.
 func fitsClaim(claimed, stamped, now time.Time) bool {
-	return claimed.Sub(stamped) <= maxAhead || claimed.Sub(now) > maxAhead
+	return claimed.Sub(stamped) <= witness.MaxAhead || claimed.Sub(now) > witness.MaxAhead
 }
 
-func (i *Installation) addLate(ctx context.Context, late []ledger.LateStamp) (int, error) {
+func (t *Timekeeper) addLate(ctx context.Context, late []ledger.LateStamp) (int, error) {
 	if len(late) == 0 {
 		return 0, nil
 	}
-	return i.operator().Settle(ctx, late)
+	return t.Operator.Settle(ctx, late)
 }
 
 // stampBare has the built-in authority stamp the records that wait for another and have no time stamp at all.
-func (i *Installation) stampBare(ctx context.Context, authority string) error {
+func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 	for from := int64(0); ; {
-		records, err := i.Ledger.Waiting(ctx, authority, from, operator.MaxLateStamps)
+		records, err := t.Ledger.Waiting(ctx, authority, from, operator.MaxLateStamps)
 		if err != nil || len(records) == 0 {
 			return err
 		}
@@ -206,21 +207,21 @@ func (i *Installation) stampBare(ctx context.Context, authority string) error {
 			if len(r.Record.Timestamps) > 0 {
 				continue
 			}
-			token, err := i.authority.stamp(ctx, r.Record.Imprint())
+			token, err := t.Stampers.own.stamp(ctx, r.Record.Imprint())
 			if err != nil {
 				return err
 			}
 			late = append(late, ledger.LateStamp{Pending: r, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, By: BuiltIn})
 		}
-		if _, err := i.addLate(ctx, late); err != nil {
+		if _, err := t.addLate(ctx, late); err != nil {
 			return err
 		}
 	}
 }
 
 // stillOwed completes outcomes by what waits now.
-func (i *Installation) stillOwed(ctx context.Context, outcomes []Outcome) error {
-	owing, err := i.Ledger.Owing(ctx)
+func (t *Timekeeper) stillOwed(ctx context.Context, outcomes []Outcome) error {
+	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,12 +238,12 @@ func (i *Installation) stillOwed(ctx context.Context, outcomes []Outcome) error 
 }
 
 // InBatches reports whether an authority outside stamps only when it is asked for all that waits for it.
-func (i *Installation) InBatches(name string) bool {
-	c := i.stampers.of(name)
+func (t *Timekeeper) InBatches(name string) bool {
+	c := t.Stampers.of(name)
 	return c != nil && c.batch
 }
 
 // Selected reports whether an authority outside is one of those that stamp what is sealed.
-func (i *Installation) Selected(name string) bool {
-	return slices.Contains(i.stampers.selected, i.stampers.of(name))
+func (t *Timekeeper) Selected(name string) bool {
+	return slices.Contains(t.Stampers.selected, t.Stampers.of(name))
 }

@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"jurat/verify"
 )
 
-// maxRenewals is how many evidence records one token renews or makes. Tests have fewer.
-var maxRenewals = 10_000
+// maxRenewals is how many evidence records one token renews or makes.
+const maxRenewals = 10_000
 
 // RenewConfig says which time stamps to renew, and how.
 type RenewConfig struct {
@@ -45,8 +45,8 @@ var ErrEndsTooEarly = errors.New("its own certificates end before that")
 // plain tokens by a new evidence record that covers them, evidence records by a further time stamp, or with another hash by
 // a further chain. What there was stays. What is renewed is not renewed again, so that this can be broken off and repeated
 // at any point: a crash leaves records that were not yet renewed.
-func (i *Installation) Renew(ctx context.Context, config RenewConfig) (Renewed, error) {
-	r, err := i.newRenewer(config)
+func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (Renewed, error) {
+	r, err := t.newRenewer(config)
 	if err != nil {
 		return Renewed{}, fmt.Errorf("renewing time stamps: %w", err)
 	}
@@ -58,7 +58,7 @@ func (i *Installation) Renew(ctx context.Context, config RenewConfig) (Renewed, 
 
 // renewer is a renewal under way.
 type renewer struct {
-	*Installation
+	*Timekeeper
 	config RenewConfig
 	result Renewed
 	roots  []*x509.Certificate
@@ -77,17 +77,17 @@ type renewal struct {
 	entry int         // in the tree
 }
 
-func (i *Installation) newRenewer(config RenewConfig) (*renewer, error) {
-	r := &renewer{Installation: i, config: config, trees: map[crypto.Hash]*timestamp.Tree{}, roots: []*x509.Certificate{i.authority.root}, waits: -1}
-	for _, a := range i.stampers.trusted {
+func (t *Timekeeper) newRenewer(config RenewConfig) (*renewer, error) {
+	r := &renewer{Timekeeper: t, config: config, trees: map[crypto.Hash]*timestamp.Tree{}, roots: []*x509.Certificate{t.Stampers.own.Root}, waits: -1}
+	for _, a := range t.Stampers.trusted {
 		root, err := x509.ParseCertificate(a.Certificate)
 		if err != nil {
 			return nil, err
 		}
 		r.roots = append(r.roots, root)
 	}
-	r.result.Authority, r.asks = BuiltIn, i.authority.askImprint
-	for _, c := range i.stampers.outside {
+	r.result.Authority, r.asks = BuiltIn, t.Stampers.own.askImprint
+	for _, c := range t.Stampers.outside {
 		if config.TSA == "" || c.name == config.TSA || c.url == config.TSA {
 			r.result.Authority, r.asks = c.name, c.askImprint
 			return r, nil
@@ -116,7 +116,7 @@ func (r *renewer) all(ctx context.Context) error {
 		if err := r.consider(record.Index, record.Record); err != nil {
 			return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 		}
-		if len(r.due) >= maxRenewals {
+		if len(r.due) >= r.most(maxRenewals) {
 			if err := r.flush(ctx); err != nil {
 				return err
 			}
@@ -379,7 +379,7 @@ func (r *renewer) stamp(ctx context.Context, tree *timestamp.Tree) ([]byte, erro
 }
 
 // ClockOf says whose clock an authority of this name reads.
-func (i *Installation) ClockOf(name string) verify.Clock {
+func ClockOf(name string) verify.Clock {
 	if name == BuiltIn {
 		return verify.OperatorClock
 	}

@@ -1,4 +1,4 @@
-package installation
+package stamping
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // together is the built-in authority where it stamps with one token all records that wait: a hash tree over them, of which it
 // stamps the root, and for each record an evidence record that verifies alone (RFC 4998). The token is as late as the last of them.
-type together struct{ own *authority }
+type together struct{ own *Own }
 
 // StampGroup implements ledger.GroupStamper.
 func (t together) StampGroup(records []*evidence.Record) ([]evidence.Timestamp, error) {
