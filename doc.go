@@ -28,6 +28,8 @@
 //	dsse        an envelope for other tools, DSSE around an in-toto statement about records
 //	trustlist   the EU's trusted lists: verified from the Official Journal on, and which services were qualified when
 //	verify      a trust file and records in, a report out
+//	            verify/trust: what a reader believes, asked about keys, certificates, revocation and tokens
+//	            verify/graph: how the records of a file name each other; timelines, and who introduced a text
 //
 // Public, for those who hold their keys themselves:
 //

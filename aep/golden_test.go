@@ -19,6 +19,7 @@ import (
 	"jurat/internal/aeptest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 var update = flag.Bool("update", false, "write testdata anew: the package and the trust file that proves it, with worthless keys")
@@ -27,11 +28,11 @@ var update = flag.Bool("update", false, "write testdata anew: the package and th
 func TestGolden(t *testing.T) {
 	packageFile, trustFile := filepath.Join("testdata", "package.aep"), filepath.Join("testdata", "trust.json")
 	if *update {
-		file, trust := golden(t)
+		file, trusted := golden(t)
 		write(t, packageFile, file)
-		write(t, trustFile, trust)
+		write(t, trustFile, trusted)
 	}
-	file, trust := read(t, packageFile), read(t, trustFile)
+	file, trusted := read(t, packageFile), read(t, trustFile)
 	p, err := aep.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestGolden(t *testing.T) {
 	if string(p.Canonical) != aeptest.Canonical || p.Binding() != aep.BindsText || len(file) > 4<<10 {
 		t.Errorf("%d bytes, %q", len(file), p.Canonical)
 	}
-	parsed, err := verify.ParseTrust(trust)
+	parsed, err := trust.Parse(trusted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestGolden(t *testing.T) {
 }
 
 // golden makes the package, stamped by an authority that reads a clock which stands still.
-func golden(t *testing.T) (file, trust []byte) {
+func golden(t *testing.T) (file, trusted []byte) {
 	at := time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
 	root := certificate(t, "root", func(c timestamp.CertificateConfig) (*x509.Certificate, error) { return timestamp.NewRoot(c) })
 	leaf := certificate(t, "authority", func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
@@ -62,14 +63,14 @@ func golden(t *testing.T) (file, trust []byte) {
 		t.Fatal(err)
 	}
 	public := aeptest.Public(t, aeptest.Key(t).Public())
-	trust, err = (&verify.Trust{Format: verify.TrustFormat,
-		Keys: []verify.Key{{Name: "logistics-agent-v1", Role: evidence.RoleAgent, Algorithm: evidence.RS256,
-			KeyID: evidence.DigestOf(public), PublicKey: public, Custody: verify.ByOperator, NotBefore: at}},
-		Authorities: []verify.Authority{{Name: "a worthless authority", Certificate: root.Raw, Clock: verify.OperatorClock}}}).Marshal()
+	trusted, err = (&trust.Trust{Format: trust.Format,
+		Keys: []trust.Key{{Name: "logistics-agent-v1", Role: evidence.RoleAgent, Algorithm: evidence.RS256,
+			KeyID: evidence.DigestOf(public), PublicKey: public, Custody: trust.ByOperator, NotBefore: at}},
+		Authorities: []trust.Authority{{Name: "a worthless authority", Certificate: root.Raw, Clock: trust.OperatorClock}}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return aeptest.New(t, authority).Zip(t), trust
+	return aeptest.New(t, authority).Zip(t), trusted
 }
 
 func certificate(t *testing.T, whose string, create func(timestamp.CertificateConfig) (*x509.Certificate, error)) *x509.Certificate {

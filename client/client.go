@@ -27,6 +27,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // ErrOther says that what came back is not what was signed.
@@ -113,7 +114,7 @@ func Assemble(canonical []byte, signatures ...[]byte) (*evidence.Record, error) 
 // Check compares what came back with what was signed: the same payload with the same signatures. If it is, it verifies the
 // rest by a trust file, which must not come from the record's own file: time stamps and the place in the log. What the
 // outcome is, the report says.
-func Check(signed, sealed *evidence.Record, trust *verify.Trust) (*verify.Report, error) {
+func Check(signed, sealed *evidence.Record, trusted *trust.Trust) (*verify.Report, error) {
 	if !bytes.Equal(signed.Canonical(), sealed.Canonical()) {
 		return nil, fmt.Errorf("%w: the payload is another, with the digest %s instead of %s", ErrOther, sealed.Digest, signed.Digest)
 	}
@@ -126,7 +127,7 @@ func Check(signed, sealed *evidence.Record, trust *verify.Trust) (*verify.Report
 			return nil, fmt.Errorf("%w: signature %d is another", ErrOther, i+1)
 		}
 	}
-	return verify.Record(sealed, verify.Options{Trust: trust}), nil
+	return verify.Record(sealed, verify.Options{Trust: trusted}), nil
 }
 
 // ParseKey reads a private key in PEM, PKCS #8, as `openssl genpkey` writes it: RSA, P-256, Ed25519 or the seed of ML-DSA-65.

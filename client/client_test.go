@@ -20,6 +20,7 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 const payload = `{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p",
@@ -37,10 +38,10 @@ func encoded(kind string, der []byte) []byte {
 }
 
 // trust is what a reader believes of a key.
-func trust(signer evidence.Signer, public any) *verify.Trust {
-	t := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{{Name: "a", Role: evidence.RoleAgent, Algorithm: signer.Info().Algorithm,
-		KeyID: signer.Info().KeyID, PublicKey: must(evidence.MarshalPublicKey(public)), Custody: verify.ByOwner}}}
-	return must(verify.ParseTrust(must(t.Marshal())))
+func trustIn(signer evidence.Signer, public any) *trust.Trust {
+	t := &trust.Trust{Format: trust.Format, Keys: []trust.Key{{Name: "a", Role: evidence.RoleAgent, Algorithm: signer.Info().Algorithm,
+		KeyID: signer.Info().KeyID, PublicKey: must(evidence.MarshalPublicKey(public)), Custody: trust.ByOwner}}}
+	return must(trust.Parse(must(t.Marshal())))
 }
 
 func Example() {
@@ -85,7 +86,7 @@ func TestSignAndCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	reread := must(evidence.Open(must(signed.Marshal())))
-	report, err := client.Check(signed, reread, trust(signer, private.Public()))
+	report, err := client.Check(signed, reread, trustIn(signer, private.Public()))
 	if err != nil {
 		t.Fatal(err)
 	}

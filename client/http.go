@@ -19,7 +19,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Config is how a Client reaches a server.
@@ -169,12 +169,12 @@ func (c *Client) page(ctx context.Context, chainID, cursor string) (*api.Listing
 
 // Trust reads the server's trust file. It says whose keys are whose by the server's own word: compare its fingerprint over
 // another channel before you verify by it.
-func (c *Client) Trust(ctx context.Context) (*verify.Trust, error) {
+func (c *Client) Trust(ctx context.Context) (*trust.Trust, error) {
 	doc, err := c.ask(ctx, http.MethodGet, "/v1/trust", nil)
 	if err != nil {
 		return nil, err
 	}
-	return verify.ParseTrust(doc)
+	return trust.Parse(doc)
 }
 
 // Checkpoint reads a signed checkpoint over all that is in the log. Whoever keeps it can later find out whether anything that it

@@ -27,6 +27,7 @@ import (
 	"jurat/internal/ledger/memory"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Origin is the name of a House's log.
@@ -61,7 +62,7 @@ func NewImpostor(t testing.TB) *House {
 
 func furnish(t testing.TB, whose string, authority *timestamp.Authority) *House {
 	t.Helper()
-	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]verify.Key{}}, Now: clock(), Random: stream(1),
+	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]trust.Key{}}, Now: clock(), Random: stream(1),
 		authority: authority}
 	private, public, err := note.GenerateKey(stream(2), Origin)
 	check(t, err)
@@ -111,7 +112,7 @@ type Keys struct {
 
 	whose string
 	mu    sync.Mutex // held while made is read or written
-	made  map[evidence.KeyID]verify.Key
+	made  map[evidence.KeyID]trust.Key
 }
 
 // Signers implements what a trial needs of keys.
@@ -126,11 +127,11 @@ func (k *Keys) Signers(ctx context.Context, role evidence.Role, name string) ([]
 		second := sha256.Sum256(append(seed[:], "and a second one"...))
 		keys = append(keys, evidence.NewMLDSA65(&second))
 	}
-	return k.give(verify.Key{Name: name, Role: role, Custody: verify.ByOperator}, keys)
+	return k.give(trust.Key{Name: name, Role: role, Custody: trust.ByOperator}, keys)
 }
 
 // give makes signers of an actor's keys, and notes that each signs with the others.
-func (k *Keys) give(whose verify.Key, keys []crypto.Signer) ([]evidence.Signer, error) {
+func (k *Keys) give(whose trust.Key, keys []crypto.Signer) ([]evidence.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var signers []evidence.Signer
@@ -158,18 +159,18 @@ func (k *Keys) give(whose verify.Key, keys []crypto.Signer) ([]evidence.Signer, 
 
 // Trust is the trust file of the House: every key that it has given out so far, its authority, the log. Where that is the
 // mock, it takes verify.Options.UnsafeAllowMock to make anything of it.
-func (h *House) Trust(t testing.TB) *verify.Trust {
+func (h *House) Trust(t testing.TB) *trust.Trust {
 	t.Helper()
-	trust := &verify.Trust{Format: verify.TrustFormat, Logs: []string{h.verifier}, Authorities: []verify.Authority{
-		{Name: "mock", Certificate: h.authority.Certificates()[1].Raw, Clock: verify.OperatorClock}}}
+	trusted := &trust.Trust{Format: trust.Format, Logs: []string{h.verifier}, Authorities: []trust.Authority{
+		{Name: "mock", Certificate: h.authority.Certificates()[1].Raw, Clock: trust.OperatorClock}}}
 	h.Keys.mu.Lock()
 	for _, key := range h.Keys.made {
-		trust.Keys = append(trust.Keys, key)
+		trusted.Keys = append(trusted.Keys, key)
 	}
 	h.Keys.mu.Unlock()
-	doc, err := trust.Marshal()
+	doc, err := trusted.Marshal()
 	check(t, err)
-	parsed, err := verify.ParseTrust(doc)
+	parsed, err := trust.Parse(doc)
 	check(t, err)
 	return parsed
 }

@@ -1,6 +1,10 @@
 package verify
 
-import "slices"
+import (
+	"slices"
+
+	"jurat/verify/trust"
+)
 
 // Answers are a report's, for who asks about many of its records: each is found without going through all.
 type Answers struct {
@@ -25,10 +29,10 @@ func (r *Report) Answers() *Answers {
 }
 
 // TimeOf is the report's TimeOf.
-func (a *Answers) TimeOf(recordID string) (TimeOf, bool) {
+func (a *Answers) TimeOf(recordID string) (trust.TimeOf, bool) {
 	i, known := a.times[recordID]
 	if !known {
-		return TimeOf{}, false
+		return trust.TimeOf{}, false
 	}
 	return a.report.Times[i], true
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestAnswers: answers that were put in order are those that the report gives when it goes through all.
@@ -17,7 +18,7 @@ func TestAnswers(t *testing.T) {
 		Guarantees: []verify.Finding{f(verify.Content, verify.NotProved, "b", "1"), f(verify.Authentication, verify.Refuted, "", "3"), f(verify.Time, verify.Proved, "", ""), f(verify.Order, verify.NotProved, "", "no details")},
 		Details: []verify.Finding{f(verify.Content, verify.NotProved, "b", "1"), f(verify.Authentication, verify.NotProved, "a", "2"), f(verify.Authentication, verify.Refuted, "", "3"),
 			f(verify.Authentication, verify.Refuted, "a", "4"), f(verify.Content, verify.NotProved, "b", "5")},
-		Times: []verify.TimeOf{{Record: "a", ProvedTime: verify.ProvedTime{Authority: "x"}}, {Record: "a", ProvedTime: verify.ProvedTime{Authority: "y"}}},
+		Times: []trust.TimeOf{{Record: "a", ProvedTime: trust.ProvedTime{Authority: "x"}}, {Record: "a", ProvedTime: trust.ProvedTime{Authority: "y"}}},
 	}
 	answers := r.Answers()
 	for _, record := range []string{"a", "b", "c", ""} {

@@ -23,6 +23,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // go test ./verify -run '^$' -bench Bundle100k -benchtime 1x -records 100000
@@ -47,12 +48,12 @@ func bundleFile(b *testing.B, file string, records, payload int) verify.Options 
 	must(err)
 	log, err := note.NewSigner(private)
 	must(err)
-	trust := &verify.Trust{Format: verify.TrustFormat, Logs: []string{logKey},
-		Keys:        []verify.Key{{Name: "a", Role: evidence.RoleAgent, Algorithm: evidence.ES256, KeyID: signer.Info().KeyID, PublicKey: public, Custody: verify.ByOwner}},
-		Authorities: []verify.Authority{{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: verify.Independent}}}
-	doc, err := trust.Marshal()
+	trusted := &trust.Trust{Format: trust.Format, Logs: []string{logKey},
+		Keys:        []trust.Key{{Name: "a", Role: evidence.RoleAgent, Algorithm: evidence.ES256, KeyID: signer.Info().KeyID, PublicKey: public, Custody: trust.ByOwner}},
+		Authorities: []trust.Authority{{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: trust.Independent}}}
+	doc, err := trusted.Marshal()
 	must(err)
-	trust, err = verify.ParseTrust(doc)
+	trusted, err = trust.Parse(doc)
 	must(err)
 
 	p := output("a")
@@ -126,7 +127,7 @@ func bundleFile(b *testing.B, file string, records, payload int) verify.Options 
 	must(err)
 	must(out.Flush())
 	must(bundle.Close())
-	return verify.Options{Trust: trust, UnsafeAllowMock: true}
+	return verify.Options{Trust: trusted, UnsafeAllowMock: true}
 }
 
 // BenchmarkBundle100k verifies a large bundle from its file: how fast, on how many cores, and how much of it is in memory at

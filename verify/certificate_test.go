@@ -20,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // A certificateCase changes one thing of a world.
@@ -39,7 +40,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"as it should be", func(w *world) {}, proved, "", "certificates of Root CA", true},
 		{"of the issuing CA itself", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
-				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs[0].Certificate = w.made.issuing.Raw })
+				o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = w.made.issuing.Raw })
 				o.CRLs = o.CRLs[1:] // its own revocation is not asked
 			}
 		}, proved, "", "", false},
@@ -48,7 +49,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"no CA for this role", func(w *world) { w.trusted.Roles = []evidence.Role{evidence.RoleJuror} }, not, "certificate", "vouch for the role agent", false},
 		{"no CA at all", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
-				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs = nil })
+				o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs = nil })
 			}
 		}, not, "certificate", "neither this key nor a CA", false},
 		{"no certificates", func(w *world) {
@@ -65,8 +66,8 @@ func certificateCases(t *testing.T) []certificateCase {
 				r.Certificates = append(r.Certificates, w.made.root.Raw)
 				other := newKey(t)
 				stranger := caTemplate("root", 1)
-				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-					trust.CAs[0].Certificate = certify(t, stranger, other.Public(), stranger, other).Raw
+				o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+					trusted.CAs[0].Certificate = certify(t, stranger, other.Public(), stranger, other).Raw
 				})
 			}
 		}, not, "certificate", "no certificate path", false},
@@ -138,8 +139,8 @@ func certificateCases(t *testing.T) []certificateCase {
 				template := newWorld().signer
 				template.URIs = []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:b"}}
 				r.Certificates = append([][]byte{certify(t, template, public, root, key).Raw}, r.Certificates...)
-				o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-					trust.CAs = append([]verify.CA{{Name: "Second", Certificate: root.Raw, Roles: w.trusted.Roles, Custody: verify.ByOwner, Revocation: verify.NotAsked}}, trust.CAs...)
+				o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+					trusted.CAs = append([]trust.CA{{Name: "Second", Certificate: root.Raw, Roles: w.trusted.Roles, Custody: trust.ByOwner, Revocation: trust.NotAsked}}, trusted.CAs...)
 				})
 			}
 		}, proved, "", "", false},
@@ -153,8 +154,8 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"no lists", func(w *world) { w.lists = nil }, not, "revocation", "no revocation list of", true},
 		{"no list of the issuing CA's", func(w *world) { w.lists = w.lists[:1] }, not, "revocation", `"CN=issuing"`, true},
 		{"no list of the root's", func(w *world) { w.lists[0] = nil }, not, "revocation", `"CN=root"`, true},
-		{"not asked", func(w *world) { w.lists, w.trusted.Revocation = nil, verify.NotAsked }, proved, "", "was not asked of Root CA", false},
-		{"asked by name", func(w *world) { w.trusted.Revocation = verify.ByCRL }, proved, "", "", false},
+		{"not asked", func(w *world) { w.lists, w.trusted.Revocation = nil, trust.NotAsked }, proved, "", "was not asked of Root CA", false},
+		{"asked by name", func(w *world) { w.trusted.Revocation = trust.ByCRL }, proved, "", "", false},
 		{"no moment of checking", func(w *world) { w.at = time.Time{} }, not, "revocation", "no moment of checking", false},
 		{"a stale list", func(w *world) { w.lists[1].NextUpdate = stamped.Add(-time.Second); w.at = stamped }, not, "revocation", "stale", true},
 		{"a list from after the moment of checking", func(w *world) { w.lists[1].ThisUpdate = stamped.Add(time.Second); w.at = stamped }, not, "revocation", "not yet there", true},
@@ -198,7 +199,7 @@ func certificateCases(t *testing.T) []certificateCase {
 			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(hour), 1)}
 		}, proved, "", "", false},
 		{"revoked afterwards, by the operator's clock", func(w *world) {
-			w.clock = verify.OperatorClock
+			w.clock = trust.OperatorClock
 			w.lists[1].RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(hour), 1)}
 		}, not, "revoked", "no independent authority", false},
 		{"revoked afterwards, stolen before", func(w *world) {
@@ -405,12 +406,12 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 			r, o := sealedWith(t, output("a courier"), read("signer.der"))
 			r.Certificates = [][]byte{certificate("signer.pem")}
 			o.At = time.Now()
-			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-				trust.Keys, trust.Authorities[0].Clock = nil, verify.Independent
-				trust.CAs = []verify.CA{{Name: "OpenSSL's", Certificate: certificate("root.pem"), Roles: []evidence.Role{evidence.RoleAgent}, Custody: verify.ByOwner}}
+			o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+				trusted.Keys, trusted.Authorities[0].Clock = nil, trust.Independent
+				trusted.CAs = []trust.CA{{Name: "OpenSSL's", Certificate: certificate("root.pem"), Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner}}
 			})
 			for name, want := range map[string]string{"before.crl": "", "after.crl": "revoked"} {
-				list, err := verify.ParseCRL(read(name))
+				list, err := trust.ParseCRL(read(name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -456,7 +457,7 @@ func TestListedKeyTakesPrecedence(t *testing.T) {
 	w := newWorld()
 	w.actor = "urn:jurat:agent:b"
 	o = w.build(t, r, o, public)
-	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.Keys = listed })
+	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.Keys = listed })
 	report := verify.Record(r, o)
 	if got := report.Of(verify.Authentication); got.Status != verify.Proved {
 		t.Errorf("%+v", got)
@@ -470,7 +471,7 @@ func TestListedKeyTakesPrecedence(t *testing.T) {
 func TestCustodyOfCertifiedKeys(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	w := newWorld()
-	w.trusted.Custody = verify.ByOperator
+	w.trusted.Custody = trust.ByOperator
 	report := verify.Record(r, w.build(t, r, o, public))
 	if got := report.Of(verify.NonRepudiation); got.Status != verify.NotProved || got.Rule != "custody" || report.Outcome != verify.Proved {
 		t.Errorf("%s, %+v", report.Outcome, got)
@@ -486,7 +487,7 @@ func TestIdentity(t *testing.T) {
 		"Z-9._~":           "urn:jurat:agent:Z-9._~",
 		"логистика":        "urn:jurat:agent:%D0%BB%D0%BE%D0%B3%D0%B8%D1%81%D1%82%D0%B8%D0%BA%D0%B0",
 	} {
-		if got := verify.Identity(evidence.RoleAgent, name); got != want {
+		if got := trust.Identity(evidence.RoleAgent, name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 			continue
 		}
@@ -503,7 +504,7 @@ func TestIdentity(t *testing.T) {
 func TestWeakCASignatures(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	w := newWorld()
-	w.trusted.Revocation = verify.NotAsked
+	w.trusted.Revocation = trust.NotAsked
 	o = w.build(t, r, o, public)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -518,7 +519,7 @@ func TestWeakCASignatures(t *testing.T) {
 		signer := *w.signer
 		signer.SignatureAlgorithm = tt.algorithm
 		r.Certificates = [][]byte{certify(t, &signer, public, root, key).Raw}
-		o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.CAs[0].Certificate = root.Raw })
+		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = root.Raw })
 		if got := verify.Record(r, o).Of(verify.Authentication); (got.Status == verify.Proved) != tt.proved {
 			t.Errorf("%s: %+v", tt.algorithm, got)
 		}

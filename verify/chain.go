@@ -6,6 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/plural"
+	"jurat/verify/graph"
 )
 
 // chained reports whether a record is judged by the rules of chains. Acts of a trial have a stricter law of their own;
@@ -19,12 +20,12 @@ func chained(r *evidence.Record) bool {
 // chain asks whether the records stand to each other as they say. It says nothing of how long a chain goes on: what
 // came after its last record is not in the file, and no rule can miss it.
 func (c *check) chain() {
-	g, rooted := c.graph, c.graph.rooted()
+	g, rooted := c.graph, c.graph.Rooted()
 	c.notes[Chain] = "what records follow, they name by digest; places, names and claimed times agree"
 	if n := c.counted(); n > 0 {
 		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(n, "chain")+plural.Or(n, " is", " are"))
 	}
-	for _, r := range g.all {
+	for _, r := range g.All {
 		if !chained(r) {
 			continue
 		}
@@ -88,15 +89,15 @@ func (c *check) counted() int {
 // bound asks whether a record names what it follows by digest, and whether that is there.
 func (c *check) bound(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
-	if c.dangling(r) || len(g.within(r)) > 0 {
+	if c.dangling(r) || len(g.Within(r)) > 0 {
 		return
 	}
-	if p.ChainPosition > 1 && len(g.at[g.before(r)]) == 0 {
+	if p.ChainPosition > 1 && len(g.At[g.Before(r)]) == 0 {
 		c.unsure("gap", r, "it stands at position %d, and no record of its chain at position %d", p.ChainPosition, p.ChainPosition-1)
 		return
 	}
-	named := g.named(r)
-	begins := p.ChainPosition == 1 || p.ChainPosition == 0 && (g.first[g.threads[r]] == r || len(named) > 0 || len(g.parents(r)) > 0)
+	named := g.Named(r)
+	begins := p.ChainPosition == 1 || p.ChainPosition == 0 && (g.First[g.Threads[r]] == r || len(named) > 0 || len(g.Parents(r)) > 0)
 	known := p.PreviousAgent == "" || !p.PreviousRecord.IsZero() || anyOf(named, p.PreviousAgent)
 	if begins && known {
 		return
@@ -124,7 +125,7 @@ func (c *check) dangling(r *evidence.Record) bool {
 // position: one more than the highest place among what it names. So acts of one round, which name the same, share one.
 func (c *check) position(r *evidence.Record) {
 	p, highest := &r.Payload, int64(0)
-	for _, other := range c.graph.within(r) {
+	for _, other := range c.graph.Within(r) {
 		highest = max(highest, other.Payload.ChainPosition)
 	}
 	if p.ChainPosition > 0 && highest > 0 && p.ChainPosition != highest+1 {
@@ -140,19 +141,19 @@ func (c *check) previousAgent(r *evidence.Record) {
 		return
 	}
 	if !p.PreviousRecord.IsZero() {
-		before := g.byDigest[p.PreviousRecord]
+		before := g.ByDigest[p.PreviousRecord]
 		if before != nil && before.Payload.Actor() != p.PreviousAgent {
 			c.refute(Chain, "previous-agent", r, "it names %q as the one before, and the record before it is of %q", p.PreviousAgent, before.Payload.Actor())
 		}
 		return
 	}
-	saw := g.within(r)
+	saw := g.Within(r)
 	if anyOf(saw, p.PreviousAgent) {
 		return
 	}
-	before := g.before(r)
-	_, named := g.earliest[standing{before, p.PreviousAgent}]
-	if _, any := g.earliest[standing{before, ""}]; !named && (any || len(saw) > 0) {
+	before := g.Before(r)
+	_, named := g.Claimed(before, p.PreviousAgent)
+	if _, any := g.Claimed(before, ""); !named && (any || len(saw) > 0) {
 		c.unsure("previous-agent", r, "it names %q as the one before, and no record before it in the chain is of that name", p.PreviousAgent)
 	}
 }
@@ -168,17 +169,17 @@ func (c *check) nextAgent(r *evidence.Record) {
 	if p.NextAgent == "" {
 		return
 	}
-	after := spot{g.threads[r], p.ChainPosition + 1}
+	after := g.After(r)
 	placed := p.ChainPosition > 0
-	if placed && g.loose[standing{after, p.NextAgent}] {
+	if placed && g.IsLoose(after, p.NextAgent) {
 		return
 	}
-	contradicted := placed && g.loose[standing{after, ""}]
-	for _, other := range g.followers[r] {
+	contradicted := placed && g.IsLoose(after, "")
+	for _, other := range g.Followers[r] {
 		if other.Payload.Actor() == p.NextAgent {
 			return
 		}
-		contradicted = contradicted || carries(other) && g.threads[other] == g.threads[r] // another chain has its own order
+		contradicted = contradicted || graph.Carries(other) && g.Threads[other] == g.Threads[r] // another chain has its own order
 	}
 	if contradicted {
 		c.unsure("next-agent", r, "it passes on to %q, and what follows it is by others", p.NextAgent)
@@ -187,23 +188,20 @@ func (c *check) nextAgent(r *evidence.Record) {
 	c.doubt(Chain, "next-agent", r, "it passes on to %q, of whom no record follows in the file", p.NextAgent)
 }
 
-// carries reports whether a record carries on what it follows: reviewing or delivering it is not that.
-func carries(r *evidence.Record) bool { return !decides(r) }
-
 // forward: nobody can claim to have acted before what it followed. It is the claims that are compared; that the log's
 // order agrees is for the guarantee of order.
 func (c *check) forward(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
-	for _, other := range g.named(r) {
+	for _, other := range g.Named(r) {
 		if p.Time().Before(other.Payload.Time()) {
 			c.refute(Chain, "time", r, "it claims %s, and record %s, which it names, claims %s", p.Timestamp, recordName(other), other.Payload.Timestamp)
 			return
 		}
 	}
-	if p.ChainPosition < 2 || len(g.within(r)) > 0 {
+	if p.ChainPosition < 2 || len(g.Within(r)) > 0 {
 		return
 	}
-	if earliest, there := g.earliest[standing{g.before(r), p.PreviousAgent}]; there && p.Time().Before(earliest) {
+	if earliest, there := g.Claimed(g.Before(r), p.PreviousAgent); there && p.Time().Before(earliest) {
 		c.unsure("time", r, "it claims %s, and what stands before it in the chain %s", p.Timestamp, utc(earliest))
 	}
 }
@@ -214,7 +212,7 @@ func (c *check) parent(r *evidence.Record, rooted map[string]bool) {
 	p := &r.Payload
 	switch {
 	case p.ParentRequestID == "":
-	case len(c.graph.parents(r)) == 0:
+	case len(c.graph.Parents(r)) == 0:
 		c.doubt(Chain, "parent", r, "it belongs to the request %q, of which the file has no other record", p.ParentRequestID)
 	case p.RequestID != "" && !rooted[p.RequestID]:
 		c.add(Chain, c.missed(true), "cycle", r, "from request to parent request, it never comes to a beginning: the parents go in a circle")

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // smallList is a revocation list of a CA made for the test.
@@ -29,7 +30,7 @@ func TestParseCRL(t *testing.T) {
 	der := smallList(t)
 	armoured := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 	for name, doc := range map[string][]byte{"DER": der, "PEM": armoured, "PEM after words": append([]byte("Revoked:\n"), armoured...)} {
-		list, err := verify.ParseCRL(doc)
+		list, err := trust.ParseCRL(doc)
 		if err != nil || len(list.RevokedCertificateEntries) != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -46,7 +47,7 @@ func TestParseCRL(t *testing.T) {
 		{"cut short", "malformed", der[:len(der)-1]},
 		{"too large", "want at most", append([]byte{0x30}, make([]byte, 16<<20)...)},
 	} {
-		if _, err := verify.ParseCRL(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := trust.ParseCRL(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v; want an error about %q", tt.name, err, tt.says)
 		}
 	}
@@ -59,12 +60,12 @@ func FuzzParseCRL(f *testing.F) {
 	f.Add(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
 	f.Add([]byte("-----BEGIN X509 CRL-----\n-----END X509 CRL-----\n"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		list, err := verify.ParseCRL(doc)
+		list, err := trust.ParseCRL(doc)
 		if err != nil {
 			return
 		}
 		verify.Record(new(evidence.Record), verify.Options{At: stamped, CRLs: []*x509.RevocationList{list}})
-		again, err := verify.ParseCRL(list.Raw)
+		again, err := trust.ParseCRL(list.Raw)
 		if err != nil || !bytes.Equal(again.Raw, list.Raw) {
 			t.Fatalf("what was parsed is refused: %v", err)
 		}
@@ -107,8 +108,8 @@ func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root 
 	must(err)
 	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
 	o.At = stamped.Add(24 * time.Hour)
-	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-		trust.Authorities = []verify.Authority{{Name: "elsewhere", Certificate: root.Raw, Clock: verify.Independent, Revocation: verify.ByCRL}}
+	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+		trusted.Authorities = []trust.Authority{{Name: "elsewhere", Certificate: root.Raw, Clock: trust.Independent, Revocation: trust.ByCRL}}
 	})
 	return r, o, root, rootKey
 }
@@ -142,7 +143,7 @@ func TestRevokedAuthority(t *testing.T) {
 		{"on hold", entry(after, 6), nil, "revoked", "nothing counts"},
 		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "nothing counts"},
 		{"unspecified, and said so, afterwards", entry(after, 9), func(list *x509.RevocationList, _ *verify.Options) { list.RevokedCertificateEntries[0].ReasonCode = 0 }, "", ""},
-		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = verify.NotAsked }, "", "was not asked"},
+		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = trust.NotAsked }, "", "was not asked"},
 		{"not asked, without a word", nil, func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = "" }, "", "was not asked"},
 	}
 	for _, tt := range tests {
@@ -186,12 +187,12 @@ func TestAuthorityKnownTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	itself := verify.Authority{Name: "itself", Certificate: token.UnverifiedInfo().Certificates[0].Raw, Clock: verify.Independent}
+	itself := trust.Authority{Name: "itself", Certificate: token.UnverifiedInfo().Certificates[0].Raw, Clock: trust.Independent}
 	for _, reverse := range []bool{false, true} {
-		o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-			trust.Authorities = append(trust.Authorities[:1:1], itself) // the first has no list that says that it is not revoked
+		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+			trusted.Authorities = append(trusted.Authorities[:1:1], itself) // the first has no list that says that it is not revoked
 			if reverse {
-				slices.Reverse(trust.Authorities)
+				slices.Reverse(trusted.Authorities)
 			}
 		})
 		report := verify.Record(r, o)
@@ -222,22 +223,22 @@ func TestWeakListSignature(t *testing.T) {
 func TestKeyRevoked(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		clock   verify.Clock
+		clock   trust.Clock
 		revoked time.Time
 		stamps  bool
 		proved  bool
 	}{
-		{"afterwards", verify.Independent, stamped.Add(time.Second), true, true},
-		{"just then", verify.Independent, stamped, true, false},
-		{"before", verify.Independent, stamped.Add(-time.Second), true, false},
-		{"afterwards, by the operator's clock", verify.OperatorClock, stamped.Add(time.Hour), true, false},
-		{"afterwards, without a time", verify.Independent, stamped.Add(time.Hour), false, false},
+		{"afterwards", trust.Independent, stamped.Add(time.Second), true, true},
+		{"just then", trust.Independent, stamped, true, false},
+		{"before", trust.Independent, stamped.Add(-time.Second), true, false},
+		{"afterwards, by the operator's clock", trust.OperatorClock, stamped.Add(time.Hour), true, false},
+		{"afterwards, without a time", trust.Independent, stamped.Add(time.Hour), false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o := standalone(t, output("a"))
-			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-				trust.Keys[0].Revoked, trust.Keys[0].Custody = tt.revoked, verify.ByOwner
-				trust.Authorities[0].Clock = tt.clock
+			o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+				trusted.Keys[0].Revoked, trusted.Keys[0].Custody = tt.revoked, trust.ByOwner
+				trusted.Authorities[0].Clock = tt.clock
 			})
 			if !tt.stamps {
 				r.Timestamps = nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/verify/graph"
 )
 
 // basis is what a delivery says that it rests on.
@@ -19,7 +20,7 @@ func (c *check) basisOf(r *evidence.Record) basis {
 	if id := r.Payload.OriginalResponseID; id != "" {
 		b.ids = append(b.ids, id)
 	}
-	for _, d := range digests(r) {
+	for _, d := range graph.Digests(r) {
 		other := c.byDigest[d]
 		switch {
 		case other == nil:
@@ -33,7 +34,7 @@ func (c *check) basisOf(r *evidence.Record) basis {
 			}
 		}
 	}
-	slices.SortFunc(b.reviews, func(x, y *evidence.Record) int { return c.graph.place[x] - c.graph.place[y] })
+	slices.SortFunc(b.reviews, func(x, y *evidence.Record) int { return c.graph.Place[x] - c.graph.Place[y] })
 	return b
 }
 
@@ -46,14 +47,14 @@ func (c *check) givesOn(r *evidence.Record, b *basis) bool {
 	var original *evidence.Record
 	switch id := r.Payload.OriginalResponseID; {
 	case id != "":
-		original = c.graph.byID[id]
+		original = c.graph.ByID[id]
 	case len(b.others) == 1:
 		original = c.byDigest[b.others[0]]
 	}
 	if original == nil || !slices.Contains(b.others, original.Digest) || c.lastDecision(recordName(original), r) != nil {
 		return false
 	}
-	equal, known := c.said[r].response.same(c.output(original))
+	equal, known := c.said[r].Response.Same(c.output(original))
 	return equal && known
 }
 
@@ -84,7 +85,7 @@ func (c *check) delivery(r *evidence.Record, b basis) {
 // delivered asks whether the delivery names what it delivers, beside the review.
 func (c *check) delivered(r *evidence.Record, b basis) {
 	id := r.Payload.OriginalResponseID
-	original := c.graph.byID[id]
+	original := c.graph.ByID[id]
 	// As long as no review is found, the record that is missing can be the review.
 	unclear := b.missing && len(b.reviews) == 0 && (original == nil || !slices.Contains(b.others, original.Digest))
 	switch {
@@ -152,7 +153,7 @@ func subjects(r *evidence.Record, b basis) []string {
 // lastDecision is the last review of a record before a place in the file. A review of another version decides nothing.
 func (c *check) lastDecision(id string, before *evidence.Record) *evidence.Record {
 	decisions := c.decisionsOn(id)
-	n, _ := slices.BinarySearchFunc(decisions, c.graph.place[before], func(r *evidence.Record, place int) int { return c.graph.place[r] - place })
+	n, _ := slices.BinarySearchFunc(decisions, c.graph.Place[before], func(r *evidence.Record, place int) int { return c.graph.Place[r] - place })
 	if n == 0 {
 		return nil
 	}
@@ -165,10 +166,10 @@ func (c *check) decisionsOn(id string) []*evidence.Record {
 	if known, ok := c.decisions[id]; ok {
 		return known
 	}
-	original := c.graph.byID[id]
+	original := c.graph.ByID[id]
 	var list []*evidence.Record
-	for _, review := range c.graph.reviews[id] {
-		named := digests(review)
+	for _, review := range c.graph.Reviews[id] {
+		named := graph.Digests(review)
 		if original == nil || len(named) == 0 || slices.Contains(named, original.Digest) {
 			list = append(list, review)
 		}
@@ -179,7 +180,7 @@ func (c *check) decisionsOn(id string) []*evidence.Record {
 
 // asApproved compares what was delivered with what the last review let pass.
 func (c *check) asApproved(r, review *evidence.Record, contradicts func(Guarantee, string, *evidence.Record, string, ...any)) {
-	equal, known := c.said[r].response.same(c.output(review))
+	equal, known := c.said[r].Response.Same(c.output(review))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "what it delivers or what review %s approved is withheld or not in the file, so they cannot be compared", recordName(review))

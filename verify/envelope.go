@@ -8,6 +8,7 @@ import (
 
 	"jurat/dsse"
 	"jurat/evidence"
+	"jurat/verify/trust"
 )
 
 // envelope checks a DSSE envelope: who put the records into it, and the records as if they had come without it.
@@ -55,7 +56,7 @@ func (c *check) exporter(e *dsse.Envelope) {
 			continue
 		}
 		info := evidence.SignerInfo{Algorithm: key.Algorithm, KeyID: key.KeyID}
-		if err := evidence.CheckSignature(key.public, info, e.Signed(), s.Signature); err != nil {
+		if err := evidence.CheckSignature(key.Public(), info, e.Signed(), s.Signature); err != nil {
 			c.refute(Envelope, "signature", nil, "signature %d of the envelope is not that of the key that it names", i)
 			continue
 		}
@@ -69,16 +70,16 @@ func (c *check) exporter(e *dsse.Envelope) {
 	c.exportedTogether(named)
 }
 
-func (c *check) keyNamed(id string) *Key {
-	i := slices.IndexFunc(c.trust.Keys, func(k Key) bool { return k.KeyID.String() == id })
+func (c *check) keyNamed(id string) *trust.Key {
+	i := slices.IndexFunc(c.Trust.Keys, func(k trust.Key) bool { return k.KeyID.String() == id })
 	if i < 0 {
 		return nil
 	}
-	return &c.trust.Keys[i]
+	return &c.Trust.Keys[i]
 }
 
 // exporterKey asks whether the key may sign envelopes. An envelope has no time that anybody vouches for.
-func (c *check) exporterKey(key *Key) {
+func (c *check) exporterKey(key *trust.Key) {
 	switch {
 	case key.Role != evidence.RoleOperator:
 		c.refute(Envelope, "actor", nil, "operators sign envelopes, and it is signed with the key of %s %q", key.Role, key.Name)
@@ -91,8 +92,8 @@ func (c *check) exporterKey(key *Key) {
 
 // exportedTogether asks whether the keys signed that must sign beside those that did.
 func (c *check) exportedTogether(signed map[evidence.KeyID]bool) {
-	for i := range c.trust.Keys {
-		key := &c.trust.Keys[i]
+	for i := range c.Trust.Keys {
+		key := &c.Trust.Keys[i]
 		for _, id := range key.With {
 			switch {
 			case !signed[key.KeyID] || signed[id]:

@@ -12,6 +12,7 @@ import (
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // enveloped is a record in an envelope that the operator signed, and the options that prove it.
@@ -58,7 +59,7 @@ func marshalled(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byt
 }
 
 func TestEveryRuleOfAnEnvelope(t *testing.T) {
-	operator := func(o *verify.Options) *verify.Key {
+	operator := func(o *verify.Options) *trust.Key {
 		for i := range o.Trust.Keys {
 			if k := &o.Trust.Keys[i]; k.Role == evidence.RoleOperator && k.Algorithm == evidence.ES256 {
 				return k

@@ -11,6 +11,8 @@ import (
 	"jurat/internal/fault"
 	"jurat/jury"
 	"jurat/timestamp"
+	"jurat/verify/graph"
+	"jurat/verify/trust"
 )
 
 // An examined record was looked at alone, with its whole payload. What the rules over several records need of it is kept, and
@@ -19,10 +21,10 @@ type examined struct {
 	share  *timestamp.Share // of the budget, with which it was examined
 	whole  *evidence.Record // as it was opened
 	record *evidence.Record // slim
-	said   spoken
+	said   graph.Spoken
 	found  []Finding
 	placed []Finding // under order, which is told after everything else that was found
-	times  []TimeOf
+	times  []trust.TimeOf
 
 	unasked bool            // as in check
 	vouched map[string]bool // as in check
@@ -34,8 +36,8 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.bu
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
-	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
-		unasked: alone.unasked, vouched: alone.vouched}
+	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
+		unasked: alone.Unasked, vouched: alone.vouched}
 	alone.findings = nil
 	alone.place(r)
 	e.placed = alone.findings
@@ -44,7 +46,8 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 
 // alone asks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{options: c.options, trust: c.trust, log: c.log, checkpoint: c.checkpoint, memory: c.memory, share: share, crls: c.crls, vouched: map[string]bool{}}
+	alone := &check{Checker: c.Checker, options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]bool{}}
+	alone.Share, alone.Unasked = share, false
 	at := alone.time(r)
 	alone.before(r, at)
 	for i := range r.Payload.Signers {
@@ -74,16 +77,7 @@ func Sealed(r *evidence.Record, o Options) (worst Finding) {
 }
 
 func sealed(r *evidence.Record, o Options) Finding {
-	c := &check{options: o, trust: o.Trust, memory: o.Memory, budget: timestamp.NewBudget()}
-	if c.trust == nil {
-		c.trust = new(Trust)
-	}
-	if c.memory == nil {
-		c.memory = timestamp.NewMemory()
-	}
-	for _, list := range o.CRLs {
-		c.crls = append(c.crls, newCRL(list))
-	}
+	c := &check{Checker: newChecker(o), options: o, budget: timestamp.NewBudget()}
 	c.openStamped("", nil)
 	worst := Finding{Status: Proved}
 	for _, f := range c.alone(r, c.budget.Turn()).findings {
@@ -118,7 +112,7 @@ func (c *check) take(e examined) {
 	c.findings = c.keep(c.findings, e.found...)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
-	c.unasked = c.unasked || e.unasked
+	c.Unasked = c.Unasked || e.unasked
 	maps.Copy(c.vouched, e.vouched)
 }
 
@@ -182,15 +176,15 @@ func (c *check) intern(r *evidence.Record) {
 
 // begin opens the checkpoint, which stands before the records, and asks what its time stamps prove.
 func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
-	c.share = c.budget.Turn()
+	c.Share = c.budget.Turn()
 	c.openStamped(checkpoint, stamps)
-	c.budget.Settle(c.share)
+	c.budget.Settle(c.Share)
 	if c.log = c.checkpoint.tree; c.log != nil {
 		c.witnessed(checkpoint)
 		return
 	}
 	status := NotProved
-	if errors.Is(c.checkpoint.err, errForged) || errors.Is(c.checkpoint.err, ErrNoCheckpoint) {
+	if errors.Is(c.checkpoint.err, trust.ErrForged) || errors.Is(c.checkpoint.err, trust.ErrNoCheckpoint) {
 		status = Refuted
 	}
 	c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: c.checkpoint.err.Error()}}
@@ -211,10 +205,10 @@ func (c *check) end() {
 	c.findings = append(c.findings, c.placed...) // which were counted when they were found
 	c.placed = nil
 	c.noteOrder()
-	c.graph = new(graph)
-	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // else nothing is asked of it
-		c.graph = newGraph(c.all)
+	c.graph = new(graph.Graph)
+	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // else nothing is asked of it
+		c.graph = graph.New(c.all)
 	}
-	c.byDigest = c.graph.byDigest
+	c.byDigest = c.graph.ByDigest
 	c.knownLog()
 }

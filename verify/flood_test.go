@@ -10,6 +10,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // looked is how many time stamps of a record or checkpoint are looked at.
@@ -56,7 +57,7 @@ func TestFloodOfCheckpointTimestamps(t *testing.T) {
 	if got.Status != verify.NotProved || got.Rule != "authority" || len(got.Reason) > 1000 || !strings.Contains(got.Reason, fmt.Sprintf("%d more", looked-1)) {
 		t.Errorf("of %d: %+v", looked, got)
 	}
-	o.Trust = trusting(t, o.Trust, stranger.trusted(verify.Independent, time.Time{}))
+	o.Trust = trusting(t, o.Trust, stranger.trusted(trust.Independent, time.Time{}))
 	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.Proved {
 		t.Errorf("of an authority that is trusted: %+v", got)
 	}

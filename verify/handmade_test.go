@@ -7,22 +7,23 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestTrustMadeByHand: a trust that no file was read for is checked when it is used, and is not changed by that.
 func TestTrustMadeByHand(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	want := verify.Record(r, o)
-	made := func() *verify.Trust {
-		trust := &verify.Trust{Logs: o.Trust.Logs, Witnesses: o.Trust.Witnesses, Quorum: o.Trust.Quorum}
+	made := func() *trust.Trust {
+		trusted := &trust.Trust{Logs: o.Trust.Logs, Witnesses: o.Trust.Witnesses, Quorum: o.Trust.Quorum}
 		for _, k := range o.Trust.Keys {
-			trust.Keys = append(trust.Keys, verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey, Custody: k.Custody,
+			trusted.Keys = append(trusted.Keys, trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey, Custody: k.Custody,
 				NotBefore: k.NotBefore, NotAfter: k.NotAfter, Revoked: k.Revoked, With: k.With, WithFrom: k.WithFrom})
 		}
 		for _, a := range o.Trust.Authorities {
-			trust.Authorities = append(trust.Authorities, verify.Authority{Name: a.Name, Certificate: a.Certificate, Clock: a.Clock, Policies: a.Policies})
+			trusted.Authorities = append(trusted.Authorities, trust.Authority{Name: a.Name, Certificate: a.Certificate, Clock: a.Clock, Policies: a.Policies})
 		}
-		return trust
+		return trusted
 	}
 	by := o
 	by.Trust = made()
@@ -32,13 +33,13 @@ func TestTrustMadeByHand(t *testing.T) {
 			t.Errorf("%s: %s", got.Outcome, diff)
 		}
 	}
-	for name, spoil := range map[string]func(*verify.Trust){
-		"a certificate that is none": func(t *verify.Trust) { t.Authorities[0].Certificate = []byte("x") },
-		"no certificate":             func(t *verify.Trust) { t.Authorities[0].Certificate = nil },
-		"a key that is none":         func(t *verify.Trust) { t.Keys[0].PublicKey = nil },
-		"another key id":             func(t *verify.Trust) { t.Keys[0].KeyID = evidence.DigestOf([]byte("x")) },
-		"a CA without anything":      func(t *verify.Trust) { t.CAs = append(t.CAs, verify.CA{}) },
-		"a witness that is none":     func(t *verify.Trust) { t.Witnesses, t.Quorum = []string{"x"}, 1 },
+	for name, spoil := range map[string]func(*trust.Trust){
+		"a certificate that is none": func(t *trust.Trust) { t.Authorities[0].Certificate = []byte("x") },
+		"no certificate":             func(t *trust.Trust) { t.Authorities[0].Certificate = nil },
+		"a key that is none":         func(t *trust.Trust) { t.Keys[0].PublicKey = nil },
+		"another key id":             func(t *trust.Trust) { t.Keys[0].KeyID = evidence.DigestOf([]byte("x")) },
+		"a CA without anything":      func(t *trust.Trust) { t.CAs = append(t.CAs, trust.CA{}) },
+		"a witness that is none":     func(t *trust.Trust) { t.Witnesses, t.Quorum = []string{"x"}, 1 },
 	} {
 		by.Trust = made()
 		spoil(by.Trust)

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/verify/trust"
 )
 
 // Inputs are what a reader brings along, since nothing of it may come from what is verified. The zero Inputs bring nothing,
@@ -43,7 +44,7 @@ func (q *Inputs) Options() (Options, error) {
 		return o, err
 	}
 	for _, file := range q.CRLs {
-		list, err := parsed(&file, MaxCRL, ParseCRL)
+		list, err := parsed(&file, trust.MaxCRL, trust.ParseCRL)
 		if err != nil {
 			return o, err
 		}
@@ -79,7 +80,7 @@ func (q *Inputs) moments(o *Options) error {
 }
 
 // ReadTrust reads a trust file; no file is no trust.
-func ReadTrust(file *InputFile) (*Trust, error) { return parsed(file, maxFile, ParseTrust) }
+func ReadTrust(file *InputFile) (*trust.Trust, error) { return parsed(file, maxFile, trust.Parse) }
 
 func checkpoint(doc []byte) (string, error) {
 	if len(doc) == 0 {
@@ -98,7 +99,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 }
 
 // parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.
-func parsed[T *Trust | *x509.RevocationList | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

@@ -11,6 +11,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // wholeRecord is a record of everything that a record can bring: a token, an evidence record of two chains, certificates of its signer, a
@@ -27,8 +28,8 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	o = newWorld().build(t, r, o, public)
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	r.Timestamps = append(r.Timestamps, second.rehash(t, first.cover(t, r, on(0).Add(time.Hour), r.Timestamps...), on(0).Add(2*time.Hour), objects(r, r.Timestamps...)...))
-	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-		trust.Authorities = append(trust.Authorities, first.trusted(verify.Independent, on(900)), second.trusted(verify.Independent, on(900)))
+	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+		trusted.Authorities = append(trusted.Authorities, first.trusted(trust.Independent, on(900)), second.trusted(trust.Independent, on(900)))
 	})
 	return must[[]byte](t)(r.Marshal()), o
 }
@@ -51,7 +52,7 @@ func FuzzInside(f *testing.F) {
 			t.Fatal(err)
 		}
 		o := o
-		o.Trust = must[*verify.Trust](t)(verify.ParseTrust(must[[]byte](t)(o.Trust.Marshal())))
+		o.Trust = must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(o.Trust.Marshal())))
 		insides[((where%len(insides))+len(insides))%len(insides)](t, r, &o, choice, number)
 		changed, err := r.Marshal()
 		if err != nil {
@@ -103,7 +104,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 	func(t testing.TB, _ *evidence.Record, o *verify.Options, choice []byte, number int64) { // a revocation list
 		o.CRLs = slices.Clone(o.CRLs)
 		i := int(uint64(number) % uint64(len(o.CRLs)))
-		if list, err := verify.ParseCRL(mutated(t, o.CRLs[i].Raw, choice)); err == nil {
+		if list, err := trust.ParseCRL(mutated(t, o.CRLs[i].Raw, choice)); err == nil {
 			o.CRLs[i] = list
 		}
 	},

@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/verify/graph"
 )
 
 // A Linked is what the rules of chains and reviews ask of a record: who, when, which, what it follows, and of what it said a digest alone.
 type Linked struct {
 	record *evidence.Record
-	said   spoken
+	said   graph.Spoken
 }
 
 // Link keeps of a record what its links are judged by, and none of its texts.
 func Link(r *evidence.Record) Linked {
-	l := Linked{record: slim(r), said: spokenIn(r)}
+	l := Linked{record: slim(r), said: graph.SpokenIn(r)}
 	l.record.Log = nil
 	p := &l.record.Payload
 	p.Signers = slices.Clone(p.Signers)
@@ -36,8 +37,8 @@ func Contradictions(file []Linked) (found []Finding) {
 		c.all = append(c.all, l.record)
 		c.said[l.record] = l.said
 	}
-	c.graph = newGraph(c.all)
-	c.byDigest = c.graph.byDigest
+	c.graph = graph.New(c.all)
+	c.byDigest = c.graph.ByDigest
 	c.reviews()
 	c.chain()
 	for _, f := range c.findings {

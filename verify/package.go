@@ -12,6 +12,7 @@ import (
 	"jurat/aep"
 	"jurat/evidence"
 	"jurat/timestamp"
+	"jurat/verify/trust"
 )
 
 // packageFile checks an evidence package. Everything in it, the public key too, came from whoever made the archive.
@@ -34,7 +35,7 @@ func (c *check) pack(p *aep.Package) {
 		c.refute(Content, "hash", nil, "hash.sha256 is not the SHA-256 of canonical.bin")
 	}
 	r := asRecord(p)
-	c.share = c.budget.Turn()
+	c.Share = c.budget.Turn()
 	at := c.packageTime(p, r)
 	c.before(r, at)
 	c.packageSignature(p, r, at)
@@ -54,23 +55,23 @@ func asRecord(p *aep.Package) *evidence.Record {
 }
 
 // packageTime asks when the signature existed.
-func (c *check) packageTime(p *aep.Package, r *evidence.Record) proof {
+func (c *check) packageTime(p *aep.Package, r *evidence.Record) trust.Proof {
 	switch {
 	case len(p.Token) == 0:
 		c.doubt(Time, "pending", nil, "no authority has stamped it: timestamp.tsr is empty")
-		return proof{}
+		return trust.Proof{}
 	case stampsHash(p, r):
 		c.doubt(Time, "imprint", nil, "the token stamps hash.sha256 and not the signature: it says nothing of when this was signed")
-		return proof{}
+		return trust.Proof{}
 	}
 	at := c.time(r)
-	if !at.proved() {
+	if !at.Proved() {
 		return at
 	}
-	if rule, err := c.notYetKnown(p, at.earliest.Time); err != nil {
+	if rule, err := c.notYetKnown(p, at.Earliest.Time); err != nil {
 		c.times = c.times[:len(c.times)-1] // which is the time of a number, and perhaps of no signature
 		c.doubt(Time, rule, nil, "%v", err)
-		return proof{}
+		return trust.Proof{}
 	}
 	c.times[len(c.times)-1].Record = p.Hash.String()
 	return at
@@ -83,7 +84,7 @@ func (c *check) notYetKnown(p *aep.Package, stamped time.Time) (rule string, err
 	if err := p.CheckStrength(); err != nil {
 		return "weak-key", err
 	}
-	key := c.trust.Key(p.KeyID)
+	key := c.Trust.Key(p.KeyID)
 	const why = "neither signature nor token names a key, so text and key can have been made for a number that was stamped before"
 	switch {
 	case key == nil:
@@ -108,11 +109,11 @@ func stampsHash(p *aep.Package, r *evidence.Record) bool {
 		return false
 	}
 	_, err = token.Verify(sha256.Sum256([]byte(hex.EncodeToString(p.Hash[:]))), noTrust)
-	return err == nil || uncheckable(err)
+	return err == nil || trust.Uncheckable(err)
 }
 
 // packageSignature asks who signed, and whether canonical.bin is what was signed.
-func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at proof) {
+func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at trust.Proof) {
 	of := []Guarantee{Content, Authentication, NonRepudiation}
 	if len(p.Signature) == 0 {
 		for _, g := range of {
@@ -127,7 +128,7 @@ func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at proof) {
 		}
 		return
 	}
-	key := c.trust.Key(p.KeyID)
+	key := c.Trust.Key(p.KeyID)
 	weak := p.CheckStrength()
 	if weak != nil || key == nil {
 		for _, g := range of {
@@ -184,7 +185,7 @@ func (c *check) unknownPackageKey(p *aep.Package) string {
 // to say (with).
 //
 // The token is over the first signature, so nothing shows when the second was made.
-func (c *check) second(p *aep.Package, r *evidence.Record, first *Key) {
+func (c *check) second(p *aep.Package, r *evidence.Record, first *trust.Key) {
 	s := p.Second
 	if s == nil {
 		return
@@ -193,7 +194,7 @@ func (c *check) second(p *aep.Package, r *evidence.Record, first *Key) {
 		c.doubt(Enclosures, "algorithm", nil, "the second signature cannot be checked: %v", err)
 		return
 	}
-	key := c.trust.Key(s.KeyID)
+	key := c.Trust.Key(s.KeyID)
 	switch {
 	case key == nil:
 		c.doubt(Enclosures, "unknown-key", nil, "the trust file has no key %s, with which the second signature is to be checked", s.KeyID)
@@ -205,8 +206,8 @@ func (c *check) second(p *aep.Package, r *evidence.Record, first *Key) {
 		c.refute(Authentication, "actor", nil, "the second signature was made with the key of %s %q, the first with that of %s %q",
 			key.Role, key.Name, first.Role, first.Name)
 	default:
-		c.valid(r, key, proof{})
-		c.notRevoked(r, key, proof{})
+		c.valid(r, key, trust.Proof{})
+		c.notRevoked(r, key, trust.Proof{})
 		r.Payload.Signers = append(r.Payload.Signers, evidence.SignerInfo{Algorithm: evidence.MLDSA65, KeyID: s.KeyID})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // packaged is an honest package with both signatures, and the options that prove it.
@@ -26,28 +27,28 @@ func packaged(t *testing.T) (aeptest.Members, verify.Options) {
 	m.SignSecond(t, digest[:])
 	known := keyOf("a", evidence.RS256, aeptest.Public(t, aeptest.Key(t).Public()))
 	known.NotBefore = jurattest.Start
-	trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{
+	trusted := &trust.Trust{Format: trust.Format, Keys: []trust.Key{
 		known,
 		keyOf("a", evidence.MLDSA65, aeptest.Public(t, aeptest.SecondKey(t).Public())),
-	}, Authorities: []verify.Authority{{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: verify.OperatorClock}}}
-	o := verify.Options{Trust: reread(t, trust), UnsafeAllowMock: true}
+	}, Authorities: []trust.Authority{{Name: "mock", Certificate: timestamp.NewMock().Certificates()[1].Raw, Clock: trust.OperatorClock}}}
+	o := verify.Options{Trust: reread(t, trusted), UnsafeAllowMock: true}
 	return m, o
 }
 
-func keyOf(name string, algorithm evidence.Algorithm, public []byte) verify.Key {
-	return verify.Key{Name: name, Role: evidence.RoleAgent, Algorithm: algorithm, KeyID: evidence.DigestOf(public), PublicKey: public, Custody: verify.ByOperator}
+func keyOf(name string, algorithm evidence.Algorithm, public []byte) trust.Key {
+	return trust.Key{Name: name, Role: evidence.RoleAgent, Algorithm: algorithm, KeyID: evidence.DigestOf(public), PublicKey: public, Custody: trust.ByOperator}
 }
 
-func reread(t *testing.T, trust *verify.Trust) *verify.Trust {
+func reread(t *testing.T, trusted *trust.Trust) *trust.Trust {
 	t.Helper()
-	doc, err := trust.Marshal()
+	doc, err := trusted.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if trust, err = verify.ParseTrust(doc); err != nil {
+	if trusted, err = trust.Parse(doc); err != nil {
 		t.Fatal(err)
 	}
-	return trust
+	return trusted
 }
 
 func verified(t *testing.T, file []byte, o verify.Options) *verify.Report {
@@ -179,17 +180,17 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"a key that is revoked", func(m members, o *verify.Options) { o.Trust.Keys[0].Revoked = stamped.Add(time.Hour) },
 			verify.Authentication, verify.NotProved, "revoked", "no independent authority", verify.NotProved},
 		{"a key that was revoked later, by an independent clock", func(m members, o *verify.Options) {
-			o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), verify.Independent
+			o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), trust.Independent
 		}, verify.Authentication, verify.Proved, "", "", verify.Proved},
 		{"a second key that was revoked later: its signature is not what was stamped", func(m members, o *verify.Options) {
-			o.Trust.Keys[1].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), verify.Independent
+			o.Trust.Keys[1].Revoked, o.Trust.Authorities[0].Clock = stamped.Add(time.Hour), trust.Independent
 		}, verify.Authentication, verify.NotProved, "revoked", "no independent authority", verify.NotProved},
 		{"a second key with an end", func(m members, o *verify.Options) { o.Trust.Keys[1].NotAfter = stamped.Add(time.Hour) },
 			verify.Authentication, verify.NotProved, "validity", "time of signing", verify.NotProved},
 		{"a second key that is revoked", func(m members, o *verify.Options) { o.Trust.Keys[1].Revoked = stamped.Add(time.Hour) },
 			verify.Authentication, verify.NotProved, "revoked", "no independent authority", verify.NotProved},
 		{"the operator's key", func(m members, o *verify.Options) {}, verify.NonRepudiation, verify.NotProved, "custody", "could have signed", verify.Proved},
-		{"the owner's key", func(m members, o *verify.Options) { o.Trust.Keys[0].Custody = verify.ByOwner },
+		{"the owner's key", func(m members, o *verify.Options) { o.Trust.Keys[0].Custody = trust.ByOwner },
 			verify.NonRepudiation, verify.Proved, "", "keeps its key itself", verify.Proved},
 		{"no log", func(m members, o *verify.Options) {}, verify.Order, verify.NotProved, "no-log", "in no log", verify.Proved},
 		{"a second key nobody knows", func(m members, o *verify.Options) { o.Trust.Keys = o.Trust.Keys[:1] },

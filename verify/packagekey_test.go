@@ -16,6 +16,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // chosenLater makes a package as a forger does who has had a number stamped and chooses the text afterwards. Neither the number
@@ -66,7 +67,7 @@ func TestTextChosenAfterItsStamp(t *testing.T) {
 		"the power of a larger e": {new(big.Int).SetBytes(random[:30]), 33},
 	} {
 		m, public := chosenLater(t, forged.s, forged.e)
-		for trusted, key := range map[string]*verify.Key{
+		for trusted, key := range map[string]*trust.Key{
 			"a key that nobody knows":       nil,
 			"a key without a beginning":     {},
 			"a key that came after":         {NotBefore: jurattest.Start.Add(time.Hour)},
@@ -75,14 +76,14 @@ func TestTextChosenAfterItsStamp(t *testing.T) {
 		} {
 			t.Run(name+", "+trusted, func(t *testing.T) {
 				_, o := packaged(t)
-				trust := *o.Trust
-				trust.Keys = nil
+				trusted := *o.Trust
+				trusted.Keys = nil
 				if key != nil {
 					k := keyOf("a", evidence.RS256, public)
 					k.NotBefore, k.NotAfter = key.NotBefore, key.NotAfter
-					trust.Keys = []verify.Key{k}
+					trusted.Keys = []trust.Key{k}
 				}
-				o.Trust, o.Before = reread(t, &trust), jurattest.Start.Add(time.Minute)
+				o.Trust, o.Before = reread(t, &trusted), jurattest.Start.Add(time.Minute)
 				report := verified(t, m.Zip(t), o)
 				for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Before} {
 					if f := report.Of(g); f.Status == verify.Proved {

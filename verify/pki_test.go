@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // stamped is when the records of a House existed: its authority is the mock.
@@ -50,8 +51,8 @@ type world struct {
 	issuing *x509.Certificate // the other two are templates as well
 	signer  *x509.Certificate
 	lists   []*x509.RevocationList // templates of the root's and the issuing CA's
-	trusted verify.CA
-	clock   verify.Clock
+	trusted trust.CA
+	clock   trust.Clock
 	at      time.Time
 
 	forgeIssuing bool // the issuing CA's certificate is not by the root
@@ -77,8 +78,8 @@ func newWorld() *world {
 			NotAfter: stamped.AddDate(1, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
 			UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning}},
 		lists:   []*x509.RevocationList{list(), list()},
-		trusted: verify.CA{Name: "Root CA", Roles: []evidence.Role{evidence.RoleAgent}, Custody: verify.ByOwner},
-		clock:   verify.Independent, at: stamped.Add(24 * time.Hour)}
+		trusted: trust.CA{Name: "Root CA", Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner},
+		clock:   trust.Independent, at: stamped.Add(24 * time.Hour)}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
@@ -126,9 +127,9 @@ func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public
 	r.Certificates = [][]byte{signer.Raw, issuing.Raw}
 	w.trusted.Certificate = root.Raw
 	o.At, o.CRLs = w.at, w.made.lists
-	o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) {
-		trust.Keys, trust.CAs = nil, []verify.CA{w.trusted}
-		trust.Authorities[0].Clock = w.clock
+	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+		trusted.Keys, trusted.CAs = nil, []trust.CA{w.trusted}
+		trusted.Authorities[0].Clock = w.clock
 	})
 	if w.finish != nil {
 		w.finish(w, r, &o)
@@ -142,7 +143,7 @@ func signList(t testing.TB, template *x509.RevocationList, by *x509.Certificate,
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := verify.ParseCRL(der)
+	list, err := trust.ParseCRL(der)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +151,13 @@ func signList(t testing.TB, template *x509.RevocationList, by *x509.Certificate,
 }
 
 // changedTrust is another trust file, read as one.
-func changedTrust(t testing.TB, trust *verify.Trust, change func(*verify.Trust)) *verify.Trust {
+func changedTrust(t testing.TB, trusted *trust.Trust, change func(*trust.Trust)) *trust.Trust {
 	t.Helper()
-	doc, err := trust.Marshal()
+	doc, err := trusted.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := verify.ParseTrust(doc)
+	parsed, err := trust.Parse(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func changedTrust(t testing.TB, trust *verify.Trust, change func(*verify.Trust))
 	if doc, err = parsed.Marshal(); err != nil {
 		t.Fatal(err)
 	}
-	if parsed, err = verify.ParseTrust(doc); err != nil {
+	if parsed, err = trust.Parse(doc); err != nil {
 		t.Fatal(err)
 	}
 	return parsed

@@ -1,29 +1,29 @@
 package verify
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/plural"
+	"jurat/verify/graph"
+	"jurat/verify/trust"
 )
 
 // signature asks who signed, and whether the payload is what was signed.
-func (c *check) signature(r *evidence.Record, i int, at proof) {
+func (c *check) signature(r *evidence.Record, i int, at trust.Proof) {
 	p, signer := &r.Payload, r.Payload.Signers[i]
-	key := c.trust.Key(signer.KeyID)
+	key := c.Trust.Key(signer.KeyID)
 	if key == nil {
 		c.certified(r, i, at)
 		return
 	}
-	if err := r.CheckSignatureOf(i, key.KeyID, key.public); err != nil {
+	if err := r.CheckSignatureOf(i, key.KeyID, key.Public()); err != nil {
 		c.falseSignature(r, i, err)
 		return
 	}
@@ -39,20 +39,20 @@ func (c *check) signature(r *evidence.Record, i int, at proof) {
 }
 
 // valid asks whether the key signed while it was to sign.
-func (c *check) valid(r *evidence.Record, key *Key, at proof) {
+func (c *check) valid(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	switch {
-	case at.proved() && !key.NotBefore.IsZero() && at.earliest.Time.Before(key.NotBefore):
-		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.earliest.Time), utc(key.NotBefore))
-	case at.proved() && !key.NotAfter.IsZero() && at.earliest.Time.After(key.NotAfter):
+	case at.Proved() && !key.NotBefore.IsZero() && at.Earliest.Time.Before(key.NotBefore):
+		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.Earliest.Time), utc(key.NotBefore))
+	case at.Proved() && !key.NotAfter.IsZero() && at.Earliest.Time.After(key.NotAfter):
 		// A time stamp says "no later than": it may have been signed in time and stamped late.
-		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at.earliest.Time))
-	case !at.proved() && !key.NotAfter.IsZero():
+		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at.Earliest.Time))
+	case !at.Proved() && !key.NotAfter.IsZero():
 		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
 }
 
-func (c *check) custody(r *evidence.Record, key *Key) {
-	if key.Custody != ByOwner {
+func (c *check) custody(r *evidence.Record, key *trust.Key) {
+	if key.Custody != trust.ByOwner {
 		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
 	}
 }
@@ -66,8 +66,8 @@ func (c *check) falseSignature(r *evidence.Record, i int, err error) {
 
 // notRevoked asks whether it was signed before others may have had the key. The operator's own clock does not show that:
 // whoever has the key might have that clock, too.
-func (c *check) notRevoked(r *evidence.Record, key *Key, at proof) {
-	if key.Revoked.IsZero() || at.independentlyBefore(key.Revoked) {
+func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
+	if key.Revoked.IsZero() || at.IndependentlyBefore(key.Revoked) {
 		return
 	}
 	for _, g := range []Guarantee{Authentication, NonRepudiation} {
@@ -79,15 +79,15 @@ func (c *check) notRevoked(r *evidence.Record, key *Key, at proof) {
 // together asks whether the keys signed that must sign beside this one. A record that does not name them has lost its
 // further signatures before it was sealed: whoever can forge the one that is left made it. Whether those that are named
 // are valid is asked of each.
-func (c *check) together(r *evidence.Record, key *Key, at proof) {
-	if at.proved() && at.earliest.Time.Before(key.WithFrom) {
+func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
+	if at.Proved() && at.Earliest.Time.Before(key.WithFrom) {
 		return
 	}
 	for _, id := range key.With {
 		if slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id }) {
 			continue
 		}
-		if !at.proved() && !key.WithFrom.IsZero() {
+		if !at.Proved() && !key.WithFrom.IsZero() {
 			c.doubt(Authentication, "second-signature", r, "the key %s has to sign it, too, from %s on; it has not, and the time of signing is not proved",
 				id, utc(key.WithFrom))
 			continue
@@ -105,7 +105,7 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	switch {
 	case c.options.Trust == nil:
 		reason = "no trust file was given, so no key is known to be anybody's"
-	case c.trust.knows(p.Actor(), p.Role()):
+	case c.Trust.Knows(p.Actor(), p.Role()):
 		reason = fmt.Sprintf("signed with the key %s; the trust file has other keys for %s %q", signer.KeyID, p.Role(), p.Actor())
 	}
 	for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
@@ -132,31 +132,15 @@ func (c *check) noteOrder() {
 	}
 }
 
-var errForged = errors.New("the checkpoint is not what the log signed")
-
-// ErrNoCheckpoint says that a log of the trust file has signed what is no checkpoint of its own, such as one of more entries than there
-// can be.
-var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
-
 func (c *check) openCheckpoint(checkpoint string) (operator.Checkpoint, error) {
 	if checkpoint == "" {
 		return operator.Checkpoint{}, errors.New("there is no checkpoint of a log")
 	}
-	tree, err := c.trust.OpenCheckpoint(checkpoint)
-	if errors.Is(err, errUnknownLog) && c.options.Trust == nil {
+	tree, err := c.Trust.OpenCheckpoint(checkpoint)
+	if errors.Is(err, trust.ErrUnknownLog) && c.options.Trust == nil {
 		return tree, errors.New("no trust file was given, so no log is known")
 	}
 	return tree, err
-}
-
-// oneForm refuses a signed note that says the same in other bytes: package note takes base64 loosely.
-func oneForm(opened *note.Note) error {
-	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
-		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
-			return fmt.Errorf("the signature of %s is not in the one form that it has: %w", s.Name, err)
-		}
-	}
-	return nil
 }
 
 // included checks the audit path from the record's leaf to the checkpoint's root (RFC 9162, section 2.1.3.2).
@@ -174,7 +158,7 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 // links holds what records say they follow and saw against their places in the log: nobody saw what came later.
 func (c *check) links() {
 	for _, r := range c.all {
-		for _, digest := range digests(r) {
+		for _, digest := range graph.Digests(r) {
 			other := c.byDigest[digest]
 			if other == nil {
 				continue

@@ -19,6 +19,7 @@ import (
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 func output(agent string) evidence.Payload {
@@ -77,7 +78,7 @@ func recordBreaks() []recordBreak {
 		}, verify.Authentication, verify.NotProved, "validity", "time of signing is not proved"},
 		{"the operator's key", func(r *evidence.Record, o *verify.Options) {},
 			verify.NonRepudiation, verify.NotProved, "custody", "the operator keeps the key"},
-		{"the owner's key", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Custody = verify.ByOwner },
+		{"the owner's key", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Custody = trust.ByOwner },
 			verify.NonRepudiation, verify.Proved, "", "keep their keys themselves"},
 		{"no token", func(r *evidence.Record, o *verify.Options) { r.Timestamps = nil },
 			verify.Time, verify.NotProved, "pending", "pending since 2026-01-01T00:00:00Z"},
@@ -89,7 +90,7 @@ func recordBreaks() []recordBreak {
 			verify.Time, verify.NotProved, "authority", "mock"},
 		{"the operator's clock", func(r *evidence.Record, o *verify.Options) {},
 			verify.Time, verify.Proved, "", "only as far as the operator's clock"},
-		{"an independent clock", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities[0].Clock = verify.Independent },
+		{"an independent clock", func(r *evidence.Record, o *verify.Options) { o.Trust.Authorities[0].Clock = trust.Independent },
 			verify.Time, verify.Proved, "", "authorities that the reader trusts"},
 		{"a claim after the proved time", func(r *evidence.Record, o *verify.Options) { r.Payload.Timestamp = "2026-01-01T00:05:01Z" },
 			verify.Time, verify.NotProved, "skew", "one of the two clocks is wrong"},
@@ -145,7 +146,7 @@ func TestEveryRuleOfARecord(t *testing.T) {
 }
 
 // withPolicy is a trust that accepts one policy of its authority.
-func withPolicy(t *verify.Trust, oid string) *verify.Trust {
+func withPolicy(t *trust.Trust, oid string) *trust.Trust {
 	changed := *t
 	changed.Authorities = slices.Clone(t.Authorities)
 	changed.Authorities[0].Policies = []string{oid}
@@ -153,7 +154,7 @@ func withPolicy(t *verify.Trust, oid string) *verify.Trust {
 	if err != nil {
 		panic(err)
 	}
-	parsed, err := verify.ParseTrust(doc)
+	parsed, err := trust.Parse(doc)
 	if err != nil {
 		panic(err)
 	}
@@ -232,14 +233,14 @@ func laterToken(t *testing.T, r *evidence.Record) (evidence.Timestamp, *x509.Cer
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, root
 }
 
-func withAuthority(t *verify.Trust, root *x509.Certificate) *verify.Trust {
+func withAuthority(t *trust.Trust, root *x509.Certificate) *trust.Trust {
 	changed := *t
-	changed.Authorities = append(slices.Clone(t.Authorities), verify.Authority{Name: "second", Certificate: root.Raw, Clock: verify.Independent})
+	changed.Authorities = append(slices.Clone(t.Authorities), trust.Authority{Name: "second", Certificate: root.Raw, Clock: trust.Independent})
 	doc, err := changed.Marshal()
 	if err != nil {
 		panic(err)
 	}
-	parsed, err := verify.ParseTrust(doc)
+	parsed, err := trust.Parse(doc)
 	if err != nil {
 		panic(err)
 	}
@@ -262,7 +263,7 @@ func TestOneActIsNoTrial(t *testing.T) {
 }
 
 func TestEmptyBundleProvesNothing(t *testing.T) {
-	for _, f := range verify.Bundle(&evidence.Bundle{}, verify.Options{Trust: new(verify.Trust)}).Guarantees {
+	for _, f := range verify.Bundle(&evidence.Bundle{}, verify.Options{Trust: new(trust.Trust)}).Guarantees {
 		if f.Status != verify.NotProved {
 			t.Errorf("%+v", f)
 		}

@@ -11,6 +11,7 @@ import (
 	"jurat/evidence"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 const rsaAuthority = `
@@ -75,8 +76,8 @@ func TestRSAOutlived(t *testing.T) {
 	after := func(days int) time.Time { return stamped.Add(time.Duration(days) * day) }
 	second := newTSA(t, "P-256", on(50_000))
 	renewal := second.rehash(t, second.cover(t, r, after(100), token), after(150), objects(r, token)...)
-	o.Trust = trusting(t, o.Trust, second.trusted(verify.Independent, time.Time{}),
-		verify.Authority{Name: "RSA-2048", Certificate: root.Bytes, Clock: verify.Independent, NotAfter: after(200)})
+	o.Trust = trusting(t, o.Trust, second.trusted(trust.Independent, time.Time{}),
+		trust.Authority{Name: "RSA-2048", Certificate: root.Bytes, Clock: trust.Independent, NotAfter: after(200)})
 	o.At = after(300)
 	for _, tt := range []struct {
 		name   string

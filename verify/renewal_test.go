@@ -19,6 +19,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 const day = 24 * time.Hour
@@ -61,8 +62,8 @@ func newTSA(t testing.TB, name string, ends time.Time) *tsa {
 	return a
 }
 
-func (a *tsa) trusted(clock verify.Clock, notAfter time.Time) verify.Authority {
-	return verify.Authority{Name: a.name, Certificate: a.root.Raw, Clock: clock, NotAfter: notAfter}
+func (a *tsa) trusted(clock trust.Clock, notAfter time.Time) trust.Authority {
+	return trust.Authority{Name: a.name, Certificate: a.root.Raw, Clock: clock, NotAfter: notAfter}
 }
 
 // plain stamps a record as most are.
@@ -113,11 +114,11 @@ func objects(r *evidence.Record, tokens ...evidence.Timestamp) [][]byte {
 }
 
 // trusting replaces the authorities of a trust.
-func trusting(t testing.TB, trust *verify.Trust, authorities ...verify.Authority) *verify.Trust {
+func trusting(t testing.TB, trusted *trust.Trust, authorities ...trust.Authority) *trust.Trust {
 	t.Helper()
-	changed := *trust
+	changed := *trusted
 	changed.Authorities = authorities
-	return must[*verify.Trust](t)(verify.ParseTrust(must[[]byte](t)(changed.Marshal())))
+	return must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(changed.Marshal())))
 }
 
 // TestEveryRuleOfRenewal: an authority stamps on day 1 and another renews on day 100; the first one's key is lost on day
@@ -137,8 +138,8 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 		status verify.Status
 		rule   string
 		says   string
-		time   time.Time    // of a proved one
-		clock  verify.Clock // "": independent
+		time   time.Time   // of a proved one
+		clock  trust.Clock // "": independent
 	}{
 		{name: "renewed in time", status: verify.Proved, time: on(1)},
 		{name: "in the other order", stamps: func(t *testing.T, r *evidence.Record) stamps {
@@ -171,17 +172,17 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 			trust:  func(t *testing.T, o *verify.Options) { o.At = time.Time{} },
 			status: verify.NotProved, rule: "renewal", says: "no longer believed"},
 		{name: "a renewer whom nobody knows", trust: func(t *testing.T, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)))
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)))
 		}, status: verify.NotProved, rule: "renewal", says: "time stamp 1"},
 		{name: "a renewer who is lost, too", trust: func(t *testing.T, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, on(299)))
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, on(299)))
 		}, status: verify.NotProved, rule: "renewal", says: "no longer believed"},
 		{name: "renewed by the operator's word", trust: func(t *testing.T, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.OperatorClock, time.Time{}))
-		}, status: verify.Proved, time: on(1), clock: verify.OperatorClock},
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.OperatorClock, time.Time{}))
+		}, status: verify.Proved, time: on(1), clock: trust.OperatorClock},
 		{name: "renewed from the future", trust: func(t *testing.T, o *verify.Options) {
 			o.At = on(100).Add(-6 * time.Minute)
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(50)), second.trusted(verify.Independent, time.Time{}))
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(50)), second.trusted(trust.Independent, time.Time{}))
 		}, status: verify.NotProved, rule: "future", says: "time stamp 1"},
 		{name: "a renewal of another record", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			token := first.plain(t, r, on(1))
@@ -221,7 +222,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 		{name: "an evidence record whose certificate ended first", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			return stamps{second.renew(t, brief.cover(t, r, on(7)), on(151))}
 		}, trust: func(t *testing.T, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, brief.trusted(verify.Independent, time.Time{}), second.trusted(verify.Independent, time.Time{}))
+			o.Trust = trusting(t, o.Trust, brief.trusted(trust.Independent, time.Time{}), second.trusted(trust.Independent, time.Time{}))
 		}, status: verify.NotProved, rule: "renewal", says: "certificates had run out"},
 		{name: "an evidence record in the wrong order of time", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			return stamps{earlierRenewal(t, third, second, r)}
@@ -241,8 +242,8 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 				tt.stamps = whole
 			}
 			r.Timestamps = tt.stamps(t, r)
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, time.Time{}),
-				third.trusted(verify.Independent, time.Time{}))
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, time.Time{}),
+				third.trusted(trust.Independent, time.Time{}))
 			o.At = on(300)
 			if tt.trust != nil {
 				tt.trust(t, &o)
@@ -254,7 +255,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 			}
 			at, proved := report.TimeOf(r.Payload.RecordID)
 			if tt.clock == "" {
-				tt.clock = verify.Independent
+				tt.clock = trust.Independent
 			}
 			if proved != (tt.status == verify.Proved) || proved && (!at.Time.Equal(tt.time) || at.Clock != tt.clock) {
 				t.Errorf("time %+v, want %v by a clock that is %s", at, tt.time, tt.clock)
@@ -312,7 +313,7 @@ func TestRenewedTooLate(t *testing.T) {
 		r, o := standalone(t, output("a"))
 		token := first.plain(t, r, on(1))
 		r.Timestamps = []evidence.Timestamp{token, second.cover(t, r, on(late), token)}
-		o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, time.Time{}))
+		o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, time.Time{}))
 		o.At, o.Before = on(300), on(2)
 		if got := verify.Record(r, o).Of(verify.Before); got.Status != want {
 			t.Errorf("renewed on day %d: %+v", late, got)
@@ -328,14 +329,14 @@ func TestRevokedAndRenewed(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		renewed int // 0: not
-		clock   verify.Clock
+		clock   trust.Clock
 		rule    string
 		time    time.Time
 	}{
-		{"renewed before", 100, verify.Independent, "", on(1)},
-		{"renewed before by the operator's word", 100, verify.OperatorClock, "", on(1)},
-		{"renewed at that time", 200, verify.Independent, "", on(200)},
-		{"not renewed", 0, verify.Independent, "revoked", time.Time{}},
+		{"renewed before", 100, trust.Independent, "", on(1)},
+		{"renewed before by the operator's word", 100, trust.OperatorClock, "", on(1)},
+		{"renewed at that time", 200, trust.Independent, "", on(200)},
+		{"not renewed", 0, trust.Independent, "revoked", time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o := standalone(t, output("a"))
@@ -344,8 +345,8 @@ func TestRevokedAndRenewed(t *testing.T) {
 			if tt.renewed > 0 {
 				r.Timestamps = append(r.Timestamps, second.cover(t, r, on(tt.renewed), token))
 			}
-			revoked := first.trusted(verify.Independent, time.Time{})
-			revoked.Revocation = verify.ByCRL
+			revoked := first.trusted(trust.Independent, time.Time{})
+			revoked.Revocation = trust.ByCRL
 			o.Trust = trusting(t, o.Trust, revoked, second.trusted(tt.clock, time.Time{}))
 			o.At, o.CRLs = on(300), []*x509.RevocationList{list}
 			report := verify.Record(r, o)
@@ -366,7 +367,7 @@ func TestEveryByteOfARenewal(t *testing.T) {
 	token := first.plain(t, r, on(1))
 	ers := second.rehash(t, second.renew(t, second.cover(t, r, on(100), token), on(150)), on(190), objects(r, token)...)
 	r.Timestamps = []evidence.Timestamp{token, ers}
-	o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, time.Time{}))
+	o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, time.Time{}))
 	o.At = on(300)
 	if got := verify.Record(r, o); got.Outcome != verify.Proved {
 		t.Fatalf("%+v", got.Details)
@@ -405,7 +406,7 @@ func TestStampedCheckpoint(t *testing.T) {
 			r.Log.CheckpointTimestamps = over(t, unknown, r.Log.Checkpoint)
 		}, verify.NotProved, "authority"},
 		{"by somebody lost", func(t *testing.T, r *evidence.Record, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, a.trusted(verify.Independent, on(2)))
+			o.Trust = trusting(t, o.Trust, a.trusted(trust.Independent, on(2)))
 		}, verify.NotProved, "renewal"},
 		{"of a log nobody knows", func(t *testing.T, r *evidence.Record, o *verify.Options) { o.Trust.Logs = nil }, verify.NotProved, "authority"},
 		{"of a log that has no such record", func(t *testing.T, r *evidence.Record, o *verify.Options) { r.Log.Index = 3 }, verify.NotProved, "pending"},
@@ -413,7 +414,7 @@ func TestStampedCheckpoint(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o := standalone(t, output("a"))
 			r.Timestamps, r.Log.CheckpointTimestamps = nil, over(t, a, r.Log.Checkpoint)
-			o.Trust, o.At = trusting(t, o.Trust, a.trusted(verify.Independent, time.Time{})), on(300)
+			o.Trust, o.At = trusting(t, o.Trust, a.trusted(trust.Independent, time.Time{})), on(300)
 			tt.change(t, r, &o)
 			report := verify.Record(r, o)
 			if got := report.Of(verify.Time); got.Status != tt.status || got.Rule != tt.rule {
@@ -429,13 +430,13 @@ func TestStampedCheckpoint(t *testing.T) {
 		b := h.Bundle(t, h.Seal(t, output("a")), h.Seal(t, output("a")))
 		b.CheckpointTimestamps = over(t, a, b.Checkpoint)
 		o := h.Options(t)
-		o.Trust = trusting(t, o.Trust, append(o.Trust.Authorities, a.trusted(verify.Independent, time.Time{}))...)
+		o.Trust = trusting(t, o.Trust, append(o.Trust.Authorities, a.trusted(trust.Independent, time.Time{}))...)
 		report := verify.Bundle(b, o)
 		if report.Outcome != verify.Proved || len(report.Times) != 2 {
 			t.Fatalf("%+v", report.Details)
 		}
 		for _, at := range report.Times {
-			if at.Clock != verify.OperatorClock || at.Independent == nil || !at.Independent.Time.Equal(on(1)) {
+			if at.Clock != trust.OperatorClock || at.Independent == nil || !at.Independent.Time.Equal(on(1)) {
 				t.Errorf("%+v", at)
 			}
 		}

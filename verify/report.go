@@ -3,13 +3,13 @@ package verify
 import (
 	"io"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/jury"
+	"jurat/verify/trust"
 )
 
 // ReportFormat is the version of the report format.
@@ -61,19 +61,19 @@ type Finding struct {
 
 // A Report is what verification found.
 type Report struct {
-	Format     string      `json:"format"`
-	Kind       Kind        `json:"kind"`
-	Records    int         `json:"records"`
-	Trust      string      `json:"trust,omitzero"`      // fingerprint of the trust file; "": none was given
-	Log        *LogState   `json:"log,omitzero"`        // the log that the file was cut from; nil: no checkpoint that counts
-	Mended     bool        `json:"mended,omitzero"`     // the file was not in its one form, and was read in it
-	Outcome    Status      `json:"outcome"`             // the worst answer among the required guarantees
-	Guarantees []Finding   `json:"guarantees"`          // one for each guarantee that applies
-	Details    []Finding   `json:"details"`             // every answer that is not "proved", about one record or about all; of very many, of each record the worst under each guarantee
-	LeftOut    int         `json:"left_out,omitzero"`   // how many further answers there was no room for in Details
-	Uncounted  []Guarantee `json:"uncounted,omitempty"` // what is not proved, and is not among what the outcome rests on
-	Times      []TimeOf    `json:"times"`               // the proved time of each record
-	NotShown   []string    `json:"does_not_prove"`
+	Format     string         `json:"format"`
+	Kind       Kind           `json:"kind"`
+	Records    int            `json:"records"`
+	Trust      string         `json:"trust,omitzero"`      // fingerprint of the trust file; "": none was given
+	Log        *LogState      `json:"log,omitzero"`        // the log that the file was cut from; nil: no checkpoint that counts
+	Mended     bool           `json:"mended,omitzero"`     // the file was not in its one form, and was read in it
+	Outcome    Status         `json:"outcome"`             // the worst answer among the required guarantees
+	Guarantees []Finding      `json:"guarantees"`          // one for each guarantee that applies
+	Details    []Finding      `json:"details"`             // every answer that is not "proved", about one record or about all; of very many, of each record the worst under each guarantee
+	LeftOut    int            `json:"left_out,omitzero"`   // how many further answers there was no room for in Details
+	Uncounted  []Guarantee    `json:"uncounted,omitempty"` // what is not proved, and is not among what the outcome rests on
+	Times      []trust.TimeOf `json:"times"`               // the proved time of each record
+	NotShown   []string       `json:"does_not_prove"`
 
 	// TrialOutcome is what a trial came to: what the jury judged, and what people decided on it. nil: it is no trial, or its
 	// verdict is not proved. A decision that is not proved under human_review leaves it open.
@@ -93,22 +93,6 @@ const (
 	OneCheckpoint Kind = "checkpoint" // of a log, by itself
 	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
 )
-
-// TimeOf is a record's time, as far as it is proved.
-type TimeOf struct {
-	Record string `json:"record"`
-	ProvedTime
-	// Independent is the earliest time proved by an authority whose clock is independent. Absent if there is none, or if
-	// it is the time above.
-	Independent *ProvedTime `json:"independent,omitempty"`
-}
-
-// ProvedTime is when something existed at the latest, by the word of an authority.
-type ProvedTime struct {
-	Time      time.Time `json:"time"`
-	Authority string    `json:"authority"` // as the trust file names it
-	Clock     Clock     `json:"clock"`
-}
 
 // MendedMeans says, for people, what it means that a file was mended.
 const MendedMeans = "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of " +
@@ -192,10 +176,10 @@ func (r *Report) OpenAlone(require ...Guarantee) bool {
 }
 
 // TimeOf returns the proved time of a record.
-func (r *Report) TimeOf(recordID string) (TimeOf, bool) {
-	i := slices.IndexFunc(r.Times, func(t TimeOf) bool { return t.Record == recordID })
+func (r *Report) TimeOf(recordID string) (trust.TimeOf, bool) {
+	i := slices.IndexFunc(r.Times, func(t trust.TimeOf) bool { return t.Record == recordID })
 	if i < 0 {
-		return TimeOf{}, false
+		return trust.TimeOf{}, false
 	}
 	return r.Times[i], true
 }
@@ -233,7 +217,7 @@ func (r *Report) Write(w io.Writer) error {
 
 // damaged is the report on a file that says that it is jurat's and cannot be opened.
 func damaged(kind Kind, record string, o Options, err error) *Report {
-	r := &Report{Format: ReportFormat, Kind: kind, Trust: fingerprint(o.Trust), NotShown: notShown, Details: []Finding{}, Times: []TimeOf{}}
+	r := &Report{Format: ReportFormat, Kind: kind, Trust: fingerprint(o.Trust), NotShown: notShown, Details: []Finding{}, Times: []trust.TimeOf{}}
 	for _, g := range required[kind] {
 		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // which apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
@@ -254,7 +238,7 @@ func unread(kind Kind, o Options, err error) *Report {
 	return r
 }
 
-func fingerprint(t *Trust) string {
+func fingerprint(t *trust.Trust) string {
 	if t == nil {
 		return ""
 	}

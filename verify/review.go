@@ -6,12 +6,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/plural"
+	"jurat/verify/graph"
 )
-
-// decides reports whether a record is a person's decision, or delivers what was decided on.
-func decides(r *evidence.Record) bool {
-	return r.Payload.ActionType == evidence.HumanReview || r.Payload.ActionType == evidence.Delivery
-}
 
 // reviews asks whether persons decided on what the file says that they decided on, and whether what was delivered is
 // what they approved.
@@ -43,7 +39,7 @@ func (c *check) reviews() {
 
 // review asks of a decision what it is on, whether it agrees with itself, and who made it.
 func (c *check) review(r *evidence.Record) {
-	original := c.original(r, digests(r))
+	original := c.original(r, graph.Digests(r))
 	c.decision(r, original)
 	if original != nil {
 		c.ownOutput(r, original)
@@ -55,7 +51,7 @@ func (c *check) review(r *evidence.Record) {
 // for people, and by its digest, without which a review would follow its original through every change.
 func (c *check) original(r *evidence.Record, named []evidence.Digest) *evidence.Record {
 	id := r.Payload.OriginalResponseID
-	original := c.graph.byID[id]
+	original := c.graph.ByID[id]
 	here := 0
 	for _, d := range named {
 		if c.byDigest[d] != nil {
@@ -91,7 +87,7 @@ func (c *check) decision(r, original *evidence.Record) {
 	if original == nil {
 		return
 	}
-	equal, known := c.said[r].modified.same(c.output(original))
+	equal, known := c.said[r].Modified.Same(c.output(original))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "its response or that of record %s is withheld, so they cannot be compared", recordName(original))
@@ -104,21 +100,21 @@ func (c *check) decision(r, original *evidence.Record) {
 
 // output is what a record gave out: its response, or, of a review, what it let pass. It goes back through reviews of reviews
 // once, however many ask.
-func (c *check) output(r *evidence.Record) spokenText {
+func (c *check) output(r *evidence.Record) graph.Text {
 	var asked []*evidence.Record
 	found, known := c.outputs[r]
 	for !known {
 		asked = append(asked, r)
-		original := c.graph.byID[r.Payload.OriginalResponseID]
+		original := c.graph.ByID[r.Payload.OriginalResponseID]
 		switch {
 		case r.Payload.ActionType != evidence.HumanReview:
-			found, known = c.said[r].response, true
+			found, known = c.said[r].Response, true
 		case r.Payload.ApprovalStatus == evidence.ApprovedWithModifications:
-			found, known = c.said[r].modified, true
+			found, known = c.said[r].Modified, true
 		case r.Payload.ApprovalStatus != evidence.Approved: // a rejection lets nothing pass
-			found, known = spokenText{}, true
-		case original == nil || c.graph.place[original] >= c.graph.place[r]: // ids alone can go in a circle
-			found, known = spokenText{withheld: true}, true
+			found, known = graph.Text{}, true
+		case original == nil || c.graph.Place[original] >= c.graph.Place[r]: // ids alone can go in a circle
+			found, known = graph.Text{Withheld: true}, true
 		default:
 			r = original
 			found, known = c.outputs[r]

@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestSealedSaysWhatRecordSays holds Sealed against Record on records of the vectors, each under some of the trust files, and each trust
@@ -22,15 +23,15 @@ func TestSealedSaysWhatRecordSays(t *testing.T) {
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		step = 1
 	}
-	trusts := []*verify.Trust{nil}
+	trusts := []*trust.Trust{nil}
 	var records []*evidence.Record
 	for _, file := range files {
 		doc, err := os.ReadFile(file)
 		if err != nil {
 			continue // a folder
 		}
-		if trust, err := verify.ParseTrust(doc); err == nil {
-			trusts = append(trusts, trust)
+		if trusted, err := trust.Parse(doc); err == nil {
+			trusts = append(trusts, trusted)
 		}
 		if r, err := evidence.Open(doc); err == nil && len(records) < most {
 			records = append(records, r)
@@ -40,8 +41,8 @@ func TestSealedSaysWhatRecordSays(t *testing.T) {
 		t.Fatalf("%d records, %d trust files", len(records), len(trusts))
 	}
 	seen := map[verify.Status]int{}
-	for n, trust := range trusts {
-		o := verify.Options{Trust: trust, Memory: timestamp.NewMemory()}
+	for n, trusted := range trusts {
+		o := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
 		for i := n % step; i < len(records); i += step {
 			r := records[i]
 			alone := *r

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestSecondVerifierOnChains holds the second verifier against this one over chains of chance.
@@ -99,7 +100,7 @@ func compareOver(t *testing.T, files []given) {
 			v.Trust = g.name + ".trust"
 			write(t, folder, v.Trust, g.trust)
 			var err error
-			if g.o.Trust, err = verify.ParseTrust(g.trust); err != nil { // with its keys in the order in which they are written
+			if g.o.Trust, err = trust.Parse(g.trust); err != nil { // with its keys in the order in which they are written
 				t.Fatal(err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // signedTwice is a house whose actors sign a second time, with ML-DSA-65.
@@ -216,10 +217,10 @@ func TestSecondSignatureFrom(t *testing.T) {
 func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 	h := signedTwice(t)
 	a, b := signersOf(t, h, "a"), signersOf(t, h, "b")
-	doc := func(change func(k *verify.Key)) []byte {
-		trust := h.Trust(t)
-		change(trust.Key(a[0].Info().KeyID))
-		text, err := trust.Marshal()
+	doc := func(change func(k *trust.Key)) []byte {
+		trusted := h.Trust(t)
+		change(trusted.Key(a[0].Info().KeyID))
+		text, err := trusted.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,9 +228,9 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 	}
 	own, second, foreign := a[0].Info().KeyID, a[1].Info().KeyID, b[1].Info().KeyID
 	changed := func(old, new string) []byte {
-		return bytes.Replace(doc(func(*verify.Key) {}), []byte(old), []byte(new), 1)
+		return bytes.Replace(doc(func(*trust.Key) {}), []byte(old), []byte(new), 1)
 	}
-	text := doc(func(*verify.Key) {})
+	text := doc(func(*trust.Key) {})
 	start := bytes.Index(text, []byte(`"with": [`)) + len(`"with": [`)
 	emptied := slices.Delete(text, start, start+bytes.IndexByte(text[start:], ']'))
 	for name, tt := range map[string]struct {
@@ -237,23 +238,23 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 		says string
 	}{
 		"empty":                  {emptied, "with is empty"},
-		"itself":                 {doc(func(k *verify.Key) { k.With = []evidence.KeyID{own} }), "the same"},
-		"twice":                  {doc(func(k *verify.Key) { k.With = []evidence.KeyID{second, second} }), "twice"},
-		"unknown":                {doc(func(k *verify.Key) { k.With = []evidence.KeyID{evidence.DigestOf(nil)} }), "has no key"},
-		"another actor's":        {doc(func(k *verify.Key) { k.With = []evidence.KeyID{foreign} }), `that of agent "b"`},
-		"a time without a key":   {doc(func(k *verify.Key) { k.With, k.WithFrom = nil, jurattest.Start }), "with_from"},
+		"itself":                 {doc(func(k *trust.Key) { k.With = []evidence.KeyID{own} }), "the same"},
+		"twice":                  {doc(func(k *trust.Key) { k.With = []evidence.KeyID{second, second} }), "twice"},
+		"unknown":                {doc(func(k *trust.Key) { k.With = []evidence.KeyID{evidence.DigestOf(nil)} }), "has no key"},
+		"another actor's":        {doc(func(k *trust.Key) { k.With = []evidence.KeyID{foreign} }), `that of agent "b"`},
+		"a time without a key":   {doc(func(k *trust.Key) { k.With, k.WithFrom = nil, jurattest.Start }), "with_from"},
 		"a time that is no time": {changed(`"with": [`, `"with_from": "soon", "with": [`), "with_from"},
 	} {
-		if _, err := verify.ParseTrust(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := trust.Parse(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: error %v; want one about %q", name, err, tt.says)
 		}
 	}
-	whole := doc(func(k *verify.Key) { k.WithFrom = jurattest.Start })
-	trust, err := verify.ParseTrust(whole)
+	whole := doc(func(k *trust.Key) { k.WithFrom = jurattest.Start })
+	trusted, err := trust.Parse(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := trust.Marshal(); err != nil || !bytes.Equal(again, whole) {
+	if again, err := trusted.Marshal(); err != nil || !bytes.Equal(again, whole) {
 		t.Errorf("marshals to other bytes: %v", err)
 	}
 }

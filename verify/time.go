@@ -6,67 +6,45 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/verify/trust"
 )
 
-// A proof of when a record existed, as far as there is one.
-type proof struct {
-	earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
-	independent *ProvedTime // by one whose clock is not the operator's; nil: none
-}
-
-func (p proof) proved() bool { return p.earliest != nil }
-
-// add takes in another proof: of several the earliest counts.
-func (p *proof) add(t ProvedTime) {
-	if p.earliest == nil || t.Time.Before(p.earliest.Time) {
-		p.earliest = &t
-	}
-	if t.Clock == Independent && (p.independent == nil || t.Time.Before(p.independent.Time)) {
-		p.independent = &t
-	}
-}
-
-// independentlyBefore reports whether it is proved to have existed before a moment, by a clock that is not the operator's.
-func (p proof) independentlyBefore(moment time.Time) bool {
-	return p.independent != nil && p.independent.Time.Before(moment)
-}
-
-// of is the proof as the report has it.
-func (p proof) of(r *evidence.Record) TimeOf {
-	t := TimeOf{Record: recordName(r), ProvedTime: *p.earliest}
-	if p.earliest.Clock != Independent {
-		t.Independent = p.independent
+// timeOf is a proof as the report has it.
+func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
+	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest}
+	if p.Earliest.Clock != trust.Independent {
+		t.Independent = p.Independent
 	}
 	return t
 }
 
 // time asks what authorities say of when the signatures existed. Evidence records come first, as they can show that a
 // token is older than the loss of the key that made it.
-func (c *check) time(r *evidence.Record) proof {
+func (c *check) time(r *evidence.Record) trust.Proof {
 	if c.checkpoint.forged {
-		return proof{}
+		return trust.Proof{}
 	}
-	var at proof
+	var at trust.Proof
 	if n := len(r.Timestamps); n > maxTimestamps {
 		return c.orByCheckpoint(r, at, []error{fmt.Errorf("it has %d time stamps: of more than %d none is looked at", n, maxTimestamps)})
 	}
 	doubts := make([]error, len(r.Timestamps))
-	shown := shownBy{}
+	shown := trust.ShownBy{}
 	for _, kind := range []evidence.TimestampKind{evidence.RFC4998, evidence.RFC3161} {
 		for i, stamp := range r.Timestamps {
 			if stamp.Kind != kind {
 				continue
 			}
-			proved, err := c.stamp(r, i, shown)
-			if err != nil && !uncheckable(err) { // one forged token among good ones is still a forgery
+			proved, err := c.Stamp(r, i, shown)
+			if err != nil && !trust.Uncheckable(err) { // one forged token among good ones is still a forgery
 				c.refute(Time, "token", r, "time stamp %d: %v", i, err)
-				return proof{}
+				return trust.Proof{}
 			}
 			if err != nil {
 				doubts[i] = fmt.Errorf("time stamp %d: %w", i, err)
 			}
 			for _, t := range proved {
-				at.add(t)
+				at.Add(t)
 			}
 		}
 	}
@@ -78,21 +56,18 @@ func (c *check) time(r *evidence.Record) proof {
 const maxTimestamps = 128
 
 // orByCheckpoint adds what time stamps of the checkpoint prove, and sums up.
-func (c *check) orByCheckpoint(r *evidence.Record, at proof, doubts []error) proof {
+func (c *check) orByCheckpoint(r *evidence.Record, at trust.Proof, doubts []error) trust.Proof {
 	if err := c.byCheckpoint(r, &at); err != nil {
 		doubts = append(doubts, err)
 	}
-	if !at.proved() {
+	if !at.Proved() {
 		c.untimed(r, errors.Join(doubts...))
 		return at
 	}
-	c.times = append(c.times, at.of(r))
-	c.skew(r, at.earliest.Time)
+	c.times = append(c.times, timeOf(r, at))
+	c.skew(r, at.Earliest.Time)
 	return at
 }
-
-// maxSkew is how much two clocks may differ that show the same time: of an authority, an actor or a reader.
-const maxSkew = 5 * time.Minute
 
 // Skew is the rule by which the time is not proved of a record that claims a later one than what is proved. The record may be whole all the same.
 const Skew = "skew"
@@ -100,7 +75,7 @@ const Skew = "skew"
 // skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
 // can be stamped late. But nothing can be signed before it was said.
 func (c *check) skew(r *evidence.Record, at time.Time) {
-	if claimed := r.Payload.Time(); claimed.Sub(at) > maxSkew {
+	if claimed := r.Payload.Time(); claimed.Sub(at) > trust.MaxSkew {
 		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
 	}
 }
@@ -110,26 +85,26 @@ func (c *check) untimed(r *evidence.Record, doubts error) {
 		c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
 		return
 	}
-	c.doubt(Time, doubtful(doubts), r, "%v", doubts)
+	c.doubt(Time, trust.Doubtful(doubts), r, "%v", doubts)
 }
 
 // before answers whether the record existed before the moment that the reader asks about.
-func (c *check) before(r *evidence.Record, at proof) {
+func (c *check) before(r *evidence.Record, at trust.Proof) {
 	moment := c.options.Before
 	switch {
 	case moment.IsZero():
-	case !at.proved():
+	case !at.Proved():
 		c.doubt(Before, "time", r, "its time is not proved")
-	case !at.earliest.Time.Before(moment):
-		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at.earliest.Time), utc(moment))
+	case !at.Earliest.Time.Before(moment):
+		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at.Earliest.Time), utc(moment))
 	}
 }
 
 // noteTimes says whose clock the proof of time rests on.
 func (c *check) noteTimes() {
-	own, witnessed, independent := 0, 0, (*ProvedTime)(nil)
+	own, witnessed, independent := 0, 0, (*trust.ProvedTime)(nil)
 	for _, t := range c.times {
-		if t.Clock == OperatorClock {
+		if t.Clock == trust.OperatorClock {
 			own++
 		}
 		if t.Independent != nil {
@@ -146,7 +121,7 @@ func (c *check) noteTimes() {
 	case witnessed > 0:
 		note += fmt.Sprintf("; for %d of these %d records independent authorities prove a later time, too", witnessed, own)
 	}
-	if c.unasked {
+	if c.Unasked {
 		note += "; that no certificate of theirs was revoked was not asked"
 	}
 	c.notes[Time] = note

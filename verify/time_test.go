@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestIndependentTime: the earliest time counts, and beside it stands the earliest that is not the operator's own word.
@@ -18,10 +19,10 @@ func TestIndependentTime(t *testing.T) {
 	o.Trust = withAuthority(o.Trust, root)
 	report := verify.Record(r, o)
 	at, ok := report.TimeOf(r.Payload.RecordID)
-	if !ok || at.Clock != verify.OperatorClock || !at.Time.Equal(jurattest.Start) {
+	if !ok || at.Clock != trust.OperatorClock || !at.Time.Equal(jurattest.Start) {
 		t.Errorf("earliest %+v", at)
 	}
-	if i := at.Independent; i == nil || i.Authority != "second" || i.Clock != verify.Independent || !i.Time.Equal(jurattest.Start.Add(time.Hour)) {
+	if i := at.Independent; i == nil || i.Authority != "second" || i.Clock != trust.Independent || !i.Time.Equal(jurattest.Start.Add(time.Hour)) {
 		t.Errorf("independent %+v", i)
 	}
 	note := report.Of(verify.Time).Reason
@@ -33,8 +34,8 @@ func TestIndependentTime(t *testing.T) {
 		t.Errorf("%v\n%s", err, doc)
 	}
 
-	o.Trust.Authorities[0].Clock = verify.Independent
-	if at, _ := verify.Record(r, o).TimeOf(r.Payload.RecordID); at.Clock != verify.Independent || at.Independent != nil {
+	o.Trust.Authorities[0].Clock = trust.Independent
+	if at, _ := verify.Record(r, o).TimeOf(r.Payload.RecordID); at.Clock != trust.Independent || at.Independent != nil {
 		t.Errorf("independent from the first: %+v", at)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/verify/graph"
 )
 
 // Together gathers the records of several files of one log, to judge what they say of each other. It is put into the Options of
@@ -34,7 +35,7 @@ type gathered struct {
 	largest *operator.Checkpoint
 	roots   map[int64]tlog.Hash // by size
 	at      map[int64]*evidence.Record
-	said    map[*evidence.Record]spoken
+	said    map[*evidence.Record]graph.Spoken
 	found   map[Finding]bool // against content and authentication
 	forked  map[int64]bool   // sizes of which there are two roots
 	doubled []*evidence.Record
@@ -47,7 +48,7 @@ func (t *Together) take(c *check) {
 	}
 	g := t.logs[c.log.Origin]
 	if g == nil {
-		g = &gathered{roots: map[int64]tlog.Hash{}, at: map[int64]*evidence.Record{}, said: map[*evidence.Record]spoken{},
+		g = &gathered{roots: map[int64]tlog.Hash{}, at: map[int64]*evidence.Record{}, said: map[*evidence.Record]graph.Spoken{},
 			found: map[Finding]bool{}, forked: map[int64]bool{}}
 		t.logs[c.log.Origin] = g
 	}
@@ -72,7 +73,7 @@ func (t *Together) take(c *check) {
 }
 
 // add keeps a record once, with all that any of the files discloses of it.
-func (g *gathered) add(r *evidence.Record, said spoken) {
+func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
 	known := g.at[r.Log.Index]
 	switch {
 	case known == nil:
@@ -80,16 +81,8 @@ func (g *gathered) add(r *evidence.Record, said spoken) {
 	case known.Digest != r.Digest:
 		g.doubled = append(g.doubled, r)
 	default:
-		g.said[known] = spoken{response: g.said[known].response.or(said.response), modified: g.said[known].modified.or(said.modified)}
+		g.said[known] = graph.Spoken{Response: g.said[known].Response.Or(said.Response), Modified: g.said[known].Modified.Or(said.Modified)}
 	}
-}
-
-// or is what either of two files shows of one text.
-func (s spokenText) or(other spokenText) spokenText {
-	if s.withheld {
-		return other
-	}
-	return s
 }
 
 // Reports says, for each log of which there are several files, what their records say together: nil where they say nothing of each
@@ -99,7 +92,7 @@ func (t *Together) Reports() []*Report {
 	for _, origin := range slices.Sorted(maps.Keys(t.logs)) {
 		if g := t.logs[origin]; g.files > 1 {
 			c := g.check(t.options)
-			if slices.ContainsFunc(c.all, chained) || slices.ContainsFunc(c.all, decides) || c.worst(Order) != nil {
+			if slices.ContainsFunc(c.all, chained) || slices.ContainsFunc(c.all, graph.Decides) || c.worst(Order) != nil {
 				reports = append(reports, c.report())
 			}
 		}
@@ -122,8 +115,8 @@ func (g *gathered) check(o Options) *check {
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[Order] = "each file is of this log, and none contradicts another about it"
 	c.oneHistory(g)
-	c.graph = newGraph(c.all)
-	c.byDigest = c.graph.byDigest
+	c.graph = graph.New(c.all)
+	c.byDigest = c.graph.ByDigest
 	c.reviews()
 	if c.applies(Chain) {
 		c.chain()

@@ -10,7 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/jurattest"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 func trustFile(t *testing.T) string {
@@ -26,11 +26,11 @@ func trustFile(t *testing.T) string {
 
 func TestTrustFileMarshalsBackToTheSameBytes(t *testing.T) {
 	doc := trustFile(t)
-	trust, err := verify.ParseTrust([]byte(doc))
+	trusted, err := trust.Parse([]byte(doc))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := trust.Marshal()
+	again, err := trusted.Marshal()
 	if err != nil || !bytes.Equal(again, []byte(doc)) {
 		t.Errorf("marshals to other bytes: %v\n%s\n%s", err, doc, again)
 	}
@@ -41,11 +41,11 @@ func TestFingerprintIgnoresLayout(t *testing.T) {
 	doc := trustFile(t)
 	prints := map[string]bool{}
 	for _, text := range []string{doc, strings.Join(strings.Fields(doc), ""), "\n" + doc} {
-		trust, err := verify.ParseTrust([]byte(text))
+		trusted, err := trust.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		digest, err := trust.Fingerprint()
+		digest, err := trusted.Fingerprint()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 	logKey := doc[strings.Index(doc, `"logs": [`)+len(`"logs": [`):]
 	logKey = strings.TrimSpace(logKey[:strings.Index(logKey, "]")])
 	tests := []struct{ name, old, new, says string }{
-		{"another format", verify.TrustFormat, "jurat/trust/v9", "format"},
+		{"another format", trust.Format, "jurat/trust/v9", "format"},
 		{"an unknown member", `"format":`, `"formats": 1, "format":`, "formats"},
 		{"a duplicate member", `"format":`, `"format": "x", "format":`, "twice"},
 		{"an unknown role", `"role": "agent"`, `"role": "king"`, "role"},
@@ -95,7 +95,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 			t.Errorf("%s: the test changes nothing", tt.name)
 			continue
 		}
-		_, err := verify.ParseTrust([]byte(changed))
+		_, err := trust.Parse([]byte(changed))
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
 		}
@@ -105,11 +105,11 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 // TestFingerprintOfOldFiles: members that came later change nothing where they are left out.
 func TestFingerprintOfOldFiles(t *testing.T) {
 	const empty = `{"format":"jurat/trust/v1"}`
-	trust, err := verify.ParseTrust([]byte(empty))
+	trusted, err := trust.Parse([]byte(empty))
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := trust.Fingerprint()
+	digest, err := trusted.Fingerprint()
 	if err != nil || digest != evidence.DigestOf([]byte(`{"authorities":[],"format":"jurat/trust/v1","keys":[],"logs":[]}`)) {
 		t.Errorf("fingerprint %s, %v", digest, err)
 	}
@@ -125,9 +125,9 @@ func TestFingerprintOfOldFiles(t *testing.T) {
 func trustFileWithCA(t testing.TB) string {
 	t.Helper()
 	key, template := newKey(t), caTemplate("root", 1)
-	trust := &verify.Trust{Format: verify.TrustFormat, CAs: []verify.CA{{Name: "Root CA", Certificate: certify(t, template, key.Public(), template, key).Raw,
-		Roles: []evidence.Role{evidence.RoleAgent, evidence.RoleReviewer}, Custody: verify.ByOwner, Revocation: verify.ByCRL}}}
-	doc, err := trust.Marshal()
+	trusted := &trust.Trust{Format: trust.Format, CAs: []trust.CA{{Name: "Root CA", Certificate: certify(t, template, key.Public(), template, key).Raw,
+		Roles: []evidence.Role{evidence.RoleAgent, evidence.RoleReviewer}, Custody: trust.ByOwner, Revocation: trust.ByCRL}}}
+	doc, err := trusted.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestCAsAreReadStrictly(t *testing.T) {
 	mayNot := caTemplate("root", 1)
 	mayNot.KeyUsage = x509.KeyUsageDigitalSignature
 	certificate := regexp.MustCompile(`"certificate": "[^"]*"`)
-	if _, err := verify.ParseTrust([]byte(doc)); err != nil {
+	if _, err := trust.Parse([]byte(doc)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, changed, says string }{
@@ -164,7 +164,7 @@ func TestCAsAreReadStrictly(t *testing.T) {
 		if tt.changed == doc {
 			t.Errorf("%s: the test changes nothing", tt.name)
 		}
-		if _, err := verify.ParseTrust([]byte(tt.changed)); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := trust.Parse([]byte(tt.changed)); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
 		}
 	}
@@ -175,19 +175,19 @@ func FuzzParseTrust(f *testing.F) {
 	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[],"authorities":[],"logs":[]}`))
 	f.Add([]byte(`{"format":"jurat/trust/v1","keys":[{"name":"a","role":"agent"}],"authorities":[],"logs":["x"]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		trust, err := verify.ParseTrust(doc)
+		trusted, err := trust.Parse(doc)
 		if err != nil {
 			return
 		}
-		again, err := trust.Marshal()
+		again, err := trusted.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := verify.ParseTrust(again)
+		read, err := trust.Parse(again)
 		if err != nil {
 			t.Fatalf("what was written is refused: %v\n%s", err, again)
 		}
-		was, err := trust.Fingerprint()
+		was, err := trusted.Fingerprint()
 		is, err2 := read.Fingerprint()
 		if err != nil || err2 != nil || was != is {
 			t.Fatalf("what was written has another fingerprint: %v, %v", err, err2)

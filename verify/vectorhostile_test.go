@@ -17,6 +17,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // hostileVectors are whole files, signed as they should be, in which something is what nobody honest writes.
@@ -139,7 +140,7 @@ func TestOddTokens(t *testing.T) {
 }
 
 // checkpointOfSize is one of a log that signs any size, and a trust file that has its key.
-func checkpointOfSize(t testing.TB, trust *verify.Trust, size int64) (string, *verify.Trust) {
+func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *trust.Trust) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{9}, 64)), "hostile.example/log")
 	if err != nil {
@@ -147,8 +148,8 @@ func checkpointOfSize(t testing.TB, trust *verify.Trust, size int64) (string, *v
 	}
 	signer := must[note.Signer](t)(note.NewSigner(private))
 	text := fmt.Sprintf("hostile.example/log\n%d\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n", size)
-	with := *trust
-	with.Logs = append(slices.Clone(trust.Logs), public)
+	with := *trusted
+	with.Logs = append(slices.Clone(trusted.Logs), public)
 	return string(must[[]byte](t)(note.Sign(&note.Note{Text: text}, signer))), &with
 }
 

@@ -21,6 +21,7 @@ import (
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // A keptVector cannot be made twice, as the keys or signatures in it are random. Once made, its files are kept as they are
@@ -111,7 +112,7 @@ func revokedAuthorityVectors() []keptVector {
 				t.Fatal("the two houses seal other records")
 			}
 			r.Timestamps, o.At, o.CRLs = elsewhere.Timestamps, elsewheres.At, nil
-			o.Trust = changedTrust(t, o.Trust, func(trust *verify.Trust) { trust.Authorities = elsewheres.Trust.Authorities })
+			o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.Authorities = elsewheres.Trust.Authorities })
 			if entries != nil {
 				o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped.Add(3 * time.Hour),
 					NextUpdate: stamped.AddDate(0, 1, 0), RevokedCertificateEntries: entries}, root, rootKey)}
@@ -138,7 +139,7 @@ func renewalVectors() []keptVector {
 			first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 			r.Timestamps = produce(t, r, first, second)
 			o.At = on(300)
-			o.Trust = trusting(t, o.Trust, first.trusted(verify.Independent, on(200)), second.trusted(verify.Independent, time.Time{}))
+			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, time.Time{}))
 			return givenRecord(t, name, r, o)
 		}}
 	}
@@ -221,9 +222,9 @@ func packageVectors() []keptVector {
 			change(t, m, a)
 			key := keyOf("a", evidence.RS256, publicIn(t, m))
 			key.NotBefore = known
-			trust := &verify.Trust{Format: verify.TrustFormat, Keys: []verify.Key{key},
-				Authorities: []verify.Authority{{Name: "a", Certificate: a.Certificates()[1].Raw, Clock: verify.Independent}}}
-			o := verify.Options{Trust: reread(t, trust)}
+			trusted := &trust.Trust{Format: trust.Format, Keys: []trust.Key{key},
+				Authorities: []trust.Authority{{Name: "a", Certificate: a.Certificates()[1].Raw, Clock: trust.Independent}}}
+			o := verify.Options{Trust: reread(t, trusted)}
 			return given{name, m.Zip(t), trustOf(t, o), o, nil}
 		}}
 	}

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // logVectors are about what a reader knows of the log: the file was cut at 6 entries, three of which are the chain's, and
@@ -147,7 +148,7 @@ func proveAt(t *testing.T, b *evidence.Bundle, r *evidence.Record) *evidence.Rec
 }
 
 // checkpointOfOther is of a second log that the trust file names.
-func checkpointOfOther(t *testing.T, trust *verify.Trust) (string, *verify.Trust) {
+func checkpointOfOther(t *testing.T, trusted *trust.Trust) (string, *trust.Trust) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{7}, 64)), "other.example/log")
 	if err != nil {
@@ -161,7 +162,7 @@ func checkpointOfOther(t *testing.T, trust *verify.Trust) (string, *verify.Trust
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := *trust
-	with.Logs = append(slices.Clone(trust.Logs), public)
+	with := *trusted
+	with.Logs = append(slices.Clone(trusted.Logs), public)
 	return signed, &with
 }

@@ -23,6 +23,7 @@ import (
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // trustOf writes what verifies a vector. The order of keys means nothing, and a map gave it.
@@ -32,7 +33,7 @@ func trustOf(t *testing.T, o verify.Options) []byte {
 		return nil
 	}
 	sorted := *o.Trust
-	sorted.Keys = slices.SortedFunc(slices.Values(sorted.Keys), func(a, b verify.Key) int {
+	sorted.Keys = slices.SortedFunc(slices.Values(sorted.Keys), func(a, b trust.Key) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.KeyID.String(), b.KeyID.String()))
 	})
 	doc, err := sorted.Marshal()
@@ -96,13 +97,13 @@ func recordVectors(t *testing.T) []given {
 	}
 	list = append(list, ahead)
 	add("a step that does not say its model", nil, step("a", "c1", 1, "Plan."))
-	for _, clock := range []verify.Clock{verify.OperatorClock, verify.Independent} {
+	for _, clock := range []trust.Clock{trust.OperatorClock, trust.Independent} {
 		add("a key that was revoked later by a clock "+string(clock), func(_ *evidence.Record, o *verify.Options) {
 			o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = jurattest.Start.Add(time.Second), clock
 		}, output("a"))
 	}
 	add("a key that was revoked before", func(_ *evidence.Record, o *verify.Options) {
-		o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = jurattest.Start, verify.Independent
+		o.Trust.Keys[0].Revoked, o.Trust.Authorities[0].Clock = jurattest.Start, trust.Independent
 	}, output("a"))
 	for _, c := range noteChanges() {
 		add(c.name, func(r *evidence.Record, _ *verify.Options) { r.Log.Checkpoint = c.change(r.Log.Checkpoint) }, output("a"))
@@ -162,7 +163,7 @@ func proveOne(t *testing.T, h *jurattest.House, r *evidence.Record) *evidence.Re
 }
 
 // publishedKey is one of the worthless keys that package evidence publishes, as the owner's of agent a.
-func publishedKey(t *testing.T, name string) (evidence.Signer, verify.Key) {
+func publishedKey(t *testing.T, name string) (evidence.Signer, trust.Key) {
 	t.Helper()
 	text := read(t, filepath.Join("..", "evidence", "testdata", "keys", "worthless-test-key-"+name+".pem"))
 	block, _ := pem.Decode([]byte(text))
@@ -179,7 +180,7 @@ func publishedKey(t *testing.T, name string) (evidence.Signer, verify.Key) {
 		t.Fatal(err)
 	}
 	info := signer.Info()
-	return signer, verify.Key{Name: "a", Role: evidence.RoleAgent, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public, Custody: verify.ByOwner}
+	return signer, trust.Key{Name: "a", Role: evidence.RoleAgent, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public, Custody: trust.ByOwner}
 }
 
 // algorithmVectors are signatures of an algorithm that hold, and that do not.
@@ -191,7 +192,7 @@ func algorithmVectors(t *testing.T, name string) []given {
 		signer, key := publishedKey(t, name)
 		r := sealBy(t, h, signer)
 		o := h.Options(t)
-		o.Trust.Keys = []verify.Key{key}
+		o.Trust.Keys = []trust.Key{key}
 		r.Signatures[0] = change(bytes.Clone(r.Signatures[0]))
 		list = append(list, givenRecord(t, slug("signature", name, what), r, o))
 	}
@@ -223,7 +224,7 @@ func secondSignatureVectors(t *testing.T) []given {
 			r.Timestamps = nil
 		}
 		o := h.Options(t)
-		o.Trust.Keys = []verify.Key{key, secondKey}
+		o.Trust.Keys = []trust.Key{key, secondKey}
 		list = append(list, givenRecord(t, slug("second signature", name), r, o))
 	}
 	add("there", time.Time{}, true, true)
@@ -861,7 +862,7 @@ func refusedTrust(t *testing.T) []given {
 	doc := string(trustOf(t, h.Options(t)))
 	var list []given
 	for _, change := range append(refusedWitnesses(t), [][3]string{
-		{"of another format", verify.TrustFormat, "jurat/trust/v9"},
+		{"of another format", trust.Format, "jurat/trust/v9"},
 		{"with an unknown member", `"format":`, `"formats": 1, "format":`},
 		{"with a member twice", `"format":`, `"format": "x", "format":`},
 		{"with an unknown role", `"role": "agent"`, `"role": "king"`},

@@ -21,6 +21,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors/verification anew, after something was changed on purpose")
@@ -69,7 +70,7 @@ type expectedReport struct {
 	Outcome    verify.Status     `json:"outcome"`
 	Guarantees []expectedFinding `json:"guarantees"`
 	Details    []expectedFinding `json:"details,omitzero"` // where they are compared, too
-	Times      []verify.TimeOf   `json:"times"`
+	Times      []trust.TimeOf    `json:"times"`
 
 	TrialOutcome *jury.TrialOutcome `json:"trial_outcome,omitzero"`
 }
@@ -84,7 +85,7 @@ type expectedFinding struct {
 func expected(r *verify.Report) *expectedReport {
 	e := &expectedReport{Kind: r.Kind, Records: r.Records, Mended: r.Mended, Trust: r.Trust, Log: r.Log, Outcome: r.Outcome, Times: r.Times, TrialOutcome: r.TrialOutcome}
 	if e.Times == nil {
-		e.Times = []verify.TimeOf{}
+		e.Times = []trust.TimeOf{}
 	}
 	for _, f := range r.Guarantees {
 		if f.Rule == "form" { // which of its records does not open, is for people
@@ -142,7 +143,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 		name := "trust-" + bad.name + ".json"
 		files[name] = bad.file
 		m.TrustFiles = append(m.TrustFiles, trustVector{File: name, Refused: true})
-		if _, err := verify.ParseTrust(bad.file); err == nil {
+		if _, err := trust.Parse(bad.file); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
@@ -193,11 +194,11 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 
 func fingerprint(t *testing.T, doc []byte) string {
 	t.Helper()
-	trust, err := verify.ParseTrust(doc)
+	trusted, err := trust.Parse(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := trust.Fingerprint()
+	digest, err := trusted.Fingerprint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 	}
 	var err error
 	if v.Trust != "" {
-		o.Trust, err = verify.ParseTrust(files[v.Trust])
+		o.Trust, err = trust.Parse(files[v.Trust])
 		check(err)
 	}
 	for text, moment := range map[string]*time.Time{v.Before: &o.Before, v.At: &o.At} {
@@ -281,7 +282,7 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 		o.Entries = bytes.NewReader(files[v.Entries])
 	}
 	for _, name := range v.CRLs {
-		list, err := verify.ParseCRL(files[name])
+		list, err := trust.ParseCRL(files[name])
 		check(err)
 		o.CRLs = append(o.CRLs, list)
 	}
@@ -315,7 +316,7 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	for _, v := range m.TrustFiles {
-		_, err := verify.ParseTrust(files[v.File])
+		_, err := trust.Parse(files[v.File])
 		if v.Refused != (err != nil) {
 			t.Errorf("%s: %v", v.File, err)
 		}

@@ -14,11 +14,13 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/fault"
 	"jurat/timestamp"
+	"jurat/verify/graph"
+	"jurat/verify/trust"
 )
 
 // Options is what a reader brings to a verification.
 type Options struct {
-	Trust   *Trust                 // nil: nothing can be proved
+	Trust   *trust.Trust           // nil: nothing can be proved
 	Require []Guarantee            // count for the outcome beside those that always do; what is not asked of a file is then not proved
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
@@ -144,21 +146,19 @@ func (c *check) joint() {
 
 // check is one verification under way.
 type check struct {
+	trust.Checker
 	options  Options
-	trust    *Trust // never nil; empty when the reader gave none
 	kind     Kind
-	mended   bool // a part of the file was not in its one form
-	memory   *timestamp.Memory
+	mended   bool               // a part of the file was not in its one form
 	budget   *timestamp.Budget  // of the whole file
-	share    *timestamp.Share   // of what is looked at just now
 	all      []*evidence.Record // slim
 	volume   volume             // of all
-	said     map[*evidence.Record]spoken
+	said     map[*evidence.Record]graph.Spoken
 	names    map[string]string // that were read, each once
-	graph    *graph
+	graph    *graph.Graph
 	byDigest map[evidence.Digest]*evidence.Record // the graph's
 
-	outputs   map[*evidence.Record]spokenText // that were asked for
+	outputs   map[*evidence.Record]graph.Text // that were asked for
 	decisions map[string][]*evidence.Record   // likewise, by the id of what they are on
 
 	log       *operator.Checkpoint // the file's, verified; nil: it has none, or none that counts
@@ -174,32 +174,36 @@ type check struct {
 	details  *details // nil: of one record, which is looked at by itself
 	findings []Finding
 	placed   []Finding // what is found of the order while records are examined one by one
-	times    []TimeOf
-	crls     []*crl
-	unasked  bool                 // whether a time is by an authority whose revocation was not asked
+	times    []trust.TimeOf
 	vouched  map[string]bool      // the CAs by whom signers were vouched for, and whether revocation was asked
 	notes    map[Guarantee]string // what to say of a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{options: o, trust: o.Trust, kind: kind, mended: o.mended, details: newDetails(), memory: timestamp.NewMemory(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []TimeOf{}, vouched: map[string]bool{}}
-	if o.Memory != nil {
-		c.memory = o.Memory
-	}
-	for _, list := range o.CRLs {
-		c.crls = append(c.crls, newCRL(list))
-	}
+	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]graph.Spoken{},
+		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]bool{}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
-	if c.trust == nil {
-		c.trust = new(Trust)
-	}
-	trust, err := c.trust.prepared()
+	prepared, err := c.Trust.Prepared()
 	if err != nil {
-		trust = new(Trust)
+		prepared = new(trust.Trust)
 		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so nobody is trusted: %v", err)
 	}
-	c.trust = trust
+	c.Trust = prepared
+	return c
+}
+
+// newChecker is what Options give of a Checker.
+func newChecker(o Options) trust.Checker {
+	c := trust.Checker{Trust: o.Trust, At: o.At, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
+	if c.Trust == nil {
+		c.Trust = new(trust.Trust)
+	}
+	if c.Memory == nil {
+		c.Memory = timestamp.NewMemory()
+	}
+	for _, list := range o.CRLs {
+		c.Lists = append(c.Lists, trust.NewList(list))
+	}
 	return c
 }
 

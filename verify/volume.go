@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/verify/graph"
 )
 
 // Bounds of what is kept of a bundle to judge what its records say of each other. docs/format.md has the same numbers, as two verifiers
@@ -58,7 +59,7 @@ func withoutTexts(r *evidence.Record) {
 
 // tooMuch says of a bundle with more than is kept that nothing is proved of what its records say of each other.
 func (c *check) tooMuch() {
-	c.decided = slices.ContainsFunc(c.all, decides)
+	c.decided = slices.ContainsFunc(c.all, graph.Decides)
 	for _, g := range []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict} {
 		if c.applies(g) {
 			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not looked at", c.volume.exceeded)

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // cosigner is a witness whose key follows from a number.
@@ -112,12 +113,12 @@ var witnessCases = []witnessCase{
 
 // demand has a reader want so many of the witnesses.
 func demand(o verify.Options, quorum int, witnesses ...*operator.Cosigner) verify.Options {
-	trust := *o.Trust
-	trust.Quorum = quorum
+	trusted := *o.Trust
+	trusted.Quorum = quorum
 	for _, w := range witnesses {
-		trust.Witnesses = append(trust.Witnesses, w.String())
+		trusted.Witnesses = append(trusted.Witnesses, w.String())
 	}
-	o.Trust = &trust
+	o.Trust = &trusted
 	return o
 }
 
@@ -164,24 +165,24 @@ func TestEveryRuleOfWitnesses(t *testing.T) {
 func TestWitnessed(t *testing.T) {
 	k, w := newKeeper(t), threeWitnesses(t)
 	k.speak("The A9.")
-	trust := asRead(t, demand(k.Options(t), 2, w...)).Trust
+	trusted := asRead(t, demand(k.Options(t), 2, w...)).Trust
 	signed := k.checkpoint()
-	if _, err := trust.OpenCheckpoint(signed); err != nil {
+	if _, err := trusted.OpenCheckpoint(signed); err != nil {
 		t.Error(err)
 	}
-	found, err := trust.Witnessed(cosign(signed, w[0]), time.Time{})
-	if !errors.Is(err, verify.ErrNotWitnessed) || len(found) != 1 || !strings.Contains(err.Error(), "witness.example/w2, other.example") {
+	found, err := trusted.Witnessed(cosign(signed, w[0]), time.Time{})
+	if !errors.Is(err, trust.ErrNotWitnessed) || len(found) != 1 || !strings.Contains(err.Error(), "witness.example/w2, other.example") {
 		t.Errorf("%v, %v", found, err)
 	}
-	if found, err = trust.Witnessed(cosign(signed, w...), time.Time{}); err != nil || len(found) != 3 {
+	if found, err = trusted.Witnessed(cosign(signed, w...), time.Time{}); err != nil || len(found) != 3 {
 		t.Errorf("%v, %v", found, err)
 	}
 	late := cosign(cosignAt(cosign(signed, w[0]), cosigned.Add(time.Hour), w[1]), w[2])
-	if found, err = trust.Witnessed(late, cosigned); err != nil || len(found) != 2 || found[1].Witness.Name() != w[2].Name() {
+	if found, err = trusted.Witnessed(late, cosigned); err != nil || len(found) != 2 || found[1].Witness.Name() != w[2].Name() {
 		t.Errorf("%v, %v", found, err)
 	}
-	found, err = trust.Witnessed(cosignAt(cosignAt(signed, cosigned.Add(time.Hour), w[1]), time.Unix(math.MaxInt64, 0), w[0]), cosigned)
-	if !errors.Is(err, verify.ErrNotWitnessed) || len(found) != 0 {
+	found, err = trusted.Witnessed(cosignAt(cosignAt(signed, cosigned.Add(time.Hour), w[1]), time.Unix(math.MaxInt64, 0), w[0]), cosigned)
+	if !errors.Is(err, trust.ErrNotWitnessed) || len(found) != 0 {
 		t.Errorf("%v, %v", found, err)
 	}
 	for _, says := range []string{"w1 (its cosignature is of second 9223372036854775807 since 1970", "w2 (its cosignature is of 2026-01-01T01:00:07Z, and it is checked at 2026-01-01T00:00:07Z"} {
@@ -189,10 +190,10 @@ func TestWitnessed(t *testing.T) {
 			t.Errorf("%v does not say %q", err, says)
 		}
 	}
-	if _, err = trust.Witnessed(signed+asWitness(w[0], make([]byte, 72)), time.Time{}); err == nil || errors.Is(err, verify.ErrNotWitnessed) {
+	if _, err = trusted.Witnessed(signed+asWitness(w[0], make([]byte, 72)), time.Time{}); err == nil || errors.Is(err, trust.ErrNotWitnessed) {
 		t.Errorf("%v", err)
 	}
-	if _, err = new(verify.Trust).OpenCheckpoint(signed); err == nil {
+	if _, err = new(trust.Trust).OpenCheckpoint(signed); err == nil {
 		t.Error("a log that nobody trusts")
 	}
 }
@@ -233,12 +234,12 @@ func TestTrustDemandsOnlyWitnessesThatCanBe(t *testing.T) {
 	doc := trustFile(t)
 	for _, bad := range refusedWitnesses(t) {
 		changed := strings.Replace(doc, bad[1], bad[2], 1)
-		if _, err := verify.ParseTrust([]byte(changed)); err == nil || !strings.Contains(err.Error(), "reading trust file") {
+		if _, err := trust.Parse([]byte(changed)); err == nil || !strings.Contains(err.Error(), "reading trust file") {
 			t.Errorf("%s: %v", bad[0], err)
 		}
 	}
 	odd := strings.Replace(doc, `"format":`, `"quorum": 1.0e0, "witnesses": ["`+threeWitnesses(t)[0].String()+`"], "format":`, 1)
-	if trust, err := verify.ParseTrust([]byte(odd)); err != nil || trust.Quorum != 1 {
+	if trusted, err := trust.Parse([]byte(odd)); err != nil || trusted.Quorum != 1 {
 		t.Errorf("%v", err)
 	}
 }

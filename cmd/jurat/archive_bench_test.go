@@ -23,6 +23,7 @@ import (
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // archiveSize is how many records the benchmark has: JURAT_ARCHIVE_RECORDS, or some ten thousand.
@@ -54,12 +55,12 @@ func BenchmarkArchive(b *testing.B) {
 		}
 		packed += info.Size()
 	}
-	trust, err := i.Trust(b.Context())
+	trusted, err := i.Trust(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	options := verify.Options{Trust: trust, Memory: timestamp.NewMemory()}
-	bare := newBareVerifier(b, i, trust)
+	options := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
+	bare := newBareVerifier(b, i, trusted)
 	b.ResetTimer()
 	var verified, checked int64
 	var verifying, checking time.Duration
@@ -169,7 +170,7 @@ type bareVerifier struct {
 	roots   timestamp.Options
 }
 
-func newBareVerifier(b *testing.B, i *installation.Installation, trust *verify.Trust) *bareVerifier {
+func newBareVerifier(b *testing.B, i *installation.Installation, trusted *trust.Trust) *bareVerifier {
 	v := &bareVerifier{b: b, roots: timestamp.Options{Memory: timestamp.NewMemory()}}
 	for r, err := range i.Ledger.Records(b.Context(), 0) {
 		if err != nil {
@@ -179,7 +180,7 @@ func newBareVerifier(b *testing.B, i *installation.Installation, trust *verify.T
 			break
 		}
 	}
-	known := trust.Key(v.records[0].Payload.Signers[0].KeyID)
+	known := trusted.Key(v.records[0].Payload.Signers[0].KeyID)
 	if known == nil {
 		b.Fatal("no such key")
 	}
@@ -187,7 +188,7 @@ func newBareVerifier(b *testing.B, i *installation.Installation, trust *verify.T
 	if v.key, err = evidence.ParsePublicKey(known.PublicKey); err != nil {
 		b.Fatal(err)
 	}
-	for _, a := range trust.Authorities {
+	for _, a := range trusted.Authorities {
 		root, err := x509.ParseCertificate(a.Certificate)
 		if err != nil {
 			b.Fatal(err)

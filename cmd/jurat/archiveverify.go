@@ -16,6 +16,7 @@ import (
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 type archiveVerifyCmd struct {
@@ -226,7 +227,7 @@ func (v *archiveVerification) begin(f *archive.File) {
 // witnessed asks whether as many have cosigned the file's checkpoint as the reader demands.
 func (v *archiveVerification) witnessed(checkpoint string) {
 	switch _, err := v.options.Trust.Witnessed(checkpoint, v.options.At); {
-	case errors.Is(err, verify.ErrNotWitnessed):
+	case errors.Is(err, trust.ErrNotWitnessed):
 		v.report.NotProved++
 		v.detail("order: %v", err)
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/openssl"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 type exportCmd struct {
@@ -70,11 +70,11 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	trust, err := c.trust(ctx, a)
+	trusted, err := c.trust(ctx, a)
 	if err != nil {
 		return err
 	}
-	commands, err := openssl.Write(records, trust, c.put)
+	commands, err := openssl.Write(records, trusted, c.put)
 	if errors.Is(err, openssl.ErrNoKey) {
 		return hint(err, "give the trust file of the installation that made the record, with --trust FILE")
 	}
@@ -102,15 +102,15 @@ func (c *exportCmd) put(name string, content []byte) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, mode))
 }
 
-func (c *exportCmd) trust(ctx context.Context, a *app) (trust *verify.Trust, err error) {
+func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, err error) {
 	if c.Trust != "" {
 		return readTrust(c.Trust)
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
-		trust, err = i.Trust(ctx)
+		trusted, err = i.Trust(ctx)
 		return err
 	})
-	return trust, hint(err, "or give the trust file with --trust FILE")
+	return trusted, hint(err, "or give the trust file with --trust FILE")
 }
 
 // openRecords opens a record file or a bundle file, also in an envelope.

@@ -14,7 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/tiles"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // tokenFlag names what lets in who may read everything.
@@ -43,7 +43,7 @@ type logFlags struct {
 // A remoteLog is a log that is elsewhere, and the reader's trust file.
 type remoteLog struct {
 	*tiles.Client
-	trust *verify.Trust
+	trust *trust.Trust
 	token string
 }
 
@@ -51,13 +51,13 @@ func (f *logFlags) open() (*remoteLog, error) {
 	return openRemote(f.Log, f.Trust, f.tokenFlag)
 }
 
-func openRemote(url, trust string, by tokenFlag) (*remoteLog, error) {
-	if trust == "" {
+func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
+	if trusted == "" {
 		return nil, hint(errors.New("--trust: nothing that a log says can be believed without the log's key"), "its operator gives you the file that 'jurat trust' prints; compare its fingerprint over another channel")
 	}
 	r := new(remoteLog)
 	var err error
-	if r.trust, err = readTrust(trust); err != nil {
+	if r.trust, err = readTrust(trusted); err != nil {
 		return nil, err
 	}
 	if r.token, err = by.token(); err != nil {

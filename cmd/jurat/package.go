@@ -9,7 +9,7 @@ import (
 	"jurat/aep"
 	"jurat/internal/openssl"
 	"jurat/timestamp"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // packaged writes what openssl needs to check an evidence package.
@@ -18,7 +18,7 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	trust, err := c.trust(ctx, a)
+	trusted, err := c.trust(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -28,10 +28,10 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 		return fmt.Errorf("%s: %w", c.File, err)
 	case len(p.Token) == 0:
 		return fmt.Errorf("%s: it has no time stamp", c.File)
-	case trust.Key(p.KeyID) == nil:
+	case trusted.Key(p.KeyID) == nil:
 		return hint(fmt.Errorf("%s: the trust file has no key %s", c.File, p.KeyID), "give a trust file that says whose key it is, with --trust FILE")
 	}
-	if err := putPackage(c.put, p, trust); err != nil {
+	if err := putPackage(c.put, p, trusted); err != nil {
 		return err
 	}
 	commands := packageCommands(null)
@@ -41,16 +41,16 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 	return c.tell(io, commands)
 }
 
-func putPackage(put openssl.Put, p *aep.Package, trust *verify.Trust) error {
+func putPackage(put openssl.Put, p *aep.Package, trusted *trust.Trust) error {
 	response, err := timestamp.MarshalResponse(p.Token)
 	if err != nil {
 		return err
 	}
-	roots, err := openssl.Roots(trust)
+	roots, err := openssl.Roots(trusted)
 	if err != nil {
 		return err
 	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: trust.Key(p.KeyID).PublicKey})
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: trusted.Key(p.KeyID).PublicKey})
 	return errors.Join(put("canonical.bin", p.Canonical), put("signature.bin", p.Signature), put("public.pem", public),
 		put("token.tsr", response), put("authority.pem", roots))
 }

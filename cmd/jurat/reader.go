@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // readerFlags are the reader's own inputs to verification. None of them may come from the file under verification.
@@ -80,7 +81,7 @@ func (f *readerFlags) options() (verify.Options, error) {
 }
 
 // readTrust reads a reader's trust file. Without a name it returns an empty trust file, which trusts nothing.
-func readTrust(name string) (*verify.Trust, error) {
+func readTrust(name string) (*trust.Trust, error) {
 	b := new(brought)
 	defer b.close()
 	file := b.open(name)

@@ -10,7 +10,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/internal/stamping"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 type logRenewCmd struct {
@@ -59,7 +59,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		default:
 			p.line("%s: %s, by %s", r.Authority, plural.Of(r.Records, "evidence record"), plural.Of(r.Requests, "token"))
 		}
-		if r.Records > 0 && stamping.ClockOf(r.Authority) == verify.OperatorClock {
+		if r.Records > 0 && stamping.ClockOf(r.Authority) == trust.OperatorClock {
 			fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
 		}
 		if r.Foreign > 0 {

@@ -10,6 +10,8 @@ import (
 	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/verify"
+	"jurat/verify/graph"
+	"jurat/verify/trust"
 )
 
 // timeline prints records that follow each other, if the report has an answer about that.
@@ -23,7 +25,7 @@ func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 	p.line("%s", p.bold("Timeline"))
 	numbers := map[string]int{}
-	for i, s := range verify.Timeline(records, report) {
+	for i, s := range graph.Timeline(records, report.Answers().TimeOf) {
 		numbers[s.RecordID] = i + 1
 		p.step(i+1, s, numbers)
 	}
@@ -34,12 +36,12 @@ func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 }
 
-func (p *page) step(number int, s verify.Step, numbers map[string]int) {
+func (p *page) step(number int, s graph.Step, numbers map[string]int) {
 	p.line("%3d. %s", number, fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s)))
 	proved := "no proved time"
 	if s.Proved != nil {
 		proved = fmt.Sprintf("existed at %s by %s", s.Proved.Time.UTC().Format(time.RFC3339Nano), s.Proved.Authority)
-		if s.Proved.Clock == verify.OperatorClock {
+		if s.Proved.Clock == trust.OperatorClock {
 			proved += " (the operator's own clock)"
 		}
 	}
@@ -51,7 +53,7 @@ func (p *page) step(number int, s verify.Step, numbers map[string]int) {
 }
 
 // decisionIn says what a review decided, and what it makes of a verdict.
-func decisionIn(s verify.Step) string {
+func decisionIn(s graph.Step) string {
 	text := cmp.Or(words.TermsIn(words.English).Approvals.Of(s.Status), string(s.Status))
 	switch {
 	case s.Verdict == nil:
@@ -62,7 +64,7 @@ func decisionIn(s verify.Step) string {
 	return text + ": the verdict is " + string(s.Verdict.Position)
 }
 
-func placeOf(s verify.Step) string {
+func placeOf(s graph.Step) string {
 	switch {
 	case s.ChainID != "" && s.Position > 0:
 		return fmt.Sprintf(", at position %d of chain %q", s.Position, s.ChainID)
@@ -75,7 +77,7 @@ func placeOf(s verify.Step) string {
 }
 
 // followed names what a step follows by its number in the timeline, or, where ids go in a circle, by its id.
-func followed(s verify.Step, numbers map[string]int) string {
+func followed(s graph.Step, numbers map[string]int) string {
 	if len(s.Follows) == 0 {
 		return ""
 	}
@@ -101,7 +103,7 @@ func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text 
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: the text is empty")
 	}
-	found := verify.Introduced(records, text)
+	found := graph.Introduced(records, text)
 	switch n := len(found.By); {
 	case n > 0:
 		p.text("", fmt.Sprintf("It was introduced by %s.", called(found.By[0], report)))

@@ -16,7 +16,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // An Archivist moves records of a log into archive files, decides on how long they are kept, and deletes what has expired. All its
@@ -29,7 +29,7 @@ type Archivist struct {
 	Log      note.Verifier // of the log's checkpoints
 	Now      func() time.Time
 
-	Trust   func(context.Context) (*verify.Trust, error)                            // with the log's own keys and authorities
+	Trust   func(context.Context) (*trust.Trust, error)                             // with the log's own keys and authorities
 	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // what opens a text that is sealed apart
 	After   func(step string)                                                       // told when a step is done; tests crash there
 	Most    int64                                                                   // records in one file; 0: as many as the format allows

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Verify measures verification: of records one by one, as a reader verifies them, and of a whole log, as 'jurat log fsck' does.
@@ -47,12 +48,12 @@ func verifyHouse(ctx context.Context, c Config, h *house, r *Report) error {
 	if err != nil {
 		return err
 	}
-	trust, err := h.Trust(ctx)
+	trusted, err := h.Trust(ctx)
 	if err != nil {
 		return err
 	}
 	r.Settings = Settings{PayloadBytes: len(records[0].Canonical()), Algorithm: c.Algorithm, Records: c.Records}
-	b, err := newVerifier(records, trust)
+	b, err := newVerifier(records, trusted)
 	if err != nil {
 		return err
 	}
@@ -91,9 +92,9 @@ type verifier struct {
 	next    atomic.Int64
 }
 
-func newVerifier(records []*evidence.Record, trust *verify.Trust) (*verifier, error) {
-	v := &verifier{records: records, options: verify.Options{Trust: trust, Memory: timestamp.NewMemory()}, roots: timestamp.Options{Memory: timestamp.NewMemory()}}
-	known := trust.Key(records[0].Payload.Signers[0].KeyID)
+func newVerifier(records []*evidence.Record, trusted *trust.Trust) (*verifier, error) {
+	v := &verifier{records: records, options: verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}, roots: timestamp.Options{Memory: timestamp.NewMemory()}}
+	known := trusted.Key(records[0].Payload.Signers[0].KeyID)
 	if known == nil {
 		return nil, errors.New("the trust file does not have the key that signed")
 	}
@@ -101,7 +102,7 @@ func newVerifier(records []*evidence.Record, trust *verify.Trust) (*verifier, er
 	if v.key, err = evidence.ParsePublicKey(known.PublicKey); err != nil {
 		return nil, err
 	}
-	for _, a := range trust.Authorities {
+	for _, a := range trusted.Authorities {
 		root, err := x509.ParseCertificate(a.Certificate)
 		if err != nil {
 			return nil, err
@@ -153,11 +154,11 @@ func examine(ctx context.Context, c Config, config installation.Config, r *Repor
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	trust, err := h.Trust(ctx)
+	trusted, err := h.Trust(ctx)
 	if err := errors.Join(err, h.Close()); err != nil {
 		return err
 	}
-	b, err := newVerifier(records, trust)
+	b, err := newVerifier(records, trusted)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Statement returns the paragraphs of the statement on one record, or on the trial that the records are, by the
@@ -99,9 +100,9 @@ func (w *writer) stamped(r *evidence.Record) string {
 	return w.byAuthority(t.ProvedTime)
 }
 
-func (w *writer) byAuthority(t verify.ProvedTime) string {
+func (w *writer) byAuthority(t trust.ProvedTime) string {
 	said := w.says.Independent
-	if t.Clock == verify.OperatorClock {
+	if t.Clock == trust.OperatorClock {
 		said = w.says.Operator
 	}
 	return said.With("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
@@ -136,7 +137,7 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 
 // reasonOf quotes why a person decided so.
 func (w *writer) reasonOf(r *evidence.Record) string {
-	why, withheld := verify.Said(r, "/changes", r.Payload.Changes)
+	why, withheld := r.Said("/changes", r.Payload.Changes)
 	if withheld || len(why) == 0 {
 		return ""
 	}
@@ -164,7 +165,7 @@ func (w *writer) sealing(r *evidence.Record) string {
 // under names what the output was produced under, as the record has it, or as the file discloses it and the record
 // commits to it.
 func (w *writer) under(r *evidence.Record) string {
-	said, withheld := verify.Said(r, "/context", r.Payload.Context)
+	said, withheld := r.Said("/context", r.Payload.Context)
 	parameters, context := parameters(r.Payload.Parameters), ""
 	if parameters != "" {
 		parameters = w.says.Configuration.With("parameters", parameters)

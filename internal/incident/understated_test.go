@@ -14,6 +14,7 @@ import (
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestIndependentTimeIsNamed: where an authority outside vouches for a time, that is said first, and whose clock each is.
@@ -21,8 +22,8 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
 	report := verify.Record(r, h.Options(t))
-	report.Times[0].Authority, report.Times[0].Clock = "the house", verify.OperatorClock
-	report.Times[0].Independent = &verify.ProvedTime{Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Authority: "the notary", Clock: verify.Independent}
+	report.Times[0].Authority, report.Times[0].Clock = "the house", trust.OperatorClock
+	report.Times[0].Independent = &trust.ProvedTime{Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Authority: "the notary", Clock: trust.Independent}
 	for _, lang := range words.Langs() {
 		text := strings.Join(incident.Statement([]*evidence.Record{r}, report, lang), "\n")
 		notary, house := strings.Index(text, "the notary"), strings.Index(text, "the house")
@@ -58,7 +59,7 @@ func TestWhoKeepsTheKey(t *testing.T) {
 		words.Japanese: {"署名鍵は運用者が保管して", "署名鍵は主体自身が保管して"},
 		words.Russian:  {"Ключ хранит оператор", "Ключ хранит сам участник"},
 	}
-	for i, custody := range []verify.Custody{verify.ByOperator, verify.ByOwner} {
+	for i, custody := range []trust.Custody{trust.ByOperator, trust.ByOwner} {
 		for k := range o.Trust.Keys {
 			o.Trust.Keys[k].Custody = custody
 		}

@@ -77,6 +77,7 @@ import (
 	"jurat/internal/witness"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Config is what an installation is opened with.
@@ -250,7 +251,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
 	defer i.archives.Close()
 	history, damaged := readHistory(ctx, config.Store)
-	trust, err := i.trust(ctx, history)
+	trusted, err := i.trust(ctx, history)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -258,7 +259,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	check := checkRecord(keys.Forever(trust))
+	check := checkRecord(keys.Forever(trusted))
 	archives, damagedBook := archive.NewFsck(ctx, i.archives, i.log.verifier, config.Store)
 	damaged = append(damaged, damagedBook...)
 	log := fsck.Log{Store: config.Store, Archive: config.Archive, Verifier: config.Verifier, Published: config.Published}
@@ -281,8 +282,8 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 }
 
 // checkRecord holds a record against this installation's own trust.
-func checkRecord(trust *verify.Trust) func(r *evidence.Record, waits bool) error {
-	options := verify.Options{Trust: trust, Memory: timestamp.NewMemory()}
+func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) error {
+	options := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
 	return func(r *evidence.Record, waits bool) error {
 		report := verify.Record(r, options)
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {

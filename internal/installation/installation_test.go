@@ -19,6 +19,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // made is an installation that holds a record, closed again.
@@ -361,15 +362,15 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 func TestTrust(t *testing.T) {
 	c, r := made(t)
 	i := open(t, c)
-	trust, err := i.Trust(t.Context())
+	trusted, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := trust.Marshal()
+	doc, err := trusted.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := verify.ParseTrust(doc)
+	parsed, err := trust.Parse(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("parsed and written again (-first +second):\n%s", diff)
 	}
 	for _, key := range parsed.Keys {
-		if key.Custody != verify.ByOperator {
+		if key.Custody != trust.ByOperator {
 			t.Errorf("key of %s: custody %s: this installation keeps it", key.Name, key.Custody)
 		}
 	}
@@ -389,7 +390,7 @@ func TestTrust(t *testing.T) {
 	if report.Outcome != verify.Proved {
 		t.Errorf("outcome %s: %+v", report.Outcome, report.Guarantees)
 	}
-	if clock := report.Times[0].Clock; clock != verify.OperatorClock {
+	if clock := report.Times[0].Clock; clock != trust.OperatorClock {
 		t.Errorf("the time is by the clock %q, want the operator's", clock)
 	}
 	if f := report.Of(verify.NonRepudiation); f.Status != verify.NotProved {
@@ -401,11 +402,11 @@ func TestTrust(t *testing.T) {
 func TestTrustOfAnotherInstallation(t *testing.T) {
 	_, r := made(t)
 	other, _ := made(t)
-	trust, err := open(t, other).Trust(t.Context())
+	trusted, err := open(t, other).Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := verify.Record(r, verify.Options{Trust: trust})
+	report := verify.Record(r, verify.Options{Trust: trusted})
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order} {
 		if f := report.Of(g); f.Status != verify.NotProved {
 			t.Errorf("%s: %s, want not proved: %s", g, f.Status, f.Reason)

@@ -22,6 +22,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 var because = keys.Why{Reason: "because", By: "somebody"}
@@ -192,14 +193,14 @@ func TestRotation(t *testing.T) {
 			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keys.ErrEnded) {
 				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
 			}
-			trust := must(i.Trust(t.Context()))
+			trusted := must(i.Trust(t.Context()))
 			for _, s := range first.Payload.Signers {
-				if k := trust.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
+				if k := trusted.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
 					t.Errorf("the trust file says of the old key %+v", k)
 				}
 			}
 			for _, s := range second.Payload.Signers {
-				if k := trust.Key(s.KeyID); !k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
+				if k := trusted.Key(s.KeyID); !k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
 					t.Errorf("the trust file says of the new key %+v", k)
 				}
 			}
@@ -224,12 +225,12 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 	both := must(sealRequest(t, i, "r"))
 	demand := func(what string) {
 		t.Helper()
-		trust := must(i.Trust(t.Context()))
-		first := trust.Key(alone.Payload.Signers[0].KeyID)
+		trusted := must(i.Trust(t.Context()))
+		first := trusted.Key(alone.Payload.Signers[0].KeyID)
 		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keys.Settling)) {
 			t.Errorf("%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
 		}
-		if k := trust.Key(second.KeyID); len(k.With) != 1 || k.With[0] != first.KeyID || !k.WithFrom.IsZero() {
+		if k := trusted.Key(second.KeyID); len(k.With) != 1 || k.With[0] != first.KeyID || !k.WithFrom.IsZero() {
 			t.Errorf("%s: the second key signs with %v from %v", what, k.With, k.WithFrom)
 		}
 		for _, r := range []*evidence.Record{alone, both} {
@@ -394,7 +395,7 @@ func TestCertificates(t *testing.T) {
 	private := must(generate())
 	signer := must(evidence.NewSigner(private, nil))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
-		UnknownExtKeyUsage: []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}, URIs: []*url.URL{must(url.Parse(verify.Identity(evidence.RoleAgent, "a")))}}
+		UnknownExtKeyUsage: []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}, URIs: []*url.URL{must(url.Parse(trust.Identity(evidence.RoleAgent, "a")))}}
 	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
 	other := must(generate())
 	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
@@ -482,26 +483,26 @@ func TestRevoked(t *testing.T) {
 	}
 	wantStatus(t, i, "before", r, allProved)
 	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
-	revoke := func(from time.Time) *verify.Trust {
+	revoke := func(from time.Time) *trust.Trust {
 		t.Helper()
 		if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
 			t.Fatal(err)
 		}
 		return must(i.Trust(t.Context()))
 	}
-	doubted := func(what string, trust *verify.Trust) {
+	doubted := func(what string, trusted *trust.Trust) {
 		t.Helper()
-		report := verify.Record(r, verify.Options{Trust: trust})
+		report := verify.Record(r, verify.Options{Trust: trusted})
 		for _, g := range []verify.Guarantee{verify.Authentication, verify.NonRepudiation} {
 			if f := report.Of(g); f.Status != verify.NotProved || f.Rule != "revoked" {
 				t.Errorf("%s: %s is %s by %q: %s", what, g, f.Status, f.Rule, f.Reason)
 			}
 		}
 	}
-	trust := revoke(time.Time{})
+	trusted := revoke(time.Time{})
 	wantStatus(t, i, "before it was stolen, by an independent clock", r, allProved)
-	own := *trust
-	own.Authorities = trust.Authorities[:1]
+	own := *trusted
+	own.Authorities = trusted.Authorities[:1]
 	doubted("by the operator's clock", &own)
 	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("signed by the thief: %v", err)

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/stamping"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // withOutside is an installation with an authority outside.
@@ -49,17 +50,17 @@ func wantWhole(t *testing.T, c installation.Config) {
 // wantStamped checks that every record but the acts about stamps is proved by the outside authority alone.
 func wantStamped(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
-	trust, err := i.Trust(t.Context())
+	trusted, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust.Authorities = trust.Authorities[1:]
+	trusted.Authorities = trusted.Authorities[1:]
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := verify.Record(r.Record, verify.Options{Trust: trust})
-		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != verify.Independent {
+		report := verify.Record(r.Record, verify.Options{Trust: trusted})
+		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != trust.Independent {
 			t.Errorf("%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))
 		}
 		if r.Payload.ActionType == evidence.LateStamp {

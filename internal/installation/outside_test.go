@@ -12,6 +12,7 @@ import (
 	"jurat/internal/stamping"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // outside is somebody else's authority.
@@ -71,16 +72,16 @@ func TestOutsideAuthority(t *testing.T) {
 	if len(r.Timestamps) != 2 {
 		t.Fatalf("%d time stamps, want the operator's and the outside one", len(r.Timestamps))
 	}
-	trust, err := i.Trust(t.Context())
+	trusted, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range []verify.Clock{verify.OperatorClock, verify.Independent} {
-		only := *trust
-		only.Authorities = trust.Authorities[n : n+1]
+	for n, want := range []trust.Clock{trust.OperatorClock, trust.Independent} {
+		only := *trusted
+		only.Authorities = trusted.Authorities[n : n+1]
 		report := verify.Record(r, verify.Options{Trust: &only})
 		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != want {
-			t.Errorf("trusting only %s: %+v", trust.Authorities[n].Name, report.Of(verify.Time))
+			t.Errorf("trusting only %s: %+v", trusted.Authorities[n].Name, report.Of(verify.Time))
 		}
 	}
 	be(t, authority, jurattest.Refuses)

@@ -8,11 +8,11 @@ import (
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/witness"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Trust returns the trust file of this installation: every key that ever signed, its authorities and its log.
-func (i *Installation) Trust(ctx context.Context) (*verify.Trust, error) {
+func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) {
 	history, err := i.history(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsc
 	return history, nil
 }
 
-func (i *Installation) trust(ctx context.Context, history *keys.History) (*verify.Trust, error) {
+func (i *Installation) trust(ctx context.Context, history *keys.History) (*trust.Trust, error) {
 	witnesses, err := witness.ReadSettings(ctx, i.files)
 	if err != nil {
 		return nil, err
@@ -56,12 +56,12 @@ func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Setting
 	return err
 }
 
-func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*verify.Trust, error) {
+func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*trust.Trust, error) {
 	held, err := i.Keys.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &verify.Trust{Format: verify.TrustFormat, Keys: keys.Trusted(held, history), Logs: []string{i.log.public},
+	t := &trust.Trust{Format: trust.Format, Keys: keys.Trusted(held, history), Logs: []string{i.log.public},
 		Authorities: i.stampers.Trusted(), Quorum: witnesses.Quorum}
 	for _, w := range witnesses.List {
 		t.Witnesses = append(t.Witnesses, w.Key)
@@ -70,5 +70,5 @@ func (i *Installation) trustWith(ctx context.Context, history *keys.History, wit
 	if err != nil {
 		return nil, err
 	}
-	return verify.ParseTrust(doc) // what is given out is what would be accepted
+	return trust.Parse(doc) // what is given out is what would be accepted
 }

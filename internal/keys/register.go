@@ -10,7 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 var (
@@ -158,7 +158,7 @@ func (k *OwnerKey) isOf(role evidence.Role, name string) error {
 	if err != nil {
 		return err
 	}
-	return verify.CheckCertificate(own, role, name)
+	return trust.CheckCertificate(own, role, name)
 }
 
 // check reads a key and its certificates. Whether anybody should believe the certificates is for readers to say.

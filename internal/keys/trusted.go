@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Trusted returns the keys as a trust file names them: whose they are, from when to when, and which sign only together. What the log
 // says of a key counts. Of a key that the log does not name, its file counts.
-func Trusted(held []*Held, history *History) []verify.Key {
-	var trusted []verify.Key
+func Trusted(held []*Held, history *History) []trust.Key {
+	var trusted []trust.Key
 	for _, k := range history.Keys() {
 		trusted = append(trusted, recordedKey(k))
 	}
@@ -33,9 +33,9 @@ func Trusted(held []*Held, history *History) []verify.Key {
 	return trusted
 }
 
-func recordedKey(k *Key) verify.Key {
-	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
-		Custody: verify.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
+func recordedKey(k *Key) trust.Key {
+	t := trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
+		Custody: trust.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
 		Revoked: k.Revoked, WithFrom: k.WithFrom}
 	if k.Sudden {
 		t.NotAfter = k.Until.Add(Settling) // what was under way counts
@@ -48,9 +48,9 @@ func recordedKey(k *Key) verify.Key {
 
 // unrecordedKey is a key that was made when its actor first signed, and of which the log says nothing. Where it says that
 // the actor has another, as two programs met the actor at the same moment, this one has no time beyond that.
-func unrecordedKey(k *Held, history *History) verify.Key {
-	t := verify.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
-		Custody: verify.ByOperator, NotBefore: k.Created}
+func unrecordedKey(k *Held, history *History) trust.Key {
+	t := trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
+		Custody: trust.ByOperator, NotBefore: k.Created}
 	for _, other := range history.Keys() {
 		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
 			t.NotAfter = later(k.Created, other.From.Add(Settling))
@@ -69,9 +69,9 @@ func later(a, b time.Time) time.Time {
 
 // pair finds the other key that an actor's unrecorded one signs together with: the second never signs alone, and the first
 // may have, until the second was made, unless it was made to sign with it.
-func pair(trusted []verify.Key, k *Held, history *History) {
-	find := func(second bool) *verify.Key {
-		i := slices.IndexFunc(trusted, func(t verify.Key) bool {
+func pair(trusted []trust.Key, k *Held, history *History) {
+	find := func(second bool) *trust.Key {
+		i := slices.IndexFunc(trusted, func(t trust.Key) bool {
 			known := history.Key(t.KeyID)
 			return t.Role == k.Role && t.Name == k.Name && t.Algorithm.PostQuantum() == second && t.With == nil &&
 				(known == nil && t.NotAfter.IsZero() || known != nil && (known.Until.IsZero() || k.Created.Before(known.Until)))
@@ -92,8 +92,8 @@ func pair(trusted []verify.Key, k *Held, history *History) {
 }
 
 // compareKeys orders keys by role and name, first keys before second ones, older ones before newer ones.
-func compareKeys(a, b verify.Key) int {
-	second := func(k verify.Key) int {
+func compareKeys(a, b trust.Key) int {
+	second := func(k trust.Key) int {
 		if k.Algorithm.PostQuantum() {
 			return 1
 		}
@@ -109,7 +109,7 @@ func compareKeys(a, b verify.Key) int {
 
 // Forever returns a trust file in which no key ends. What a key signed while it was its actor's is as whole as it was; what
 // it is worth after its end is not the log's question.
-func Forever(t *verify.Trust) *verify.Trust {
+func Forever(t *trust.Trust) *trust.Trust {
 	for n := range t.Keys {
 		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // TestTrustDemandsBothSignatures: an actor whose second key came later may have signed alone until then; one whose second
@@ -34,7 +34,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))
 	}
-	of := map[string]verify.Key{}
+	of := map[string]trust.Key{}
 	for _, k := range trusted {
 		of[k.Name+" "+string(k.Algorithm)] = k
 	}

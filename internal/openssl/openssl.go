@@ -15,7 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/timestamp"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 var (
@@ -34,8 +34,8 @@ const Script = "verify.sh"
 type Put func(name string, content []byte) error
 
 // Write writes the files that check records, those of several into a folder each, and returns the commands of the script.
-func Write(records []*evidence.Record, trust *verify.Trust, put Put) (commands string, err error) {
-	if err := check(records, trust); err != nil {
+func Write(records []*evidence.Record, trusted *trust.Trust, put Put) (commands string, err error) {
+	if err := check(records, trusted); err != nil {
 		return "", err
 	}
 	var all strings.Builder
@@ -44,7 +44,7 @@ func Write(records []*evidence.Record, trust *verify.Trust, put Put) (commands s
 		if len(records) > 1 {
 			folder = fmt.Sprintf("%03d-%s", i+1, r.Payload.ActionType)
 		}
-		commands, err := write(r, trust, func(name string, content []byte) error { return put(path.Join(folder, name), content) })
+		commands, err := write(r, trusted, func(name string, content []byte) error { return put(path.Join(folder, name), content) })
 		if err != nil {
 			return "", fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
@@ -54,17 +54,17 @@ func Write(records []*evidence.Record, trust *verify.Trust, put Put) (commands s
 }
 
 // write writes one record's files and returns the commands that check it.
-func write(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
-	commands, err := signatures(r, trust, put)
+func write(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
+	commands, err := signatures(r, trusted, put)
 	if err != nil {
 		return nil, err
 	}
-	stamps, err := tokens(r, trust, put)
+	stamps, err := tokens(r, trusted, put)
 	return append(commands, stamps...), err
 }
 
 // check says before anything is written why records cannot be checked with openssl.
-func check(records []*evidence.Record, trust *verify.Trust) error {
+func check(records []*evidence.Record, trusted *trust.Trust) error {
 	if len(records) == 0 {
 		return errors.New("there is no record in the file")
 	}
@@ -73,7 +73,7 @@ func check(records []*evidence.Record, trust *verify.Trust) error {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, ErrNoStamp)
 		}
 		for _, signer := range r.Payload.Signers {
-			key := trust.Key(signer.KeyID)
+			key := trusted.Key(signer.KeyID)
 			if key == nil {
 				return fmt.Errorf("record %s: %w %s", r.Payload.RecordID, ErrNoKey, signer.KeyID)
 			}
@@ -125,11 +125,11 @@ func WriteScript(put Put, commands string) error {
 	return put(Script, []byte(head+commands+end))
 }
 
-func signatures(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
+func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
 	var commands []command
 	err := put("payload.json", r.Canonical())
 	for i, signer := range r.Payload.Signers {
-		key := trust.Key(signer.KeyID) // there: see check
+		key := trusted.Key(signer.KeyID) // there: see check
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
 		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
 			put(signature, r.Signatures[i]))
@@ -154,8 +154,8 @@ func verifyCommand(algorithm evidence.Algorithm, public, signature string) strin
 }
 
 // tokens writes each token as the response it came in, which is what openssl reads by default.
-func tokens(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error) {
-	roots, err := Roots(trust)
+func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
+	roots, err := Roots(trusted)
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +183,9 @@ func tokens(r *evidence.Record, trust *verify.Trust, put Put) ([]command, error)
 func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
 
 // Roots is every authority's root in PEM.
-func Roots(trust *verify.Trust) ([]byte, error) {
+func Roots(trusted *trust.Trust) ([]byte, error) {
 	var roots bytes.Buffer
-	for _, authority := range trust.Authorities {
+	for _, authority := range trusted.Authorities {
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"jurat/internal/openssl"
 	"jurat/jurattest"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 func sealed(t *testing.T, h *jurattest.House) *evidence.Record {
@@ -46,16 +47,16 @@ func TestWrite(t *testing.T) {
 // TestAnotherActor: openssl checks keys and knows no names, so what a key signed for somebody else is not written for it.
 func TestAnotherActor(t *testing.T) {
 	h := jurattest.New(t)
-	record, trust := sealed(t, h), h.Trust(t)
-	for i := range trust.Keys {
-		if trust.Keys[i].KeyID == record.Payload.Signers[0].KeyID {
-			trust.Keys[i].Name = "b"
+	record, trusted := sealed(t, h), h.Trust(t)
+	for i := range trusted.Keys {
+		if trusted.Keys[i].KeyID == record.Payload.Signers[0].KeyID {
+			trusted.Keys[i].Name = "b"
 		}
 	}
-	if report := verify.Record(record, verify.Options{Trust: trust}); report.Of(verify.Authentication).Rule != "actor" {
+	if report := verify.Record(record, verify.Options{Trust: trusted}); report.Of(verify.Authentication).Rule != "actor" {
 		t.Fatalf("%+v", report.Of(verify.Authentication))
 	}
-	_, err := openssl.Write([]*evidence.Record{record}, trust, func(name string, _ []byte) error {
+	_, err := openssl.Write([]*evidence.Record{record}, trusted, func(name string, _ []byte) error {
 		t.Errorf("%s is written", name)
 		return nil
 	})
@@ -95,10 +96,10 @@ func TestNothingIsWrittenThatCannotBeChecked(t *testing.T) {
 	waiting.Timestamps = nil
 	for name, c := range map[string]struct {
 		records []*evidence.Record
-		trust   *verify.Trust
+		trust   *trust.Trust
 		want    error
 	}{
-		"no key":   {[]*evidence.Record{record}, &verify.Trust{}, openssl.ErrNoKey},
+		"no key":   {[]*evidence.Record{record}, &trust.Trust{}, openssl.ErrNoKey},
 		"no stamp": {[]*evidence.Record{&waiting}, h.Trust(t), openssl.ErrNoStamp},
 		"nothing":  {nil, h.Trust(t), nil},
 	} {

@@ -14,7 +14,6 @@ import (
 	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/jury"
-	"jurat/verify"
 )
 
 // A Mark is what takes away from a verdict, or from what it is worth.
@@ -165,7 +164,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 
 // evidence reads what the jury was given.
 func (c *Court) evidence(first *evidence.Record) {
-	material, withheld := verify.Said(first, "/response", first.Payload.Response)
+	material, withheld := first.Said("/response", first.Payload.Response)
 	if withheld {
 		c.Withheld = "apart"
 		return

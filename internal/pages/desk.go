@@ -12,7 +12,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/jury"
-	"jurat/verify"
 )
 
 // A Desk lists what needs a person, oldest first.
@@ -98,7 +97,7 @@ func NewReview(r *evidence.Record) (*Review, error) {
 var ErrWithheld = errors.New("the response is sealed apart and not disclosed here, so nobody can decide on it")
 
 func editable(r *evidence.Record) (Editable, error) {
-	response, withheld := verify.Said(r, "/response", r.Payload.Response)
+	response, withheld := r.Said("/response", r.Payload.Response)
 	switch {
 	case withheld:
 		return Editable{}, ErrWithheld
@@ -123,7 +122,7 @@ func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	if d.Text == e.Text {
 		return nil, nil
 	}
-	response, _ := verify.Said(r, "/response", r.Payload.Response)
+	response, _ := r.Said("/response", r.Payload.Response)
 	switch {
 	case e.Position != "":
 		return nil, errors.New("the jury's words stay as they are: a person passes or fails the agent, and gives the reason")

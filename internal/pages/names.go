@@ -11,6 +11,7 @@ import (
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // fill puts values into the {places} of a text, given as name and value by turns.
@@ -49,7 +50,7 @@ func known(lang words.Lang, value any) string {
 	switch v := value.(type) {
 	case verify.Status:
 		return terms.Statuses.Of(v)
-	case verify.Clock:
+	case trust.Clock:
 		return terms.Clocks.Of(v)
 	case evidence.ActionType:
 		return terms.Actions.Of(v)

@@ -11,6 +11,8 @@ import (
 	"jurat/internal/incident"
 	"jurat/internal/words"
 	"jurat/verify"
+	"jurat/verify/graph"
+	"jurat/verify/trust"
 )
 
 // Sealed is the page of one record.
@@ -23,7 +25,7 @@ type Sealed struct {
 	Answers       []Answer
 	Statement     []string
 	Trust         string // fingerprint of the trust that was verified by
-	Proved        *verify.TimeOf
+	Proved        *trust.TimeOf
 	Waits         bool // it has no time stamp yet
 	Reviewable    bool // there is something in it on which a person can decide
 	Trial         bool // its chain is a trial's
@@ -84,7 +86,7 @@ func members(r *evidence.Record, pairs ...any) []Member {
 		if len(value) == 0 {
 			continue
 		}
-		shown, withheld := verify.Said(r, "/"+name, value)
+		shown, withheld := r.Said("/"+name, value)
 		list = append(list, Member{Name: name, Text: text(shown), Withheld: withheld, JSON: !withheld && shown.Kind() != '"',
 			Apart: !withheld && slices.Contains(r.Payload.SealedApart, "/"+name)})
 	}
@@ -194,7 +196,7 @@ type Lane struct {
 
 // A Step is one record in a timeline.
 type Step struct {
-	verify.Step
+	graph.Step
 	Lane  int
 	Human bool
 	Line  string // how what was said begins
@@ -212,7 +214,7 @@ func NewChain(id string, records []*evidence.Record, report *verify.Report, page
 	for _, r := range records {
 		byID[r.Payload.RecordID] = r
 	}
-	steps := verify.Timeline(records, report)
+	steps := graph.Timeline(records, report.Answers().TimeOf)
 	lanes := map[[2]string]int{}
 	for _, s := range steps {
 		lane := c.lane(lanes, s)
@@ -223,7 +225,7 @@ func NewChain(id string, records []*evidence.Record, report *verify.Report, page
 	return c
 }
 
-func (c *Chain) lane(lanes map[[2]string]int, s verify.Step) int {
+func (c *Chain) lane(lanes map[[2]string]int, s graph.Step) int {
 	who := [2]string{string(s.Role), s.Actor}
 	if n, known := lanes[who]; known {
 		return n

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/openssl"
 	"jurat/internal/pages"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // maxVerified is how long a chain is verified as a whole to show one of its records. Of a longer one the record is verified alone.
@@ -78,7 +79,7 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 // reportOn verifies a record by this installation's own trust: with all that belongs to it, if the caller may read its chain, for alone it shows
 // less. It returns what belongs to the record, or nil where the caller may not read its chain.
 func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *brief.Gathered, error) {
-	trust, err := s.config.Installation.Trust(ctx)
+	trusted, err := s.config.Installation.Trust(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,23 +87,23 @@ func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Recor
 	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
 		var records []*evidence.Record
 		if records, err = s.readableCase(ctx, c, g); err == nil {
-			report, _, err := s.verified(ctx, records, trust)
+			report, _, err := s.verified(ctx, records, trusted)
 			return report, g, err
 		}
 	}
 	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
 		return nil, nil, err
 	}
-	return verify.Record(record, verify.Options{Trust: trust}), g, nil
+	return verify.Record(record, verify.Options{Trust: trusted}), g, nil
 }
 
 // verified proves a chain and verifies it.
-func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trust *verify.Trust) (*verify.Report, []*evidence.Record, error) {
+func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted *trust.Trust) (*verify.Report, []*evidence.Record, error) {
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, chain...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return verify.Bundle(bundle, verify.Options{Trust: trust}), bundle.Records, nil
+	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, nil
 }
 
 // chainPage shows what belongs to a chain or a record as a timeline.
@@ -123,11 +124,11 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return unnamed(err)
 	}
-	trust, err := s.config.Installation.Trust(r.Context())
+	trusted, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}
-	report, records, err := s.verified(r.Context(), chain, trust)
+	report, records, err := s.verified(r.Context(), chain, trusted)
 	if err != nil {
 		return err
 	}
@@ -156,13 +157,13 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	trust, err := s.config.Installation.Trust(r.Context())
+	trusted, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}
 	var file bytes.Buffer
 	archive := zip.NewWriter(&file)
-	_, err = openssl.Write([]*evidence.Record{record}, trust, func(name string, content []byte) error {
+	_, err = openssl.Write([]*evidence.Record{record}, trusted, func(name string, content []byte) error {
 		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
 		header.SetMode(0o644)
 		if name == openssl.Script {

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/filestore"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // An Outside authority stamps every record beside the built-in one, by a clock that is not the operator's.
@@ -170,10 +170,10 @@ func listOutside(ctx context.Context, files filestore.Store) (list []Outside, er
 }
 
 // trusted is how a trust file names the authority: once for each root.
-func (o *Outside) trusted(roots []*x509.Certificate) []verify.Authority {
-	var list []verify.Authority
+func (o *Outside) trusted(roots []*x509.Certificate) []trust.Authority {
+	var list []trust.Authority
 	for _, root := range roots {
-		a := verify.Authority{Name: o.Name, Certificate: root.Raw, Clock: verify.Independent}
+		a := trust.Authority{Name: o.Name, Certificate: root.Raw, Clock: trust.Independent}
 		if at, err := url.Parse(o.URL); err == nil {
 			a.Name += " (" + at.Host + ")"
 		}

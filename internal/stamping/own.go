@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 
 	"jurat/timestamp"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Own is the built-in time-stamping authority: the operator's own clock.
@@ -30,6 +30,6 @@ func (a *Own) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte
 	return a.Issue(&timestamp.Request{Wide: imprint, CertReq: true})
 }
 
-func (a *Own) trusted() verify.Authority {
-	return verify.Authority{Name: "built-in authority", Certificate: a.Root.Raw, Clock: verify.OperatorClock}
+func (a *Own) trusted() trust.Authority {
+	return trust.Authority{Name: "built-in authority", Certificate: a.Root.Raw, Clock: trust.OperatorClock}
 }

@@ -14,7 +14,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/timestamp"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // maxRenewals is how many evidence records one token renews or makes.
@@ -379,9 +379,9 @@ func (r *renewer) stamp(ctx context.Context, tree *timestamp.Tree) ([]byte, erro
 }
 
 // ClockOf says whose clock an authority of this name reads.
-func ClockOf(name string) verify.Clock {
+func ClockOf(name string) trust.Clock {
 	if name == BuiltIn {
-		return verify.OperatorClock
+		return trust.OperatorClock
 	}
-	return verify.Independent
+	return trust.Independent
 }

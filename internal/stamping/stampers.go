@@ -12,7 +12,7 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/timestamp"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // BuiltIn names the built-in authority.
@@ -33,7 +33,7 @@ type Stampers struct {
 	ownToo   bool // the built-in authority stamps records
 	outside  []*stamper
 	selected []*stamper // those outside that stamp records
-	trusted  []verify.Authority
+	trusted  []trust.Authority
 
 	Patience time.Duration // for which authorities outside may hold up one record; Open sets 10 seconds
 }
@@ -113,8 +113,8 @@ func (s *Stampers) Together() ledger.GroupStamper {
 }
 
 // Trusted is how a trust file names the authorities.
-func (s *Stampers) Trusted() []verify.Authority {
-	return append([]verify.Authority{s.own.trusted()}, s.trusted...)
+func (s *Stampers) Trusted() []trust.Authority {
+	return append([]trust.Authority{s.own.trusted()}, s.trusted...)
 }
 
 type settler struct{ *Stampers }

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Errors about records that are no evidence of what an agent did.
@@ -94,7 +95,7 @@ func refuted(r *verify.Report) error {
 	return ErrRefuted
 }
 
-func timeOf(t *verify.ProvedTime) *ProvedTime {
+func timeOf(t *trust.ProvedTime) *ProvedTime {
 	if t == nil {
 		return nil
 	}

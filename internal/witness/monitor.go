@@ -12,7 +12,7 @@ import (
 
 	"jurat/evidence/operator"
 	"jurat/tiles"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Kind says what a log has done.
@@ -86,7 +86,7 @@ func (a *Alarm) SeenAlone() string {
 // MonitorConfig says what is watched, and how closely.
 type MonitorConfig struct {
 	Log     *tiles.Client // required
-	Trust   *verify.Trust // required: the log's key, and the witnesses that must have cosigned
+	Trust   *trust.Trust  // required: the log's key, and the witnesses that must have cosigned
 	Last    string        // the checkpoint that was seen last, as it was then; "": none, and everything is read
 	Full    bool          // read everything, and not only what is new
 	Most    int64         // how many new entries a look reads at most: of a log that has grown by more it raises the alarm; 0: DefaultMost
@@ -157,7 +157,7 @@ func (m *monitor) see(ctx context.Context) (*Look, error) {
 	}
 	look := &Look{Checkpoint: m.signed, Head: head, First: m.Last == "", Before: old.Size}
 	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed, m.At)
-	if look.Unmet != nil && !errors.Is(look.Unmet, verify.ErrNotWitnessed) {
+	if look.Unmet != nil && !errors.Is(look.Unmet, trust.ErrNotWitnessed) {
 		return nil, m.alarm(Foreign, "%v", look.Unmet)
 	}
 	if err := m.compare(ctx, old, head); err != nil {
@@ -219,7 +219,7 @@ func (m *monitor) fetch(ctx context.Context) (operator.Checkpoint, error) {
 	m.signed = signed
 	head, err := m.Trust.OpenCheckpoint(signed)
 	switch {
-	case errors.Is(err, verify.ErrNoCheckpoint):
+	case errors.Is(err, trust.ErrNoCheckpoint):
 		return head, m.alarm(Impossible, "%v", err)
 	case err != nil:
 		return head, m.alarm(Foreign, "%v", err)

@@ -15,7 +15,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/witness"
 	"jurat/tiles"
-	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // equal is a log of entries that are all the same, of any size: what it serves is computed when it is asked for.
@@ -85,7 +85,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 	}
 	signer, public := key(1)
 	stranger, _ := key(2)
-	trust, err := verify.ParseTrust(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
+	trusted, err := trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trust})
+		_, err = witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted})
 		var alarm *witness.Alarm
 		if !errors.As(err, &alarm) || alarm.Kind != tt.want || alarm.New != string(signed) || alarm.Kind.Meaning() == "" || alarm.SeenAlone() == "" ||
 			strings.Contains(alarm.Reason, "not what the log signed") || strings.Contains(alarm.ToOthers(), "has not signed") != (tt.want == witness.Foreign) {
@@ -134,7 +134,7 @@ func TestFlood(t *testing.T) {
 	for i := range l.levels[1:] {
 		l.levels[i+1] = tlog.NodeHash(l.levels[i], l.levels[i])
 	}
-	trust, err := verify.ParseTrust(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
+	trusted, err := trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	look := func(last string, most int64) (*witness.Look, error) {
-		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trust, Last: last, Most: most})
+		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted, Last: last, Most: most})
 	}
 	first, err := look("", 0)
 	if err != nil || first.Read != 300 {

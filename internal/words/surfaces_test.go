@@ -18,6 +18,7 @@ import (
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // shown is what a reader sees of a guarantee: the answer, its name and its question.
@@ -85,7 +86,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 }
 
 // verified is a visit to the portal with a trial and an evidence package.
-func verified(t *testing.T, bundle *evidence.Bundle, trust *verify.Trust) *visit.Visit {
+func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visit.Visit {
 	t.Helper()
 	var sources []visit.Source
 	add := func(name string, doc []byte, err error) {
@@ -97,7 +98,7 @@ func verified(t *testing.T, bundle *evidence.Bundle, trust *verify.Trust) *visit
 	doc, err := bundle.Marshal()
 	add("case", doc, err)
 	add("package", aeptest.New(t, timestamp.NewMock()).Zip(t), nil)
-	doc, err = trust.Marshal()
+	doc, err = trusted.Marshal()
 	add("trust", doc, err)
 	v := &visit.Visit{Now: time.Now}
 	if _, err := v.Verify([]byte(`{"files":[0,1],"trust":2}`), sources); err != nil {

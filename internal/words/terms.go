@@ -4,6 +4,7 @@ import (
 	"jurat/evidence"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Terms are what reports and records speak of. Every surface names it by them.
@@ -110,11 +111,11 @@ func (k *Kinds) Of(of verify.Kind) string {
 type Clocks struct{ Independent, OperatorClock string }
 
 // Of returns "" where there are no words for a clock.
-func (c *Clocks) Of(of verify.Clock) string {
+func (c *Clocks) Of(of trust.Clock) string {
 	switch of {
-	case verify.Independent:
+	case trust.Independent:
 		return c.Independent
-	case verify.OperatorClock:
+	case trust.OperatorClock:
 		return c.OperatorClock
 	}
 	return ""

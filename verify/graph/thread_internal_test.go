@@ -1,4 +1,4 @@
-package verify
+package graph
 
 import (
 	"fmt"
@@ -26,10 +26,10 @@ func TestLongWays(t *testing.T) {
 		}
 		last := records[many-1]
 		last.Payload.ChainID = "c"
-		g := newGraph(records)
+		g := New(records)
 		for n, r := range records {
-			if want := (thread{chain: "c"}); g.threads[r] != want {
-				t.Fatalf("%s: record %d is of %+v", name, n, g.threads[r])
+			if want := (thread{chain: "c"}); g.Threads[r] != want {
+				t.Fatalf("%s: record %d is of %+v", name, n, g.Threads[r])
 			}
 		}
 	}

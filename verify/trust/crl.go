@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 }
 
 // A crl is a revocation list of the reader's, made ready for questions.
-type crl struct {
+type List struct {
 	list     *x509.RevocationList
 	entries  map[string]entry // by serialKey
 	expired  time.Time        // certificates that expired from then on are still named in it; zero: it does not say
@@ -96,15 +96,15 @@ var (
 	oidExpiredCerts      = asn1.ObjectIdentifier{2, 5, 29, 60}
 )
 
-func newCRL(list *x509.RevocationList) *crl {
-	l := &crl{list: list, digest: sha256.Sum256(list.Raw), signed: map[[sha256.Size]byte]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
+func NewList(list *x509.RevocationList) *List {
+	l := &List{list: list, digest: sha256.Sum256(list.Raw), signed: map[[sha256.Size]byte]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
 	l.unusable = l.read()
 	return l
 }
 
 // read takes in a list that says everything about its issuer's certificates, and nothing that is not understood here:
 // an extension that changes what silence means would otherwise clear a certificate that was revoked.
-func (l *crl) read() error {
+func (l *List) read() error {
 	for i, extension := range l.list.Extensions {
 		switch {
 		case extension.Id.Equal(oidDeltaCRL):
@@ -128,7 +128,7 @@ func (l *crl) read() error {
 	return nil
 }
 
-func (l *crl) readEntry(e *x509.RevocationListEntry) error {
+func (l *List) readEntry(e *x509.RevocationListEntry) error {
 	read, serial := entry{since: e.RevocationTime, reason: noReason}, serialKey(e.SerialNumber)
 	for i, extension := range e.Extensions {
 		switch {
@@ -185,7 +185,7 @@ func serialKey(n *big.Int) string {
 }
 
 // usable says why a list cannot tell what an issuer has revoked by a moment.
-func (l *crl) usable(share *timestamp.Share, issuer *x509.Certificate, at time.Time) error {
+func (l *List) usable(share *timestamp.Share, issuer *x509.Certificate, at time.Time) error {
 	key := signedKey(l, issuer)
 	signed := share.Once(key, func() error { return l.signedBy(key, issuer) })
 	named := fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate))
@@ -207,7 +207,7 @@ func (l *crl) usable(share *timestamp.Share, issuer *x509.Certificate, at time.T
 }
 
 // signedKey is the question whether an issuer signed a list.
-func signedKey(l *crl, issuer *x509.Certificate) [sha256.Size]byte {
+func signedKey(l *List, issuer *x509.Certificate) [sha256.Size]byte {
 	return sha256.Sum256(slices.Concat([]byte("revocation list"), l.digest[:], issuer.Raw))
 }
 
@@ -216,7 +216,7 @@ func signedKey(l *crl, issuer *x509.Certificate) [sha256.Size]byte {
 const maxIssuers = 64
 
 // signedBy asks once for each issuer.
-func (l *crl) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
+func (l *List) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	signed, asked := l.signed[key]
@@ -240,18 +240,18 @@ func signedBy(list *x509.RevocationList, issuer *x509.Certificate) error {
 
 // revoked asks the reader's lists whether an issuer has revoked its certificate: nil if not. The error says why that
 // is not known. Of several lists the newest counts.
-func (c *check) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
-	at := c.options.At
+func (c *Checker) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
+	at := c.At
 	if at.IsZero() {
 		return nil, errors.New("no moment of checking was given, by which a revocation list could be fresh")
 	}
-	var newest *crl
+	var newest *List
 	why := fmt.Errorf("no revocation list of %q was given", issuer.Subject)
-	for _, l := range c.crls {
+	for _, l := range c.Lists {
 		if !bytes.Equal(l.list.RawIssuer, issuer.RawSubject) {
 			continue
 		}
-		if err := l.usable(c.share, issuer, at); err != nil {
+		if err := l.usable(c.Share, issuer, at); err != nil {
 			why = err
 		} else if newest == nil || l.list.ThisUpdate.After(newest.list.ThisUpdate) {
 			newest = l

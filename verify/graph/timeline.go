@@ -1,4 +1,4 @@
-package verify
+package graph
 
 import (
 	"container/heap"
@@ -6,6 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/jury"
+	"jurat/verify/trust"
 )
 
 // A Step is one record in a timeline.
@@ -17,7 +18,7 @@ type Step struct {
 	ChainID    string              `json:"chain_id,omitzero"`
 	Position   int64               `json:"chain_position,omitzero"` // 0: it claims none
 	Claimed    string              `json:"claimed_time"`            // the actor's word
-	Proved     *TimeOf             `json:"proved_time,omitzero"`    // nil: none
+	Proved     *trust.TimeOf       `json:"proved_time,omitzero"`    // nil: none
 	Follows    []string            `json:"follows,omitempty"`       // record ids: what it names
 	ByNameOnly bool                `json:"by_name_only,omitzero"`   // it names them by id, or by name and place, and not by digest
 
@@ -25,20 +26,21 @@ type Step struct {
 	Verdict *jury.Decision          `json:"verdict,omitzero"`         // of a review of a verdict: what the person made of it, as the record says
 }
 
-// Timeline puts records into an order for people: each after all that it follows, and where that leaves a choice, by
-// position, then as in the log. The report gives the proved times; nil: none are proved. An order for people proves
-// nothing; whether the records stand to each other so, the guarantee of the chain says.
-func Timeline(records []*evidence.Record, report *Report) []Step {
-	g := newGraph(records)
+// Timeline puts records into an order for people: each after all that it follows, and where that leaves a choice, by position, then as
+// in the log. proved gives the proved time of a record, as Answers.TimeOf of a report does; nil: no time is proved. This order proves
+// nothing; the guarantee of the chain says whether the records stand to each other so.
+func Timeline(records []*evidence.Record, proved func(recordID string) (trust.TimeOf, bool)) []Step {
+	g := New(records)
 	verdicts := decisionsOnVerdicts(records)
 	steps := make([]Step, 0, len(records))
-	var answers *Answers
-	if report != nil {
-		answers = report.Answers()
-	}
 	for _, r := range g.ordered() {
-		step := g.step(r, answers)
+		step := g.step(r)
 		step.Verdict = verdicts[r]
+		if proved != nil {
+			if t, ok := proved(step.RecordID); ok {
+				step.Proved = &t
+			}
+		}
 		steps = append(steps, step)
 	}
 	return steps
@@ -62,20 +64,14 @@ func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.
 	return decisions
 }
 
-func (g *graph) step(r *evidence.Record, answers *Answers) Step {
+func (g *Graph) step(r *evidence.Record) Step {
 	p := &r.Payload
 	s := Step{RecordID: p.RecordID, Actor: p.Actor(), Role: p.Role(), Action: p.ActionType, ChainID: p.ChainID,
 		Position: p.ChainPosition, Claimed: p.Timestamp, Status: p.ApprovalStatus}
 	follows, bound := g.follows(r)
 	s.ByNameOnly = len(follows) > 0 && !bound
 	for _, other := range follows {
-		s.Follows = append(s.Follows, recordName(other))
-	}
-	if answers == nil {
-		return s
-	}
-	if t, ok := answers.TimeOf(p.RecordID); ok {
-		s.Proved = &t
+		s.Follows = append(s.Follows, other.Payload.RecordID)
 	}
 	return s
 }
@@ -86,18 +82,18 @@ const maxByName = 16
 
 // follows lists what a record comes after: what it names by digest; failing that, what it reviews by id, or who stands
 // before it in its thread under the name that it gives.
-func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
-	if list = g.named(r); len(list) > 0 {
+func (g *Graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
+	if list = g.Named(r); len(list) > 0 {
 		return list, true
 	}
 	p := &r.Payload
-	if original := g.byID[p.OriginalResponseID]; original != nil && original != r {
+	if original := g.ByID[p.OriginalResponseID]; original != nil && original != r {
 		return []*evidence.Record{original}, false
 	}
 	if p.ChainPosition < 2 {
 		return nil, false
 	}
-	for _, other := range g.at[g.before(r)] {
+	for _, other := range g.At[g.Before(r)] {
 		if p.PreviousAgent == "" || p.PreviousAgent == other.Payload.Actor() {
 			list = append(list, other)
 		}
@@ -110,19 +106,19 @@ func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool
 
 // ordered sorts the graph topologically. Digests cannot go in a circle, but ids and names can: then the order of the
 // file decides.
-func (g *graph) ordered() []*evidence.Record {
+func (g *Graph) ordered() []*evidence.Record {
 	waits, then := g.order()
-	ready := &queue{place: g.place, rank: map[*evidence.Record]int64{}}
-	for _, r := range g.all {
+	ready := &queue{Place: g.Place, rank: map[*evidence.Record]int64{}}
+	for _, r := range g.All {
 		if waits[r] == 0 {
 			ready.add(r)
 		}
 	}
 	done := map[*evidence.Record]bool{}
-	list := make([]*evidence.Record, 0, len(g.all))
-	for left := 0; left < len(g.all); {
+	list := make([]*evidence.Record, 0, len(g.All))
+	for left := 0; left < len(g.All); {
 		if ready.Len() == 0 { // the end, or a circle: go on with the first that is left
-			ready.add(g.all[left])
+			ready.add(g.All[left])
 			left++
 		}
 		r := heap.Pop(ready).(*evidence.Record)
@@ -142,9 +138,9 @@ func (g *graph) ordered() []*evidence.Record {
 }
 
 // order is, for each record, how many it comes after, and which come after it.
-func (g *graph) order() (waits map[*evidence.Record]int, then map[*evidence.Record][]*evidence.Record) {
+func (g *Graph) order() (waits map[*evidence.Record]int, then map[*evidence.Record][]*evidence.Record) {
 	waits, then = map[*evidence.Record]int{}, map[*evidence.Record][]*evidence.Record{}
-	for _, r := range g.all {
+	for _, r := range g.All {
 		follows, _ := g.follows(r)
 		waits[r] = len(follows)
 		for _, other := range follows {
@@ -157,7 +153,7 @@ func (g *graph) order() (waits map[*evidence.Record]int, then map[*evidence.Reco
 // queue is a heap of records that may come next.
 type queue struct {
 	list  []*evidence.Record
-	place map[*evidence.Record]int
+	Place map[*evidence.Record]int
 	rank  map[*evidence.Record]int64 // position as claimed, or as the graph has it
 }
 
@@ -181,7 +177,7 @@ func (q *queue) Less(i, j int) bool {
 	if q.rank[a] != q.rank[b] {
 		return q.rank[a] < q.rank[b]
 	}
-	return q.place[a] < q.place[b]
+	return q.Place[a] < q.Place[b]
 }
 
 func (q *queue) Swap(i, j int) { q.list[i], q.list[j] = q.list[j], q.list[i] }

@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"crypto/ed25519"
@@ -43,13 +43,13 @@ func asLogKey(key ed25519.PublicKey) string {
 	return "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, key...))
 }
 
-var errUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
+var ErrUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
 
 // OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. The error is ErrNoCheckpoint
 // if it signed something else. Whether it is witnessed is another question.
 func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	if err := evidence.CheckEncoding([]byte(signed)); err != nil {
-		return operator.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrForged, err)
 	}
 	opened, err := note.Open([]byte(signed), t.logVerifiers())
 	if err == nil {
@@ -58,9 +58,9 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	var unverified *note.UnverifiedNoteError
 	switch {
 	case errors.As(err, &unverified):
-		return operator.Checkpoint{}, errUnknownLog
+		return operator.Checkpoint{}, ErrUnknownLog
 	case err != nil:
-		return operator.Checkpoint{}, fmt.Errorf("%w: %w", errForged, err)
+		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrForged, err)
 	}
 	tree, err := operator.ParseCheckpoint(opened.Text)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, 
 		switch {
 		case i < 0:
 			missing = append(missing, w.Name())
-		case !at.IsZero() && said[i].IsAfter(at.Add(maxSkew)):
+		case !at.IsZero() && said[i].IsAfter(at.Add(MaxSkew)):
 			missing = append(missing, fmt.Sprintf("%s (its cosignature is of %s, and it is checked at %s: one of the two clocks is wrong)", w.Name(), said[i].Stated(), utc(at)))
 		default:
 			found = append(found, said[i])
@@ -103,23 +103,18 @@ func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, 
 	return found, fmt.Errorf("%w: %d of the %d that the trust file demands; without %s", ErrNotWitnessed, len(found), t.Quorum, strings.Join(missing, ", "))
 }
 
-// witnessed asks whether as many witnesses have seen the file's checkpoint as the reader demands. Without them one who holds the
-// log's key can show everybody another history.
-func (c *check) witnessed(checkpoint string) {
-	if c.trust.Quorum == 0 {
-		return
-	}
-	found, err := c.trust.Witnessed(checkpoint, c.options.At)
-	switch {
-	case errors.Is(err, ErrNotWitnessed):
-		c.placed = append(c.placed, Finding{Guarantee: Order, Status: NotProved, Rule: "witnesses", Reason: err.Error()})
-	case err != nil:
-		c.placed = append(c.placed, Finding{Guarantee: Order, Status: Refuted, Rule: "cosignature", Reason: err.Error()})
-	default:
-		names := make([]string, len(found))
-		for i, cosignature := range found {
-			names[i] = cosignature.Witness.Name()
+var ErrForged = errors.New("the checkpoint is not what the log signed")
+
+// ErrNoCheckpoint says that a log of the trust file has signed what is no checkpoint of its own, such as one of more entries than there
+// can be.
+var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
+
+// oneForm refuses a signed note that says the same in other bytes: package note takes base64 loosely.
+func oneForm(opened *note.Note) error {
+	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
+		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
+			return fmt.Errorf("the signature of %s is not in the one form that it has: %w", s.Name, err)
 		}
-		c.witnesses = fmt.Sprintf("; %d of the reader's %d witnesses have cosigned it: %s", len(found), len(c.trust.witnesses), strings.Join(names, ", "))
 	}
+	return nil
 }

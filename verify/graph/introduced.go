@@ -1,4 +1,4 @@
-package verify
+package graph
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func Introduced(records []*evidence.Record, text string) Introduction {
 	if text == "" {
 		return found
 	}
-	g := newGraph(records)
+	g := New(records)
 	out, said := map[*evidence.Record]bool{}, false
 	for _, r := range records {
 		out[r] = holds(text, outputs(r))
@@ -65,7 +65,7 @@ func inputs(r *evidence.Record) []said {
 }
 
 func withheld(parts []said) bool {
-	return slices.ContainsFunc(parts, func(s said) bool { return s.withheld })
+	return slices.ContainsFunc(parts, func(s said) bool { return s.Withheld })
 }
 
 func holds(text string, parts []said) bool {

@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // TrustFormat is the version of the trust file format that this package reads and writes.
-const TrustFormat = "jurat/trust/v1"
+const Format = "jurat/trust/v1"
 
 // Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs.
 // It comes from the reader and is never read from what it is used to check. The zero Trust trusts nobody. One that is made in Go is
@@ -88,7 +88,7 @@ const (
 )
 
 // ParseTrust reads a trust file. Unknown members, keys of two roles and keys that do not match their id are refused.
-func ParseTrust(doc []byte) (*Trust, error) {
+func Parse(doc []byte) (*Trust, error) {
 	form, err := evidence.Canonical(evidence.CutMark(doc))
 	if err != nil {
 		return nil, fmt.Errorf("reading trust file: %w", err)
@@ -125,8 +125,8 @@ func readTime(in *jsontext.Decoder, t *time.Time) error {
 
 // prepare parses what the file holds as bytes and text.
 func (t *Trust) prepare() error {
-	if t.Format != TrustFormat {
-		return fmt.Errorf("reading trust file: format is %q, want %q", t.Format, TrustFormat)
+	if t.Format != Format {
+		return fmt.Errorf("reading trust file: format is %q, want %q", t.Format, Format)
 	}
 	seen := map[evidence.KeyID]bool{}
 	for i := range t.Keys {
@@ -164,6 +164,9 @@ func (t *Trust) prepare() error {
 	}
 	return t.prepareWitnesses()
 }
+
+// Public returns the public key; nil before ParseTrust or Prepared has parsed it.
+func (k *Key) Public() crypto.PublicKey { return k.public }
 
 func (k *Key) prepare() (err error) {
 	if k.Name == "" {
@@ -235,12 +238,12 @@ func (a *Authority) prepare() (err error) {
 	return nil
 }
 
-// prepared returns a trust of which everything is parsed: t itself, if ParseTrust made it, and otherwise a copy.
-func (t *Trust) prepared() (*Trust, error) {
+// Prepared returns a trust of which everything is parsed: t itself, if ParseTrust made it, and otherwise a copy.
+func (t *Trust) Prepared() (*Trust, error) {
 	if t.isPrepared() {
 		return t, nil
 	}
-	made := &Trust{Format: cmp.Or(t.Format, TrustFormat), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
+	made := &Trust{Format: cmp.Or(t.Format, Format), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
 		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum}
 	for i := range made.Authorities {
 		made.Authorities[i].policies = nil
@@ -292,7 +295,7 @@ func (t *Trust) Key(id evidence.KeyID) *Key {
 }
 
 // knows reports whether the trust file has any key for an actor.
-func (t *Trust) knows(name string, role evidence.Role) bool {
+func (t *Trust) Knows(name string, role evidence.Role) bool {
 	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name && k.Role == role })
 }
 

@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"crypto/x509"
@@ -36,10 +36,10 @@ func (r Revocation) check() error {
 }
 
 // asked: of what certifies actors it is, unless the reader says otherwise.
-func (ca *CA) asked() bool { return ca.Revocation != NotAsked }
+func (ca *CA) Asked() bool { return ca.Revocation != NotAsked }
 
 // asked: of time-stamping authorities it is not, unless the reader says so.
-func (a *Authority) asked() bool { return a.Revocation == ByCRL }
+func (a *Authority) Asked() bool { return a.Revocation == ByCRL }
 
 func (ca *CA) prepare() (err error) {
 	if ca.Name == "" {

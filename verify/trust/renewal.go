@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 
 // shownBy says when each of a record's tokens is shown to have existed, by evidence records that cover it. The number is
 // the token's place in the record.
-type shownBy map[int]proof
+type ShownBy map[int]Proof
 
 // evidenceRecord asks what an evidence record over a record proves. Each of its tokens stamps all that is older, so each
 // proves a time, if the whole sequence holds.
-func (c *check) evidenceRecord(r *evidence.Record, i int, shown shownBy) (proved []ProvedTime, err error) {
+func (c *Checker) evidenceRecord(r *evidence.Record, i int, shown ShownBy) (proved []ProvedTime, err error) {
 	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
 	if err != nil {
 		return nil, err
@@ -24,14 +24,14 @@ func (c *check) evidenceRecord(r *evidence.Record, i int, shown shownBy) (proved
 	if err != nil {
 		return nil, err
 	}
-	forged, next := false, proof{}
+	forged, next := false, Proof{}
 	_, err = timestamp.VerifyLinks(links, func(l timestamp.Link, until time.Time) (*timestamp.Token, error) {
 		t, token, err := c.attributed(l, until, next)
-		if next = (proof{}); err != nil {
-			forged = forged || !uncheckable(err)
+		if next = (Proof{}); err != nil {
+			forged = forged || !Uncheckable(err)
 			return nil, err
 		}
-		next.add(t)
+		next.Add(t)
 		proved = append(proved, t)
 		return token, nil
 	})
@@ -45,7 +45,7 @@ func (c *check) evidenceRecord(r *evidence.Record, i int, shown shownBy) (proved
 		at := shown[place]
 		for _, t := range proved {
 			if covered[j] {
-				at.add(t)
+				at.Add(t)
 			}
 		}
 		shown[place] = at

@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"crypto/x509"

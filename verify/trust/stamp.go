@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"crypto"
@@ -21,7 +21,7 @@ var (
 
 // uncheckable tells a token that a reader with other trust, with more knowledge, or at another moment, might accept from one that nobody
 // should. One that cannot be read is no lie: somebody may have encoded it carelessly, and nothing that is signed is contradicted.
-func uncheckable(err error) bool {
+func Uncheckable(err error) bool {
 	var forged *forgedError
 	if errors.As(err, &forged) {
 		return false
@@ -42,7 +42,7 @@ type forgedError struct{ error }
 func (e *forgedError) Unwrap() error { return e.error }
 
 // doubtful is the rule by which time stamps that cannot be checked prove nothing: the first that applies to any of them.
-func doubtful(err error) string {
+func Doubtful(err error) string {
 	for _, rule := range []struct {
 		name string
 		errs []error
@@ -64,12 +64,12 @@ func doubtful(err error) string {
 }
 
 // stamp asks what the i-th time stamp of a record proves.
-func (c *check) stamp(r *evidence.Record, i int, shown shownBy) ([]ProvedTime, error) {
+func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime, error) {
 	if r.Timestamps[i].Kind == evidence.RFC4998 {
 		return c.evidenceRecord(r, i, shown)
 	}
 	imprint := r.Imprint()
-	t, err := c.token(r.Timestamps[i].Token, imprint, shown[i])
+	t, err := c.Token(r.Timestamps[i].Token, imprint, shown[i])
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (c *check) stamp(r *evidence.Record, i int, shown shownBy) ([]ProvedTime, e
 }
 
 // token verifies a plain token, over a SHA-256, which is shown to have existed at some time.
-func (c *check) token(der []byte, imprint [sha256.Size]byte, shown proof) (ProvedTime, error) {
-	unverified, err := c.memory.Parse(der)
+func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (ProvedTime, error) {
+	unverified, err := c.Memory.Parse(der)
 	if err != nil {
 		return ProvedTime{}, err
 	}
@@ -88,39 +88,39 @@ func (c *check) token(der []byte, imprint [sha256.Size]byte, shown proof) (Prove
 
 // believes reports whether an authority's signature counts at the moment of checking, by itself. If there is an end to
 // that, and no moment is given, nobody knows.
-func (c *check) believes(a *Authority) bool {
-	return a.NotAfter.IsZero() || !c.options.At.IsZero() && !c.options.At.After(a.NotAfter)
+func (c *Checker) believes(a *Authority) bool {
+	return a.NotAfter.IsZero() || !c.At.IsZero() && !c.At.After(a.NotAfter)
 }
 
 // clockOf says whose clock a token of an authority rests on, if it is believed: by itself, or because it is shown to have
 // existed while it was. If that is the operator's word alone, so is all that follows: with a stolen key and a clock of
 // his own, the operator could have made the token at any time.
-func (c *check) clockOf(a *Authority, shown proof) (clock Clock, believed bool) {
+func (c *Checker) clockOf(a *Authority, shown Proof) (clock Clock, believed bool) {
 	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) }
 	switch {
-	case c.believes(a), inTime(shown.independent):
+	case c.believes(a), inTime(shown.Independent):
 		return a.Clock, true
-	case inTime(shown.earliest):
+	case inTime(shown.Earliest):
 		return OperatorClock, true
 	}
 	return "", false
 }
 
 // attributed holds a token against each authority of the trust file, until one is found that made it and is believed.
-func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (ProvedTime, *timestamp.Token, error) {
-	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.memory, Share: c.share, UnsafeAllowMock: c.options.UnsafeAllowMock}
-	if len(c.trust.Authorities) == 0 {
+func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (ProvedTime, *timestamp.Token, error) {
+	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.Memory, Share: c.Share, UnsafeAllowMock: c.UnsafeAllowMock}
+	if len(c.Trust.Authorities) == 0 {
 		// Even without trust, a token that stamps something else is refuted.
 		_, err := l.Token.VerifyImprint(l.Imprint, options)
-		if err == nil || uncheckable(err) {
+		if err == nil || Uncheckable(err) {
 			err = fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
 		}
 		return ProvedTime{}, nil, err
 	}
 	var first error
 	var told []error // what says more than that it is another's
-	for i := range c.trust.Authorities {
-		a := &c.trust.Authorities[i]
+	for i := range c.Trust.Authorities {
+		a := &c.Trust.Authorities[i]
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
 		token, err := l.Token.VerifyImprint(l.Imprint, options)
 		clock, believed := c.clockOf(a, shown)
@@ -134,9 +134,9 @@ func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (Prov
 		switch {
 		case err == nil:
 			return t, token, nil
-		case !uncheckable(err):
+		case !Uncheckable(err):
 			return ProvedTime{}, nil, err
-		case doubtful(err) != "authority":
+		case Doubtful(err) != "authority":
 			told = append(told, err)
 		case first == nil:
 			first = err
@@ -149,9 +149,9 @@ func (c *check) attributed(l timestamp.Link, until time.Time, shown proof) (Prov
 }
 
 // by is what an authority's token proves: that something existed at the latest when it says, and a little later.
-func (c *check) by(a *Authority, clock Clock, token *timestamp.Token, shown proof) (ProvedTime, error) {
+func (c *Checker) by(a *Authority, clock Clock, token *timestamp.Token, shown Proof) (ProvedTime, error) {
 	at := token.GenTime.Add(token.Accuracy)
-	if !c.options.At.IsZero() && at.Sub(c.options.At) > maxSkew {
+	if !c.At.IsZero() && at.Sub(c.At) > MaxSkew {
 		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
 	}
 	ownWord, err := c.stands(a, token.Chain, at, shown)

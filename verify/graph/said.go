@@ -1,4 +1,4 @@
-package verify
+package graph
 
 import (
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,19 +9,13 @@ import (
 // said is the value of a member of a payload, as far as the file shows it.
 type said struct {
 	value    jsontext.Value // canonical; nil: absent or withheld
-	withheld bool           // sealed apart and not disclosed, or disclosed as what it is not
+	Withheld bool           // sealed apart and not disclosed, or disclosed as what it is not
 }
 
 // saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
 func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
 	shown, withheld := r.Said(pointer, value)
-	return said{value: shown, withheld: withheld}
-}
-
-// Said returns the value of the member at a pointer, whose value in the payload is given. Where the member is sealed
-// apart, it is what a right disclosure shows; without one it is withheld.
-func Said(r *evidence.Record, pointer string, value jsontext.Value) (disclosed jsontext.Value, withheld bool) {
-	return r.Said(pointer, value)
+	return said{value: shown, Withheld: withheld}
 }
 
 func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }
@@ -31,26 +25,34 @@ func modified(r *evidence.Record) said {
 }
 
 // spoken is what a record gave out, to be compared.
-type spoken struct{ response, modified spokenText }
+type Spoken struct{ Response, Modified Text }
 
 // A spokenText is a said whose value is known by its digest, which is all that comparing takes.
-type spokenText struct {
+type Text struct {
 	digest   evidence.Digest // of the canonical value; zero: absent or withheld
-	withheld bool
+	Withheld bool
 }
 
-func spokenIn(r *evidence.Record) spoken {
-	return spoken{response: response(r).digested(), modified: modified(r).digested()}
+func SpokenIn(r *evidence.Record) Spoken {
+	return Spoken{Response: response(r).digested(), Modified: modified(r).digested()}
 }
 
-func (s said) digested() spokenText {
+func (s said) digested() Text {
 	if s.value == nil {
-		return spokenText{withheld: s.withheld}
+		return Text{Withheld: s.Withheld}
 	}
-	return spokenText{digest: evidence.DigestOf(s.value)}
+	return Text{digest: evidence.DigestOf(s.value)}
 }
 
 // same compares by canonical value. What is withheld equals nothing and differs from nothing.
-func (s spokenText) same(other spokenText) (equal, known bool) {
-	return s.digest == other.digest, !s.withheld && !other.withheld
+func (s Text) Same(other Text) (equal, known bool) {
+	return s.digest == other.digest, !s.Withheld && !other.Withheld
+}
+
+// Or is what either of two files shows of one text.
+func (s Text) Or(other Text) Text {
+	if s.Withheld {
+		return other
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package verify
+package trust
 
 import (
 	"crypto/x509"
@@ -22,9 +22,9 @@ var gone = []int{unspecified, affiliationChanged, superseded, cessationOfOperati
 // stands asks whether a token may still be believed, of an authority of which the reader wants that asked. Nobody can date
 // a token back but who has the authority's key: then no time in it counts, however early, unless the token is shown to be
 // older than that; and ownWord says that only the operator shows it.
-func (c *check) stands(a *Authority, path []*x509.Certificate, at time.Time, shown proof) (ownWord bool, err error) {
-	if !a.asked() {
-		c.unasked = true
+func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, shown Proof) (ownWord bool, err error) {
+	if !a.Asked() {
+		c.Unasked = true
 		return false, nil
 	}
 	var unknown error
@@ -35,10 +35,10 @@ func (c *check) stands(a *Authority, path []*x509.Certificate, at time.Time, sho
 			unknown = fmt.Errorf("%w: %s: %w", errRevocation, a.Name, err)
 		case entry == nil:
 		case !slices.Contains(gone, entry.reason):
-			if !shown.proved() || !shown.earliest.Time.Before(entry.since) {
+			if !shown.Proved() || !shown.Earliest.Time.Before(entry.since) {
 				return false, fmt.Errorf("%w: the certificate of %q, for a reason for which nothing counts that it stamped", errRevoked, certificate.Subject)
 			}
-			ownWord = ownWord || !shown.independentlyBefore(entry.since)
+			ownWord = ownWord || !shown.IndependentlyBefore(entry.since)
 		case !at.Before(entry.since):
 			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and this is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
 		}

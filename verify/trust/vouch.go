@@ -1,0 +1,186 @@
+package trust
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/timestamp"
+)
+
+// maxCertificates of a record are looked at, or none: a path is looked for among all of them, and whoever hands over the record chooses
+// how many there are.
+const maxCertificates = 16
+
+var (
+	oidKeyUsage       = asn1.ObjectIdentifier{2, 5, 29, 15}
+	oidSubjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
+	oidExtKeyUsage    = asn1.ObjectIdentifier{2, 5, 29, 37}
+	// oidDocumentSigning is id-kp-documentSigning of RFC 9336: for signing what people read.
+	oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36}
+)
+
+// A vouching is what the CAs of the trust file say of a signer's key: rule and err are what speaks against it.
+type Vouching struct {
+	CA   *CA
+	Rule string // "" if nothing does
+	Err  error
+}
+
+// vouchingOrder: of what several CAs or certificates give, the one that comes furthest counts. A certificate that
+// somebody put beside a good one takes nothing away from it.
+var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
+
+func (v Vouching) better(than Vouching) bool {
+	return slices.Index(vouchingOrder, v.Rule) < slices.Index(vouchingOrder, than.Rule)
+}
+
+// certificates are those of a record, as far as they can be read. All of them are anybody's.
+type Certificates struct {
+	Key     crypto.PublicKey    // the signer's
+	Signers []*x509.Certificate // of the signer's key
+	between []*x509.Certificate // of CAs
+}
+
+func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, error) {
+	if n := len(r.Certificates); n > maxCertificates {
+		return nil, fmt.Errorf("the record has %d certificates: no more than %d are looked at", n, maxCertificates)
+	}
+	given := new(Certificates)
+	for _, der := range r.Certificates {
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			continue // what cannot be read vouches for nothing, and is no reason against what does
+		}
+		if evidence.DigestOf(certificate.RawSubjectPublicKeyInfo) == id {
+			given.Signers = append(given.Signers, certificate)
+		}
+		if mayCertify(certificate) {
+			given.between = append(given.between, certificate)
+		}
+	}
+	given.between = timestamp.Between(given.between)
+	if len(given.Signers) == 0 {
+		return given, nil
+	}
+	key, err := evidence.ParsePublicKey(given.Signers[0].RawSubjectPublicKeyInfo)
+	if err != nil {
+		return nil, err
+	}
+	given.Key = key
+	switch algorithm, _ := evidence.AlgorithmOf(key); algorithm {
+	case evidence.RS256, evidence.ES256, evidence.Ed25519:
+		return given, nil
+	default:
+		return nil, fmt.Errorf("a certificate for a key that signs %s: such keys have to stand in the trust file", algorithm)
+	}
+}
+
+// vouch holds every certificate of the signer's key against every CA that may speak of this role.
+func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouching {
+	role := r.Payload.Role()
+	best := Vouching{Rule: "certificate", Err: fmt.Errorf("the trust file has neither this key nor a CA that may vouch for the role %s", role)}
+	if !at.Proved() || at.Earliest.Time.IsZero() { // crypto/x509 takes the zero time for now
+		best.Err = errors.New("its time is not proved, so no certificate can be shown to have been valid")
+		return best
+	}
+	first := true
+	for i := range c.Trust.CAs {
+		ca := &c.Trust.CAs[i]
+		if !slices.Contains(ca.Roles, role) {
+			continue
+		}
+		for _, certificate := range given.Signers {
+			found := c.vouchBy(ca, certificate, given.between, r, at)
+			if first || found.better(best) {
+				best, first = found, false
+			}
+		}
+	}
+	return best
+}
+
+// vouchBy asks one CA about one certificate: is there a path, is it for signing documents, whom does it name, was it
+// revoked.
+func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
+	paths, err := c.Share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
+		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are asked below: crypto/x509 does not know this one
+	if errors.Is(err, timestamp.ErrEffort) {
+		return Vouching{ca, "effort", fmt.Errorf("asking %s for it: %w", ca.Name, err)}
+	}
+	if err != nil {
+		return Vouching{ca, "certificate", fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.Earliest.Time), err)}
+	}
+	if err := forSigning(signer); err != nil {
+		return Vouching{ca, "certificate", err}
+	}
+	if rule, err := names(signer, r.Payload.Role(), r.Payload.Actor()); err != nil {
+		return Vouching{ca, rule, err}
+	}
+	best := Vouching{ca, "certificate", fmt.Errorf("the CAs on the path to %s do not certify keys that sign documents (extended key usage)", ca.Name)}
+	for _, path := range paths {
+		if !slices.ContainsFunc(path[1:], excludesSigning) {
+			if found := c.unrevoked(ca, path, at); found.better(best) {
+				best = found
+			}
+		}
+	}
+	return best
+}
+
+// forSigning asks what a signer's certificate is for. Only one that says so is for what records are.
+func forSigning(c *x509.Certificate) error {
+	switch {
+	case c.IsCA:
+		return errors.New("its certificate is that of a CA, which signs nothing else")
+	case has(c, oidKeyUsage) && c.KeyUsage&x509.KeyUsageDigitalSignature == 0:
+		return errors.New("its certificate is not for digital signatures (key usage)")
+	case !slices.ContainsFunc(c.UnknownExtKeyUsage, oidDocumentSigning.Equal):
+		return errors.New("its certificate is not for signing documents (extended key usage id-kp-documentSigning)")
+	}
+	return nil
+}
+
+// excludesSigning reports whether a CA was itself certified for other purposes only.
+func excludesSigning(ca *x509.Certificate) bool {
+	return has(ca, oidExtKeyUsage) && !slices.Contains(ca.ExtKeyUsage, x509.ExtKeyUsageAny) &&
+		!slices.ContainsFunc(ca.UnknownExtKeyUsage, oidDocumentSigning.Equal)
+}
+
+func has(c *x509.Certificate, extension asn1.ObjectIdentifier) bool {
+	return extensionOf(c, extension) != nil
+}
+
+func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
+	for _, extension := range c.Extensions {
+		if extension.Id.Equal(id) {
+			return extension.Value
+		}
+	}
+	return nil
+}
+
+// unrevoked asks about every certificate of a path but the CA's own, which the reader has taken upon himself. That one is
+// revoked says more than that of another it is not known.
+func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
+	best := Vouching{CA: ca}
+	if !ca.Asked() {
+		return best
+	}
+	for i, certificate := range path[:len(path)-1] {
+		entry, err := c.revoked(certificate, path[i+1])
+		switch {
+		case err != nil:
+			best = Vouching{ca, "revocation", err}
+		case entry != nil && !at.IndependentlyBefore(entry.since):
+			// Whoever has the key might have the operator's clock too, and with both could date back.
+			return Vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
+				certificate.Subject, utc(entry.since))}
+		}
+	}
+	return best
+}
