@@ -9,7 +9,7 @@
 //	  → canonical JSON → SHA-256  package evidence: one document, one form
 //	  → signed                    internal/keys: the actor's own key
 //	  → stamped                   package timestamp: RFC 3161, over the signature
-//	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or ledger/postgres
+//	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or postgres
 //	  → read                      internal/trial: events, result, case file, all projected from the records
 //	  → verified by a stranger    package verify: trust from outside in, one answer for each guarantee out
 //
@@ -52,6 +52,7 @@
 //	internal/browsertest   a real browser, driven through pages
 //	internal/tokentest     tokens of SoftHSM, and the program jurat-token
 //	internal/disktest      a small disk, which can be filled, and mounted for reading
+//	internal/storetest     what every store of a log, and every file store, must do
 //	internal/pgtest        a real PostgreSQL, started, killed and started again
 //
 // Internal:
@@ -61,17 +62,16 @@
 //	fault         makes a panic in a reader of foreign bytes an error
 //	atomicfile    files that are there whole or not at all
 //	filestore     the small files of an installation, in a folder of one machine or in a database that many share;
-//	              encrypted there under a key that the database never has; filestore/postgres is the database,
-//	              filestore/filestoretest what both must do
-//	database      reaches the PostgreSQL server that machines share, notices when it does not answer any more, and says what its errors mean
+//	              encrypted there under a key that the database never has
+//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, and the connections to it
 //	lock          who is at work on a trial, among the processes of one machine or among machines
 //	keys          whose key is whose: what the log says of keys, and one key pair per actor and role, with an ML-DSA-65 key
 //	              beside it where that is wanted
 //	token         the protocol of helpers that keep keys: jurat's client, and the server of a helper
 //	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
 //	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
-//	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, ledger/postgres and
-//	              ledger/memory, and ledger/storetest tests it; ledger/brief says what lists show of records, and what names what;
+//	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, postgres and
+//	              ledger/memory; ledger/brief says what lists show of records, and what names what;
 //	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted

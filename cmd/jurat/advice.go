@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 
-	"jurat/internal/database"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/postgres"
 	"jurat/internal/stamping"
 )
 
@@ -23,12 +23,12 @@ var advices = []struct {
 	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one"},
 	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{stamping.ErrNotConfigured, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are"},
-	{database.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},
-	{database.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, and the tables in it are made on first use; or --db or JURAT_DB names another"},
-	{database.ErrNotLetIn, "the password is taken from PGPASSWORD, ~/.pgpass or the URL of --db or JURAT_DB, where all but letters, digits and -._~ is written as %; " +
+	{postgres.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},
+	{postgres.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, and the tables in it are made on first use; or --db or JURAT_DB names another"},
+	{postgres.ErrNotLetIn, "the password is taken from PGPASSWORD, ~/.pgpass or the URL of --db or JURAT_DB, where all but letters, digits and -._~ is written as %XX; " +
 		"whom the server lets in from where stands in its pg_hba.conf"},
-	{database.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
-	{database.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
+	{postgres.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
+	{postgres.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
 	{ledger.ErrBehind, whenBehind},
 }
 

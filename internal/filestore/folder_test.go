@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"jurat/internal/filestore"
-	"jurat/internal/filestore/filestoretest"
+	"jurat/internal/storetest"
 )
 
 func TestFolder(t *testing.T) {
-	filestoretest.Run(t, func(t *testing.T) filestoretest.Open {
+	storetest.Files(t, func(t *testing.T) storetest.OpenFiles {
 		dir := filepath.Join(t.TempDir(), "data")
 		return func(*testing.T) filestore.Store { return filestore.NewFolder(dir) }
 	})
@@ -82,7 +82,7 @@ func TestOverwriteReachesEveryName(t *testing.T) {
 }
 
 func TestDraft(t *testing.T) {
-	filestoretest.Run(t, func(t *testing.T) filestoretest.Open {
+	storetest.Files(t, func(t *testing.T) storetest.OpenFiles {
 		draft := filestore.NewDraft()
 		return func(*testing.T) filestore.Store { return draft }
 	})

@@ -10,13 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/internal/database"
 	"jurat/internal/filestore"
-	shared "jurat/internal/filestore/postgres"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
+	"jurat/internal/postgres"
 )
 
 // An installation in a database is shared by any number of machines, none of which is a special one. The database has the
@@ -38,16 +36,16 @@ func findInDatabase(ctx context.Context, c Config) (*place, error) {
 }
 
 // connect reaches a database, whatever is in it.
-func connect(ctx context.Context, c Config) (*place, *shared.Store, error) {
+func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
 	keys, err := readWrappingKey(c.WrappingKey)
 	if err != nil {
 		return nil, nil, err
 	}
-	pool, err := database.Connect(ctx, c.DB)
+	pool, err := postgres.Connect(ctx, c.DB)
 	if err != nil {
 		return nil, nil, err
 	}
-	files := shared.New(pool, keys)
+	files := postgres.NewFiles(pool, keys)
 	p := &place{files: files, claims: lock.NewDatabase(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, checkpointFile))
 	p.published = published
@@ -92,7 +90,7 @@ func join(ctx context.Context, published ledger.CheckpointFile, store storage.St
 
 // isWhole returns ErrNone where no installation is in the database, or one that nobody has finished making, and an error
 // that says so where only parts of one are, or a wrapping key is missing.
-func isWhole(ctx context.Context, p *place, files *shared.Store) error {
+func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 	there, err := files.Prepared(ctx)
 	if err != nil {
 		return err
@@ -164,7 +162,7 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error { return shared.Prepare(ctx, tx) }); err != nil {
+	if err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(ctx, tx) }); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
@@ -172,7 +170,7 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 
 // furnishDatabase makes everything that an installation has from its first day: the authority and the key of the log, all of
 // it or nothing, and then the log. A crash between the two leaves keys that have signed nothing, and the next to come uses them.
-func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Store) (created bool, err error) {
+func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Files) (created bool, err error) {
 	store, err := p.tables(ctx)
 	if err != nil {
 		return false, err
@@ -212,7 +210,7 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *shared.Stor
 // Rewrap wraps every secret in the database under the first key of the file with wrapping keys that is not. It can be broken off
 // and called again. It returns how many it has wrapped, and the name of that key.
 func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key filestore.ID, err error) {
-	files, ok := i.files.(*shared.Store)
+	files, ok := i.files.(*postgres.Files)
 	if !ok {
 		return 0, "", errors.New("wrapping secrets again: those of a data folder are not wrapped")
 	}

@@ -21,7 +21,7 @@
 //	tickets/        what is good for one use: sign-in links
 //	servers/        secrets that all servers of the installation have
 //
-// In a database these are tables: the ledger's, and one of files with the same names (see filestore/postgres). Each machine then
+// In a database these are tables: the ledger's, and one of files with the same names (see package postgres). Each machine then
 // has a folder with checkpoint and cases/ alone.
 //
 // # Each machine has seen a checkpoint

@@ -16,9 +16,9 @@ import (
 
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/postgres"
 )
 
 // An origin is what a backup is made of. A backup is the same, wherever its installation was: a folder with a log in SQLite and

@@ -10,11 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"jurat/internal/database"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
+	"jurat/internal/postgres"
 )
 
 // A place is where an installation is: the data folder of one machine, or a database that many share.
@@ -57,7 +57,7 @@ func (c Config) check() error {
 	case c.DB == "":
 		return nil
 	}
-	if err := database.CheckURL(c.DB); err != nil {
+	if err := postgres.CheckURL(c.DB); err != nil {
 		return err
 	}
 	if c.WrappingKey == "" {

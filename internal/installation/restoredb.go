@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
-	shared "jurat/internal/filestore/postgres"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/postgres"
 )
 
 // restoreToDatabase unpacks and examines a backup in a folder beside the machine's own, and then copies it.
@@ -62,7 +62,7 @@ func checkUnseen(dir string) error {
 }
 
 // fill copies an unpacked backup into a database. The checkpoint comes last: without it there is no installation.
-func fill(ctx context.Context, c Config, p *place, files *shared.Store, draft string, m *Manifest, progress func(done, total int64)) (err error) {
+func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft string, m *Manifest, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {
 		return err

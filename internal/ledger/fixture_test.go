@@ -19,14 +19,13 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
-	"jurat/internal/database"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
-	"jurat/internal/ledger/postgres"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
+	"jurat/internal/postgres"
 )
 
 // Keys of these tests. Anybody can sign with them.
@@ -143,7 +142,7 @@ func (p pooled) Close() error {
 }
 
 func pool(ctx context.Context, url string, open func(context.Context, *pgxpool.Pool) (*postgres.Store, error)) (storage.Store, error) {
-	pool, err := database.Connect(ctx, url)
+	pool, err := postgres.Connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}

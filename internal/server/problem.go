@@ -16,9 +16,9 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/database"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/postgres"
 	"jurat/internal/provider"
 	"jurat/internal/queue"
 )
@@ -48,9 +48,9 @@ var known = []struct{ is, means error }{
 	{keys.ErrIncomplete, api.ErrConflict},
 	{access.ErrOrder, api.ErrInvalid},
 	{provider.ErrAway, api.ErrUnavailable},
-	{database.ErrUnreachable, api.ErrUnavailable},
-	{database.ErrNoDatabase, api.ErrUnavailable},
-	{database.ErrNotLetIn, api.ErrUnavailable},
+	{postgres.ErrUnreachable, api.ErrUnavailable},
+	{postgres.ErrNoDatabase, api.ErrUnavailable},
+	{postgres.ErrNotLetIn, api.ErrUnavailable},
 	{os.ErrDeadlineExceeded, api.ErrUnavailable},
 	{context.Canceled, api.ErrUnavailable},
 	{context.DeadlineExceeded, api.ErrUnavailable},

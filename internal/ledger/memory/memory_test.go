@@ -5,9 +5,9 @@ import (
 
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/ledger/storetest"
+	"jurat/internal/storetest"
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storage.Store { return memory.New() })
+	storetest.Log(t, func(*testing.T) storage.Store { return memory.New() })
 }

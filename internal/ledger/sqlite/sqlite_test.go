@@ -12,7 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/ledger/storetest"
+	"jurat/internal/storetest"
 )
 
 func create(t *testing.T, path string) *Store {
@@ -38,7 +38,7 @@ func add(t *testing.T, s *Store, id string, size int) error {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storage.Store {
+	storetest.Log(t, func(t *testing.T) storage.Store {
 		return create(t, filepath.Join(t.TempDir(), "a name? with #100%.db"))
 	})
 }

@@ -10,12 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reach "jurat/internal/database"
 	"jurat/internal/filestore"
-	"jurat/internal/filestore/filestoretest"
-	"jurat/internal/filestore/postgres"
-	ledger "jurat/internal/ledger/postgres"
 	"jurat/internal/pgtest"
+	"jurat/internal/postgres"
+	"jurat/internal/storetest"
 )
 
 func newKeys(t *testing.T, files ...[]byte) *filestore.Keys {
@@ -47,11 +45,11 @@ func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 	return open
 }
 
-func TestCabinet(t *testing.T) {
-	filestoretest.Run(t, func(t *testing.T) filestoretest.Open {
+func TestFiles(t *testing.T) {
+	storetest.Files(t, func(t *testing.T) storetest.OpenFiles {
 		open, keys := database(t), newKeys(t, filestore.Generate())
 		shared := open(t)
-		return func(*testing.T) filestore.Store { return postgres.New(shared, keys) }
+		return func(*testing.T) filestore.Store { return postgres.NewFiles(shared, keys) }
 	})
 }
 
@@ -59,7 +57,7 @@ func TestCabinet(t *testing.T) {
 // of his own, for one: neither a key nor what is no secret, such as a certificate that everybody is to trust.
 func TestFilesAreWrapped(t *testing.T) {
 	pool, keys := database(t)(t), newKeys(t, filestore.Generate())
-	c := postgres.New(pool, keys)
+	c := postgres.NewFiles(pool, keys)
 	for _, name := range []string{"a.key", "b.key"} {
 		if err := c.Create(t.Context(), name, []byte("secret of "+name)); err != nil {
 			t.Fatal(err)
@@ -107,7 +105,7 @@ func TestFilesAreWrapped(t *testing.T) {
 
 // TestCreateAll: with one file that is there none is made.
 func TestCreateAll(t *testing.T) {
-	c := postgres.New(database(t)(t), newKeys(t, filestore.Generate()))
+	c := postgres.NewFiles(database(t)(t), newKeys(t, filestore.Generate()))
 	files := map[string][]byte{"a.key": []byte("a"), "b.json": []byte("b")}
 	if err := c.CreateAll(t.Context(), files); err != nil {
 		t.Fatal(err)
@@ -137,7 +135,7 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	pool := database(t)(t)
 	oldFile, newFile := filestore.Generate(), filestore.Generate()
 	oldKeys, both, newKeys := newKeys(t, oldFile), newKeys(t, newFile, oldFile), newKeys(t, newFile)
-	of := func(keys *filestore.Keys) *postgres.Store { return postgres.New(pool, keys) }
+	of := func(keys *filestore.Keys) *postgres.Files { return postgres.NewFiles(pool, keys) }
 	if err := of(oldKeys).CheckKeys(t.Context()); err != nil {
 		t.Errorf("without any secret: %v", err)
 	}
@@ -182,7 +180,7 @@ func TestChangeOfWrappingKey(t *testing.T) {
 func TestRewrapBrokenOff(t *testing.T) {
 	pool := database(t)(t)
 	oldFile, newFile := filestore.Generate(), filestore.Generate()
-	before := postgres.New(pool, newKeys(t, oldFile))
+	before := postgres.NewFiles(pool, newKeys(t, oldFile))
 	names := []string{"a.key", "b.key", "c.key", "d.key"}
 	for _, name := range names {
 		if err := before.Create(t.Context(), name, []byte(name)); err != nil {
@@ -192,7 +190,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'damaged' WHERE name = 'c.key'`); err != nil {
 		t.Fatal(err)
 	}
-	both := postgres.New(pool, newKeys(t, newFile, oldFile))
+	both := postgres.NewFiles(pool, newKeys(t, newFile, oldFile))
 	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -209,21 +207,21 @@ func TestRewrapBrokenOff(t *testing.T) {
 	}
 }
 
-// TestStandbyMissing: as long as the standby that the server waits for does not have a file, nobody is told that it is durable.
-func TestStandbyMissing(t *testing.T) {
+// TestFilesStandbyMissing: as long as the standby that the server waits for does not have a file, nobody is told that it is durable.
+func TestFilesStandbyMissing(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
-	pool, err := reach.Connect(t.Context(), url)
+	pool, err := postgres.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	store, err := ledger.Create(t.Context(), pool)
+	store, err := postgres.Create(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.Prepare(t.Context(), tx) }); err != nil {
+	if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
 	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
@@ -236,7 +234,7 @@ func TestStandbyMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(500 * time.Millisecond)
 	for end := time.Now().Add(20 * time.Second); err == nil; { // the server notices the setting by and by
 		if time.Now().After(end) {
@@ -253,13 +251,13 @@ func TestStandbyMissing(t *testing.T) {
 // TestDeadConnections: of a server that has ended every connection whoever only reads, or puts something in its place, notices nothing.
 func TestDeadConnections(t *testing.T) {
 	url := pgtest.Database(t)
-	pool, err := reach.Connect(t.Context(), url)
+	pool, err := postgres.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
 	prepare(t, pool)
-	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	if err := c.Create(t.Context(), "a", []byte("content")); err != nil {
 		t.Fatal(err)
 	}
@@ -297,13 +295,13 @@ func TestDeadConnections(t *testing.T) {
 // TestDeadlock: who has to give way to somebody else does what he was about to do after him.
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
-	pool, err := reach.Connect(t.Context(), url)
+	pool, err := postgres.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
 	prepare(t, pool)
-	c := postgres.New(pool, newKeys(t, filestore.Generate()))
+	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(time.Minute)
 	other, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
 	if err != nil {
@@ -349,7 +347,7 @@ func prepare(t *testing.T, pool *pgxpool.Pool) {
 		if _, err := tx.Exec(t.Context(), `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
 			return err
 		}
-		return postgres.Prepare(t.Context(), tx)
+		return postgres.PrepareFiles(t.Context(), tx)
 	})
 	if err != nil {
 		t.Fatal(err)

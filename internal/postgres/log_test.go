@@ -15,15 +15,14 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/database"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/ledger/storetest"
 	"jurat/internal/pgtest"
+	"jurat/internal/storetest"
 )
 
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := database.Connect(t.Context(), url)
+	pool, err := Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +115,11 @@ func exec(t testing.TB, url string, statements ...string) {
 func TestStore(t *testing.T) {
 	for name, parameters := range map[string]string{"prepared": "", "not prepared": "?default_query_exec_mode=exec"} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)+parameters) })
+			storetest.Log(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)+parameters) })
 		})
 	}
 	t.Run("settings of others", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) storage.Store {
+		storetest.Log(t, func(t *testing.T) storage.Store {
 			s, err := Create(t.Context(), unset(t, pgtest.Database(t)))
 			if err != nil {
 				t.Fatal(err)

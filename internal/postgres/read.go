@@ -8,13 +8,12 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/database"
 	"jurat/internal/ledger/storage"
 )
 
 // reading reads, again where a connection had died, and says ErrClosed of whatever goes wrong once the store is closed.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (result T, err error) {
-	err = database.Retry(ctx, s.pool.Reset, isBroken, func() (err error) {
+	err = retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		if s.closed.Load() {
 			return storage.ErrClosed
 		}

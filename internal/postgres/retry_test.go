@@ -1,4 +1,4 @@
-package database
+package postgres
 
 import (
 	"context"
@@ -33,9 +33,9 @@ func TestRetry(t *testing.T) {
 		for _, may := range []struct {
 			again func(error) bool
 			times int
-		}{{Undone, test.once}, {UndoneOrBroken, test.often}} {
+		}{{undone, test.once}, {undoneOrBroken, test.often}} {
 			done, resets := 0, 0
-			err := Retry(t.Context(), func() { resets++ }, may.again, func() error {
+			err := retry(t.Context(), func() { resets++ }, may.again, func() error {
 				done++
 				if test.err == nil {
 					return nil
@@ -49,11 +49,11 @@ func TestRetry(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
-	if err := Retry(ctx, func() {}, UndoneOrBroken, func() error { done++; cancel(); return io.ErrUnexpectedEOF }); done != 1 || err == nil {
+	if err := retry(ctx, func() {}, undoneOrBroken, func() error { done++; cancel(); return io.ErrUnexpectedEOF }); done != 1 || err == nil {
 		t.Errorf("done %d times after nobody waited any more, %v", done, err)
 	}
 	done = 0
-	err := Retry(t.Context(), func() {}, Undone, func() error {
+	err := retry(t.Context(), func() {}, undone, func() error {
 		if done++; done == 1 {
 			return &pgconn.PgError{Code: "40P01"}
 		}

@@ -7,13 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"jurat/internal/database"
 	"jurat/internal/ledger/storage"
 )
 
 // isBroken reports whether an error is about the connection, and not about what was said over it or is kept there.
 func isBroken(err error) bool {
-	return database.IsBroken(err) && !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrClosed)
+	return isCut(err) && !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrClosed)
 }
 
 // translate puts PostgreSQL's errors into the ledger's words.
@@ -23,7 +22,7 @@ func translate(err error) error {
 	}
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
-		return database.Explain(err)
+		return Explain(err)
 	}
 	meaning := map[string]error{
 		"53100": storage.ErrDiskFull,
@@ -34,7 +33,7 @@ func translate(err error) error {
 		"3F000": ErrNoTables,
 	}[failure.Code]
 	if meaning == nil || errors.Is(err, meaning) {
-		return database.Explain(err)
+		return Explain(err)
 	}
 	return fmt.Errorf("%w: %w", meaning, err)
 }

@@ -1,4 +1,4 @@
-package database
+package postgres
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 // have left more than one dead connection behind.
 const tries = 3
 
-// Retry does something, and does it again as often as it fails in a way of which again says that it may be. Where the connection was
+// retry does something, and does it again as often as it fails in a way of which again says that it may be. Where the connection was
 // broken, so are others of the pool, which reset has it forget.
-func Retry(ctx context.Context, reset func(), again func(error) bool, do func() error) (err error) {
+func retry(ctx context.Context, reset func(), again func(error) bool, do func() error) (err error) {
 	for range tries {
 		if err = do(); err == nil || !again(err) || ctx.Err() != nil {
 			break
 		}
-		if IsBroken(err) {
+		if isCut(err) {
 			reset()
 		}
 	}
 	return err
 }
 
-// Undone reports whether what failed was certainly not done, and may succeed when it is done again: the server was not asked, or
+// undone reports whether what failed was certainly not done, and may succeed when it is done again: the server was not asked, or
 // has undone it in favour of somebody else.
-func Undone(err error) bool {
+func undone(err error) bool {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") { // serialization failure, deadlock
 		return true
 	}
 	var connecting *pgconn.ConnectError
-	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) && IsBroken(err)
+	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) && isCut(err)
 }
 
-// UndoneOrBroken reports whether what failed may be done again if it does not matter that it was done already.
-func UndoneOrBroken(err error) bool { return Undone(err) || IsBroken(err) }
+// undoneOrBroken reports whether what failed may be done again if it does not matter that it was done already.
+func undoneOrBroken(err error) bool { return undone(err) || isCut(err) }

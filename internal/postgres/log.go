@@ -1,47 +1,3 @@
-// Package postgres keeps a log in a PostgreSQL database, which any number of processes on any machines may share. None of them is a
-// special one: each appends, and the database puts them in one order.
-//
-// A transaction locks the one row of jurat.head before it looks at the log, and only after that takes the snapshot in which it reads
-// (READ COMMITTED), so that it sees all that was committed before, and nobody commits anything in between. The lock is PostgreSQL's
-// own, and ends with the transaction or with the connection. So a process that dies, or is cut off, or stands still, in the middle of
-// one leaves nothing behind: the server ends the connection of whoever does not go on with a transaction, and undoes it.
-//
-// An isolation level above that would serve nothing, as writers exclude each other; it would have every writer that waited for the
-// lock fail with a conflict. A lock of the row rather than an advisory one, because nobody else can hold it by choosing the same
-// number. There is no row that every transaction changes: while a backup holds an old snapshot, all its versions would stay, and
-// everybody would step over them. The head of the log is its last record, which has the root hash beside it.
-//
-// # Several processes share one log through PostgreSQL, and none of them leads
-//
-// Whoever appends locks one row, looks at the log, and writes: the order of locks is the order of the log. A leader would have to be
-// elected, and to be noticed when it is gone; the lock is released by the server, with the transaction or with the connection. A
-// process that is cut off or stands still loses its transaction after ten seconds. The lock is a row, and not an advisory one,
-// because nobody else can take it by choosing the same number. Each statement after the lock reads what was committed before it
-// (READ COMMITTED); a stricter level would serve nothing, as there is one writer, and would have each that waited fail and begin
-// again.
-//
-// # A batch is three messages to the server
-//
-// The lock and the head; all that decides on what may be appended, asked at once; and all that is stored, together with its COMMIT.
-// What a lone caller waits for is these, and one fsync.
-//
-// # When the answer to a COMMIT is lost, it is waited for
-//
-// A connection can break with the COMMIT on its way, and the server can carry it out when the caller has long been told of an error.
-// So a record is not said to be missing before the same lock was had once more: then the transaction is over, one way or the other.
-// Where the server cannot be asked, nobody is told anything but that it is not known.
-//
-// # The head of the log on PostgreSQL is its last record
-//
-// A row that every transaction changes leaves all its old versions lying as long as a backup reads, and everybody steps over them.
-// The root hash stands with the last record of a batch, and the hashes of the tree with the record that completes them, so that a
-// record is one row and no more.
-//
-// # Whoever waits for the log to grow is told
-//
-// PostgreSQL tells every process when a transaction is committed, over a connection that each has for that; SQLite is asked twice a
-// second. Both are one channel to whoever waits. A connection that was lost delays news, and loses none: when it is there again,
-// everybody looks once.
 package postgres
 
 import (
@@ -56,12 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"jurat/internal/database"
 	"jurat/internal/ledger/storage"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed log.sql
+var logTables string
 
 //go:embed trials.sql
 var trialsIndex string
@@ -74,7 +29,7 @@ var briefsTables string
 
 // versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been given out is
 // never changed: older tables are brought up to date by those that they lack.
-var versions = []string{schema, trialsIndex, archivesTable, briefsTables}
+var versions = []string{logTables, trialsIndex, archivesTable, briefsTables}
 
 // oldest is the first version of PostgreSQL that has all that is used here.
 const oldest = 140000
@@ -135,7 +90,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	s := &Store{pool: pool, reads: pool, standstill: database.Standstill, answer: answerTime, silence: silence, writing: storage.NewLock()}
+	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: commitAnswer, silence: listenSilence, writing: storage.NewLock()}
 	s.done, s.finish = context.WithCancel(context.Background()) // Close ends it, and not the caller of Open
 	return s
 }

@@ -1,7 +1,4 @@
-// Package database reaches a PostgreSQL server for everything that machines share on one: it makes the pool, whose connections
-// notice when nobody is at the other end any more; says in words what the server's errors mean, and never the password; and tries again
-// what failed for no reason of its own.
-package database
+package postgres
 
 import (
 	"context"
@@ -17,28 +14,28 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Standstill is how long the server waits for a process to go on with its transaction, while everybody else waits for that.
-const Standstill = 10 * time.Second
+// standstill is how long the server waits for a process to go on with its transaction, while everybody else waits for that.
+const standstill = 10 * time.Second
 
-// Settings are those of every connection, whatever the server, the database or the role has made the default. That a transaction is durable when
+// settings are those of every connection, whatever the server, the database or the role has made the default. That a transaction is durable when
 // it is committed is what an acknowledgement promises; an even stronger setting is left. How long one waits for another process is for
 // the caller's context to say. A machine that is cut off is noticed within a quarter of a minute, by both ends. And how a statement
 // is carried out is decided on once, as deciding takes longer than doing; nothing is then read from end to end because there was little of
 // it when that was decided. Functions and operators are the server's own: where others may make some in public, those that fit better than
 // its general ones would be taken.
-var Settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
 		ELSE current_setting('synchronous_commit') END, $1),
 	set_config('idle_in_transaction_session_timeout', '%d', $1), set_config('lock_timeout', '0', $1), set_config('statement_timeout', '0', $1),
 	set_config('tcp_keepalives_idle', '5', $1), set_config('tcp_keepalives_interval', '2', $1), set_config('tcp_keepalives_count', '5', $1),
 	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1), set_config('jit', 'off', $1),
-	set_config('search_path', 'pg_catalog, pg_temp', $1)`, Standstill.Milliseconds())
+	set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
-// IsURL reports whether a name of a database is one that Connect understands.
-func IsURL(name string) bool {
+// isURL reports whether a name of a database is one that Connect understands.
+func isURL(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// Connect returns a pool of connections that are as Settings say. It has reached the server once. No error
+// Connect returns a pool of connections that are as settings say. It has reached the server once. No error
 // of it, or of anything that uses it, says the password.
 //
 // The URL is libpq's, and may say how many connections there may be at most (pool_max_conns, 16). Behind a proxy that keeps no
@@ -66,7 +63,7 @@ func CheckURL(name string) error {
 }
 
 func parse(name string) (*pgxpool.Config, error) {
-	if !IsURL(name) {
+	if !isURL(name) {
 		return nil, ErrURL
 	}
 	u, err := url.Parse(name)
@@ -100,7 +97,7 @@ func parse(name string) (*pgxpool.Config, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, Settings, pgx.QueryExecModeExec, false)
+		_, err := c.Exec(ctx, settings, pgx.QueryExecModeExec, false)
 		return err
 	}
 	return config, nil

@@ -12,7 +12,7 @@ import (
 
 // CheckKeys returns an error with filestore.ErrOtherKey in its chain when there are files that these keys do not unwrap. It
 // asks the index and no file.
-func (s *Store) CheckKeys(ctx context.Context) error {
+func (s *Files) CheckKeys(ctx context.Context) error {
 	// The distinct values of an index, each looked up after the one before.
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
 		SELECT min(wrapped) AS id FROM jurat.files
@@ -35,7 +35,7 @@ func (s *Store) CheckKeys(ctx context.Context) error {
 
 // Rewrap wraps every file under the first key that is not. It can be broken off and called again, and while it is at work every
 // one is wrapped under a key that is given. It returns how many it has wrapped.
-func (s *Store) Rewrap(ctx context.Context, progress func(done int64)) (done int64, err error) {
+func (s *Files) Rewrap(ctx context.Context, progress func(done int64)) (done int64, err error) {
 	first := s.keys.IDs()[0]
 	for after := ""; ; {
 		rows, err := s.pool.Query(ctx, `SELECT name FROM jurat.files WHERE wrapped <> $1 AND name > $2 ORDER BY name LIMIT $3`, first, after, page)
@@ -63,7 +63,7 @@ func (s *Store) Rewrap(ctx context.Context, progress func(done int64)) (done int
 	}
 }
 
-func (s *Store) rewrap(ctx context.Context, name string, first filestore.ID) (done bool, err error) {
+func (s *Files) rewrap(ctx context.Context, name string, first filestore.ID) (done bool, err error) {
 	err = s.transact(ctx, func(tx pgx.Tx) error {
 		var stored []byte
 		var key filestore.ID

@@ -200,7 +200,7 @@ func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) 
 		ids[i], payloads[i] = rows[i].RecordID, rows[i].Digest
 	}
 	byID, byDigest := map[string]storage.Row{}, map[evidence.Digest]storage.Row{}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitAnswer)
 	defer cancel()
 	known, err := s.pool.Query(ctx, `SELECT record_id, digest, idx FROM jurat.records WHERE record_id = ANY($1) OR digest = ANY($2)`, ids, digests(payloads))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package storetest holds what every storage.Store must do.
+// Package storetest holds what every store of a log and every store of small files must do.
 package storetest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Run holds a store against the contract of storage.Store. open returns a new, empty store at every call.
-func Run(t *testing.T, open func(t *testing.T) storage.Store) {
+// Log holds a store against the contract of storage.Store. open returns a new, empty store at every call.
+func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 	for name, test := range map[string]func(*testing.T, storage.Store){
 		"empty":               empty,
 		"append and read":     appendAndRead,

@@ -10,13 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"jurat/internal/database"
 	"jurat/internal/ledger/storage"
 )
 
 const (
-	// answerTime is Store.answer, but in tests.
-	answerTime = 30 * time.Second
+	// commitAnswer is Store.answer, but in tests.
+	commitAnswer = 30 * time.Second
 	// fenceTime is how long Append itself looks for what became of a transaction whose answer was lost.
 	fenceTime = 5 * time.Second
 )
@@ -78,7 +77,7 @@ func (s *Store) enter(ctx context.Context) error {
 
 // begin waits until no other process writes. A connection that has died while it was idle is replaced.
 func (s *Store) begin(ctx context.Context) (tx *transaction, err error) {
-	err = database.Retry(ctx, s.pool.Reset, isBroken, func() (err error) {
+	err = retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		tx, err = s.tryBegin(ctx)
 		return err
 	})
@@ -109,7 +108,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	})
 	err = conn.SendBatch(ctx, batch).Close()
 	if err == nil && !set {
-		_, err = conn.Exec(ctx, database.Settings, true)
+		_, err = conn.Exec(ctx, settings, true)
 	}
 	if err != nil {
 		tx.end(context.WithoutCancel(ctx))

@@ -15,9 +15,9 @@ import (
 // channel is that on which every transaction that appends tells so, when it is committed.
 const channel = "jurat_grown"
 
-// silence is after how much of it the server is asked whether it is still there, and whether it has told everything: a proxy can let
+// listenSilence is after how much of it the server is asked whether it is still there, and whether it has told everything: a proxy can let
 // LISTEN pass and keep what is told to itself.
-const silence = 10 * time.Second
+const listenSilence = 10 * time.Second
 
 // Listen implements storage.Notifier, over a connection of its own.
 func (s *Store) Listen(ctx context.Context, grown func()) error {

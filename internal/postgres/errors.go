@@ -1,4 +1,4 @@
-package database
+package postgres
 
 import (
 	"context"
@@ -74,8 +74,8 @@ func outOfReach(err error) bool {
 	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// IsBroken reports whether an error is about the connection, and not about what was said over it.
-func IsBroken(err error) bool {
+// isCut reports whether an error is about the connection, and not about what was said over it.
+func isCut(err error) bool {
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
 		return !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

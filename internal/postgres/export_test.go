@@ -3,4 +3,4 @@ package postgres
 import "time"
 
 // SetPatience says how long a call waits for the database.
-func (s *Store) SetPatience(d time.Duration) { s.patience = d }
+func (s *Files) SetPatience(d time.Duration) { s.patience = d }

@@ -1,5 +1,4 @@
-// Package filestoretest holds what every filestore.Store must do.
-package filestoretest
+package storetest
 
 import (
 	"bytes"
@@ -14,12 +13,12 @@ import (
 	"jurat/internal/filestore"
 )
 
-// Open opens one file store once more, as another process would.
-type Open func(t *testing.T) filestore.Store
+// OpenFiles opens one file store once more, as another process would.
+type OpenFiles func(t *testing.T) filestore.Store
 
-// Run holds file stores against the contract of filestore.Store. place makes a new, empty one at every call.
-func Run(t *testing.T, place func(t *testing.T) Open) {
-	for name, test := range map[string]func(*testing.T, Open){
+// Files holds file stores against the contract of filestore.Store. place makes a new, empty one at every call.
+func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
+	for name, test := range map[string]func(*testing.T, OpenFiles){
 		"read":         read,
 		"create":       create,
 		"replace":      replace,
@@ -47,7 +46,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func want(t *testing.T, c filestore.Store, name, content string) {
+func wantContent(t *testing.T, c filestore.Store, name, content string) {
 	t.Helper()
 	if got, err := c.Read(t.Context(), name); err != nil || string(got) != content {
 		t.Errorf("%s holds %q, %v; want %q", name, got, err, content)
@@ -63,19 +62,19 @@ func wantNone(t *testing.T, c filestore.Store, names ...string) {
 	}
 }
 
-func read(t *testing.T, open Open) {
+func read(t *testing.T, open OpenFiles) {
 	wantNone(t, open(t), "none", "a/none.key")
 	for _, name := range both {
 		must(t, open(t).Create(t.Context(), name, []byte("content")))
-		want(t, open(t), name, "content")
+		wantContent(t, open(t), name, "content")
 		got, err := open(t).Read(t.Context(), name)
 		must(t, err)
 		got[0] = 'X' // is the caller's own
-		want(t, open(t), name, "content")
+		wantContent(t, open(t), name, "content")
 	}
 }
 
-func create(t *testing.T, open Open) {
+func create(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		must(t, open(t).Create(t.Context(), name, []byte("first")))
 		for range 2 {
@@ -83,20 +82,20 @@ func create(t *testing.T, open Open) {
 				t.Errorf("%s: %v, want that it is there", name, err)
 			}
 		}
-		want(t, open(t), name, "first")
+		wantContent(t, open(t), name, "first")
 	}
 }
 
-func replace(t *testing.T, open Open) {
+func replace(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		for _, content := range []string{"one", "", "another"} {
 			must(t, open(t).Replace(t.Context(), name, []byte(content)))
-			want(t, open(t), name, content)
+			wantContent(t, open(t), name, content)
 		}
 	}
 }
 
-func rename(t *testing.T, open Open) {
+func rename(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		if err := open(t).Rename(t.Context(), name, name+"2"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is not there: %v", err)
@@ -105,17 +104,17 @@ func rename(t *testing.T, open Open) {
 	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one")))
 	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
-	want(t, open(t), "a/two.key", "one")
+	wantContent(t, open(t), "a/two.key", "one")
 	must(t, open(t).Create(t.Context(), "a/one.key", []byte("other")))
 	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
-	want(t, open(t), "a/two.key", "other")
+	wantContent(t, open(t), "a/two.key", "other")
 	must(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
-	want(t, open(t), "a/two.key", "other")
+	wantContent(t, open(t), "a/two.key", "other")
 	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // its name is free again
 }
 
-func remove(t *testing.T, open Open) {
+func remove(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		must(t, open(t).Create(t.Context(), name, []byte("content")))
 		must(t, open(t).Remove(t.Context(), name))
@@ -129,7 +128,7 @@ func remove(t *testing.T, open Open) {
 	}
 }
 
-func overwrite(t *testing.T, open Open) {
+func overwrite(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		if err := open(t).Overwrite(t.Context(), name, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is not there: %v", err)
@@ -137,9 +136,9 @@ func overwrite(t *testing.T, open Open) {
 		wantNone(t, open(t), name)
 		must(t, open(t).Create(t.Context(), name, []byte("secret")))
 		must(t, open(t).Overwrite(t.Context(), name, []byte("0000")))
-		want(t, open(t), name, "0000et")
+		wantContent(t, open(t), name, "0000et")
 		must(t, open(t).Overwrite(t.Context(), name, []byte("00000000")))
-		want(t, open(t), name, "00000000")
+		wantContent(t, open(t), name, "00000000")
 	}
 }
 
@@ -151,7 +150,7 @@ func listed(t *testing.T, c filestore.Store, folder string) []string {
 	return got
 }
 
-func list(t *testing.T, open Open) {
+func list(t *testing.T, open OpenFiles) {
 	if got := listed(t, open(t), "a"); len(got) > 0 {
 		t.Errorf("an empty file store has %v", got)
 	}
@@ -180,7 +179,7 @@ func list(t *testing.T, open Open) {
 	}
 }
 
-func longList(t *testing.T, open Open) {
+func longList(t *testing.T, open OpenFiles) {
 	c := open(t)
 	var all []string
 	for n := range 2345 {
@@ -204,7 +203,7 @@ func longList(t *testing.T, open Open) {
 }
 
 // ended: a context that has ended keeps everything as it is.
-func ended(t *testing.T, open Open) {
+func ended(t *testing.T, open OpenFiles) {
 	c := open(t)
 	must(t, c.Create(t.Context(), "a/b", []byte("content")))
 	ctx, end := context.WithCancel(t.Context())
@@ -217,12 +216,12 @@ func ended(t *testing.T, open Open) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	want(t, c, "a/b", "content")
+	wantContent(t, c, "a/b", "content")
 	wantNone(t, c, "a/c")
 }
 
 // names: nothing leads out of a file store.
-func names(t *testing.T, open Open) {
+func names(t *testing.T, open OpenFiles) {
 	c := open(t)
 	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
 		for what, err := range map[string]error{"Create": c.Create(t.Context(), name, nil), "Replace": c.Replace(t.Context(), name, nil), "Remove": c.Remove(t.Context(), name),
@@ -237,14 +236,14 @@ func names(t *testing.T, open Open) {
 	}
 	for _, name := range []string{"日本/é.key", "a'b/\"x\".json", "a b/%_\\.json"} {
 		must(t, c.Create(t.Context(), name, []byte(name)))
-		want(t, open(t), name, name)
+		wantContent(t, open(t), name, name)
 		if c.Where(name) == "" {
 			t.Errorf("nobody is told where %s is", name)
 		}
 	}
 }
 
-func contents(t *testing.T, open Open) {
+func contents(t *testing.T, open OpenFiles) {
 	all := make([]byte, 256)
 	for n := range all {
 		all[n] = byte(n)
@@ -261,7 +260,7 @@ func contents(t *testing.T, open Open) {
 }
 
 // manyAtOnce: of all who make the same file at the same moment one does, and all read what that one wrote.
-func manyAtOnce(t *testing.T, open Open) {
+func manyAtOnce(t *testing.T, open OpenFiles) {
 	const callers = 12
 	for _, name := range both {
 		made, read := make([]bool, callers), make([]string, callers)
