@@ -87,7 +87,7 @@
 //	              servers of llm/llmtest speak the vendors' protocols to tests
 //	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
-//	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it is decided here
+//	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it, and who may read what, is decided here
 //	trial         a case through jury and ledger to a verdict; its read model, from which page, events, result, statistics and lists are made
 //	queue         a durable job for every trial that is to be held, for one process or many
 //	docket        trials that wait and are under way; follows each that is watched in the log, once for all watchers
@@ -105,6 +105,7 @@
 //	access        who may do what: read from the log, as acts of the operator
 //	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
 //	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named
+//	limits        how often a caller may ask, and what requests hold in memory together
 //	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
 // cmd/jurat-token is the helper for hardware tokens, a program of its own. cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and

@@ -24,6 +24,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/installation"
+	"jurat/internal/limits"
 	"jurat/internal/server"
 	"jurat/internal/witness"
 )
@@ -247,7 +248,7 @@ func (w *watcher) serve(ctx context.Context, l watchedLog) {
 	w.t.Helper()
 	i := l.open(w.t)
 	w.t.Cleanup(func() { _ = i.Close() })
-	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: server.Limits{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: limits.Rate{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

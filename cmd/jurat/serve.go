@@ -16,6 +16,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
+	"jurat/internal/limits"
 	"jurat/internal/provider"
 	"jurat/internal/server"
 	"jurat/internal/tracing"
@@ -200,10 +201,10 @@ func (c *serveCmd) plain() bool {
 
 // memory tells Go's collector and the server what they may hold. What the environment says to the collector goes before.
 func (c *serveCmd) memory() (int64, error) {
-	least := server.MemoryFor(c.MaxBody)
+	least := limits.MemoryFor(c.MaxBody)
 	memory := int64(c.Memory)
 	if memory == 0 {
-		memory = max(server.DefaultMemory, least)
+		memory = max(limits.DefaultMemory, least)
 	}
 	if c.MaxBody < 1 || memory < least {
 		return 0, fmt.Errorf("--memory %d: bodies of --max-body %d bytes need at least %d", memory, c.MaxBody, least)
@@ -243,16 +244,16 @@ func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio
 }
 
 // limits returns the limits that the flags set. A flag of 0 means no limit.
-func (c *serveCmd) limits() (server.Limits, error) {
+func (c *serveCmd) limits() (limits.Rate, error) {
 	switch {
 	case math.IsNaN(c.RateLimit) || math.IsInf(c.RateLimit, 0) || c.RateLimit < 0:
-		return server.Limits{}, fmt.Errorf("--rate-limit %v: want how many requests a second, or 0 for as many as they like", c.RateLimit)
+		return limits.Rate{}, fmt.Errorf("--rate-limit %v: want how many requests a second, or 0 for as many as they like", c.RateLimit)
 	case c.RateBurst < 0:
-		return server.Limits{}, fmt.Errorf("--rate-burst %d: want how many requests at once, or 0", c.RateBurst)
+		return limits.Rate{}, fmt.Errorf("--rate-burst %d: want how many requests at once, or 0", c.RateBurst)
 	case c.RateLimit == 0:
-		return server.Limits{PerSecond: -1}, nil
+		return limits.Rate{PerSecond: -1}, nil
 	}
-	return server.Limits{PerSecond: c.RateLimit, Burst: c.RateBurst}, nil
+	return limits.Rate{PerSecond: c.RateLimit, Burst: c.RateBurst}, nil
 }
 
 // secure says whether browsers reach the server by https.

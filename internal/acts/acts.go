@@ -40,6 +40,7 @@ import (
 type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
+	Opened Opened // needed by who asks what may be read; nil: nobody does
 	Now    func() time.Time
 
 	// Disclose opens what of a record is sealed apart, as far as it is kept.

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/access"
+	"jurat/internal/limits"
 	"jurat/internal/portal"
 	"jurat/internal/server"
 )
@@ -311,7 +312,7 @@ func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
 }
 
 func TestTooManyRequests(t *testing.T) {
-	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	h := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
 	token := h.token(t, "ada", access.Auditor)
 	for range 3 {
 		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", ""); answer.StatusCode != 200 {
@@ -328,7 +329,7 @@ func TestTooManyRequests(t *testing.T) {
 
 // TestManySessionsAskNoMore: whoever signs in several times may not ask more often.
 func TestManySessionsAskNoMore(t *testing.T) {
-	h := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	h := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
 	form := url.Values{"token": {h.token(t, "ada", access.Auditor)}}.Encode()
 	var got []int
 	for range 2 {

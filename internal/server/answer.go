@@ -9,6 +9,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/limits"
 )
 
 // marshaler is what travels as the file that it is: a record, a bundle, a trust file.
@@ -75,8 +76,8 @@ func write(w http.ResponseWriter, r *http.Request, status int, media string, doc
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	accountOf(r.Context()).keep(2 * int64(len(doc))) // however long its reader takes
-	_, _ = w.Write(doc)                              // who has gone does not hear it
+	limits.AccountOf(r.Context()).Keep(2 * int64(len(doc))) // however long its reader takes
+	_, _ = w.Write(doc)                                     // who has gone does not hear it
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/limits"
 )
 
 // Body reads the body of a request, which is JSON. One that nests too deep is refused while it is read, and one that is longer
@@ -20,13 +21,13 @@ func Body(r *http.Request, media string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Content-Type: want %s", api.ErrMediaType, media)
 	}
 	var doc bytes.Buffer
-	held := accountOf(r.Context())
-	paid := &counted{r: r.Body, on: func(n int64) error { return held.take(r.Context(), n) }}
+	held := limits.AccountOf(r.Context())
+	paid := held.Reading(r.Context(), r.Body)
 	if _, err := io.Copy(&doc, &shallow{r: paid}); err != nil {
 		return nil, malformed(err)
 	}
 	// What is made of it takes much more.
-	if err := held.take(r.Context(), (bodyFactor-2)*int64(doc.Len())); err != nil {
+	if err := held.Take(r.Context(), (limits.BodyFactor-2)*int64(doc.Len())); err != nil {
 		return nil, err
 	}
 	if doc.Len() == 0 {

@@ -15,9 +15,10 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/limits"
 )
 
 func (s *Server) chainRoutes() []Route {
@@ -44,7 +45,7 @@ func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) err
 // gather gathers what belongs to a chain or a record, as far as the caller may read it.
 func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, brief.May) (*brief.Gathered, error)) (*brief.Gathered, error) {
 	g, err := from(ctx, name, func(ctx context.Context, b *brief.Brief) (bool, error) {
-		err := s.maySee(ctx, c, b)
+		err := s.acts.MayRead(ctx, c, b)
 		if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrSignIn) {
 			return false, nil
 		}
@@ -54,7 +55,7 @@ func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(c
 	case errors.Is(err, ledger.ErrNotFound):
 		return nil, s.noSuchChain(c)
 	case errors.Is(err, brief.ErrHidden) && c.Stranger():
-		return nil, notPublic()
+		return nil, acts.NotPublic()
 	case errors.Is(err, brief.ErrHidden):
 		return nil, fmt.Errorf("%w: the chain is not one that %q may read as a whole", api.ErrForbidden, c.Name())
 	}
@@ -68,7 +69,7 @@ func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered)
 			err = s.mayRead(ctx, c, placed.Record)
 		}
 		if err == nil {
-			err = accountOf(ctx).take(ctx, recordFactor*int64(len(placed.Canonical())))
+			err = limits.AccountOf(ctx).Take(ctx, limits.RecordFactor*int64(len(placed.Canonical())))
 		}
 		var record *evidence.Record
 		if err == nil {
@@ -116,7 +117,7 @@ func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) (re
 			err = s.mayRead(ctx, c, record)
 		}
 		if err == nil {
-			err = accountOf(ctx).take(ctx, recordFactor*int64(len(record.Canonical())))
+			err = limits.AccountOf(ctx).Take(ctx, limits.RecordFactor*int64(len(record.Canonical())))
 		}
 		if err != nil {
 			return nil, err
@@ -131,7 +132,7 @@ func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) (re
 
 func (s *Server) noSuchChain(c *Caller) error {
 	if c.Stranger() {
-		return notPublic()
+		return acts.NotPublic()
 	}
 	return noChain()
 }
@@ -154,7 +155,7 @@ func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *
 	if err != nil {
 		return err
 	}
-	accountOf(r.Context()).keep(32*largest + 1<<20) // however long its reader takes
+	limits.AccountOf(r.Context()).Keep(32*largest + 1<<20) // however long its reader takes
 	if name != "" {
 		attach(w, name)
 	}
@@ -271,7 +272,7 @@ func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, 
 			break
 		}
 		looked++
-		switch err := s.maySee(ctx, c, b); {
+		switch err := s.acts.MayRead(ctx, c, b); {
 		case err == nil:
 			listing.Records = append(listing.Records, entryOf(b))
 		case !errors.Is(err, api.ErrForbidden):
@@ -288,8 +289,3 @@ func entryOf(b *brief.Brief) api.Entry {
 
 // inTrial reports whether a chain is a trial's.
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }
-
-// readsEverything reports whether somebody's role is to read, whoever said it.
-func readsEverything(c *Caller) bool {
-	return c.Has(access.Reviewer) || c.Has(access.Auditor) || c.Has(access.Operator)
-}

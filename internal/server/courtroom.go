@@ -14,6 +14,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/docket"
+	"jurat/internal/limits"
 	"jurat/internal/pages"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -172,7 +173,7 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, malformed(err))
 	}
-	return content, accountOf(r.Context()).take(r.Context(), (bodyFactor-4)*int64(len(content)))
+	return content, limits.AccountOf(r.Context()).Take(r.Context(), (limits.BodyFactor-4)*int64(len(content)))
 }
 
 // cancelForm stops a trial.

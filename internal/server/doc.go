@@ -17,7 +17,7 @@
 // What a handler can rely on: the caller has one of the route's roles; a request that changes something does not come from
 // another site, and, where it is signed in by cookie, carries the session's form key (Caller.FormKey, in the field "form" or
 // the header Jurat-Form); the body cannot be longer than Config.MaxBody, and Body refuses one that is too deep while it is
-// read; the answer has the security headers. What records are sealed of, and by whom, package acts decides: handlers translate. What reading depends on beside roles is in Server.mayRead.
+// read; the answer has the security headers. What records are sealed of, and by whom, package acts decides: handlers translate. What reading depends on beside roles is in acts.MayRead.
 //
 // # One table of routes
 //

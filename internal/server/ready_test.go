@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/limits"
 	"jurat/internal/server"
 )
 
 // TestProbesAreNotLimited: what watches over a server hears how it is, however often everybody else at its address has asked, who are told
 // when to come again.
 func TestProbesAreNotLimited(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
+	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
 	for range 20 {
 		for _, path := range []string{"/healthz", "/readyz"} {
 			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusOK {
@@ -81,7 +82,7 @@ func (r *running) ready(t *testing.T, want int) {
 
 // TestNoLimit: a limit below 0 is none.
 func TestNoLimit(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: -1, Burst: 1} })
+	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1, Burst: 1} })
 	token := r.token(t, "ada", access.Auditor)
 	for range 250 { // more than are let through at once by default
 		for _, header := range [][]string{nil, bearer(token)} {

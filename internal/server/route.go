@@ -28,7 +28,7 @@ type Strangers string
 const (
 	Nothing    Strangers = ""           // they are asked to sign in
 	Everything Strangers = "everything" // whoever it is
-	WhatPublic Strangers = "public"     // what belongs to a chain that is public: the handler asks Server.mayRead
+	WhatPublic Strangers = "public"     // what belongs to a chain that is public: the handler asks acts.MayRead
 )
 
 // Who says who may use a route.
@@ -40,7 +40,7 @@ type Who struct {
 // Who may use a route, where several do the same.
 var (
 	Anyone       = Who{Strangers: Everything, Roles: access.Roles()}
-	Readers      = Who{Strangers: WhatPublic, Roles: access.Roles()}                           // each what concerns them: see Server.mayRead
+	Readers      = Who{Strangers: WhatPublic, Roles: access.Roles()}                           // each what concerns them: see acts.MayRead
 	SignedIn     = Who{Roles: access.Roles()}                                                  // each what concerns them
 	Overseers    = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}} // who may see what others wait for
 	Deciders     = Who{Roles: []access.Role{access.Reviewer}}                                  // a person's decision

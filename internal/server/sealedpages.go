@@ -12,6 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
@@ -52,7 +53,7 @@ func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) err
 	record, err := s.config.Installation.Ledger.RecordByDigest(r.Context(), digest)
 	switch {
 	case errors.Is(err, ledger.ErrNotFound) && c.Stranger():
-		return notPublic()
+		return acts.NotPublic()
 	case errors.Is(err, ledger.ErrNotFound):
 		return fmt.Errorf("%w: the log has no record with this digest", api.ErrNotFound)
 	case err != nil:

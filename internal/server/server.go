@@ -15,6 +15,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
+	"jurat/internal/limits"
 	"jurat/internal/live"
 	"jurat/internal/provider"
 	"jurat/internal/tracing"
@@ -36,7 +37,7 @@ type Config struct {
 	PublicEntries bool                       // strangers, too, read what the log hashed; false: those who may read everything
 	MaxBody       int64                      // bytes of a body; 0: 8 MiB
 	Memory        int64                      // bytes that the process is to hold at most: requests hold half of it together; 0: DefaultMemory, or MemoryFor(MaxBody) where that is more
-	Limits        Limits                     // zero: see there
+	Limits        limits.Rate                // zero: see there
 	Log           *slog.Logger               // required
 	Tracing       *tracing.Tracing           // nil: nobody is told
 	Now           func() time.Time           // nil: time.Now
@@ -56,8 +57,8 @@ type Server struct {
 	access   *access.Register
 	acts     *acts.Acts
 	refusals *refusals
-	limiter  *limiter
-	budget   *budget
+	limiter  *limits.Limiter
+	budget   *limits.Budget
 	ready    *readiness
 	meters   *meters
 	cosigned *cosigning
@@ -82,9 +83,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		c.MaxBody = defaultMaxBody
 	}
 	if c.Memory == 0 {
-		c.Memory = max(DefaultMemory, MemoryFor(c.MaxBody))
+		c.Memory = max(limits.DefaultMemory, limits.MemoryFor(c.MaxBody))
 	}
-	if least := MemoryFor(c.MaxBody); c.Memory < least {
+	if least := limits.MemoryFor(c.MaxBody); c.Memory < least {
 		return nil, fmt.Errorf("bodies of %d bytes need a memory of at least %d bytes, and not %d", c.MaxBody, least, c.Memory)
 	}
 	if c.Now == nil {
@@ -99,10 +100,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{config: c, docket: c.Docket, live: c.Live}
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, and not the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
-	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Disclose: c.Installation.Disclose, Now: c.Now})
+	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Disclose, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
-	s.budget = newBudget(c.Memory)
-	s.limiter = newLimiter(c.Limits, c.Now)
+	s.budget = limits.NewBudget(c.Memory)
+	s.limiter = limits.NewLimiter(c.Limits, c.Now)
 	s.ready = &readiness{probe: c.Installation.Ready, log: c.Log, now: c.Now}
 	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Waiting, c.Docket.UnderWay)
 	s.cosigned = &cosigning{server: s}

@@ -18,6 +18,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/limits"
 	"jurat/internal/server"
 )
 
@@ -226,7 +227,7 @@ func TestNowhere(t *testing.T) {
 
 // TestNowhereIsGuarded: what is under no path counts as any other request, and its page leads nowhere else.
 func TestNowhereIsGuarded(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = server.Limits{PerSecond: 0.001, Burst: 3} })
+	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
 	for path, kind := range map[string]string{"/nowhere": "text/html", "////elsewhere.example": "text/html", "/v1/trust/": "application/json"} {
 		answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Accept", kind)
 		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, `href="//`) {

@@ -12,6 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/live"
 )
@@ -71,11 +72,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 // mayStill says how it is found out whether somebody who may read a trial now may do so later: a token can end, and a trial be made
 // public no more.
 func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(context.Context) error, error) {
-	own, err := s.submitted(ctx, c, id)
+	own, err := s.acts.Submitted(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	own = own || readsEverything(c)
+	own = own || acts.ReadsEverything(c)
 	return func(ctx context.Context) error {
 		if !c.Stranger() {
 			_, err := s.access.Who(ctx, c.token)

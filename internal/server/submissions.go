@@ -295,7 +295,7 @@ func (s *Server) mayRule(ctx context.Context, c *Caller, id string) error {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
 	}
-	switch own, err := s.submitted(ctx, c, id); {
+	switch own, err := s.acts.Submitted(ctx, c, id); {
 	case err != nil:
 		return err
 	case !own && !c.Has(access.Operator):
@@ -322,26 +322,14 @@ func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	_, err := s.docket.Entry(ctx, id)
 	if errors.Is(err, trial.ErrUnknown) {
 		if c.Stranger() {
-			return notPublic()
+			return acts.NotPublic()
 		}
 		return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
 	}
 	if err != nil {
 		return err
 	}
-	if readsEverything(c) {
-		return nil
-	}
-	if public, err := s.access.Public(ctx, id); public || err != nil {
-		return err
-	}
-	if c.Stranger() {
-		return notPublic()
-	}
-	if own, err := s.submitted(ctx, c, id); own || err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the trial is not one of what %q has submitted", api.ErrForbidden, c.Name())
+	return s.acts.MayReadTrial(ctx, c, id)
 }
 
 // readTrial reads a trial for somebody: where it is, and its acts as far as there are any.
@@ -375,7 +363,7 @@ func cancelledBy(c *Caller, e *docket.Entry) string {
 }
 
 func concerned(c *Caller, e *docket.Entry) bool {
-	return readsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
+	return acts.ReadsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
 }
 
 // submissionOf is what travels of an entry of the docket.

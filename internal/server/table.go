@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/internal/limits"
 )
 
 // routes is the table: everything that can be asked of the server. An area is a file of its own.
@@ -157,9 +158,9 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		r = r.WithContext(ctx)
 		c, err := s.admit(route, origins, r)
 		if err == nil {
-			var held *account
+			var held *limits.Account
 			r, held, err = s.account(route, r, c)
-			defer held.keep(0)
+			defer held.Keep(0)
 		}
 		if err == nil {
 			err = checkForm(r, c)
@@ -231,7 +232,7 @@ func (s *Server) limit(route *Route, caller string, stranger bool) error {
 	if route.Probe {
 		return nil
 	}
-	return s.limiter.allow(caller, stranger)
+	return s.limiter.Allow(caller, stranger)
 }
 
 // secure sets what every answer says to browsers.

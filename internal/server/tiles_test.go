@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence/operator"
 	"jurat/internal/access"
+	"jurat/internal/limits"
 	"jurat/internal/server"
 	"jurat/tiles"
 )
@@ -59,7 +60,7 @@ func (r *running) fill(t testing.TB, token string, n int) {
 }
 
 // limitless lets everybody ask as often as they like.
-func limitless(c *server.Config) { c.Limits = server.Limits{PerSecond: 1e6, Burst: 1e6} }
+func limitless(c *server.Config) { c.Limits = limits.Rate{PerSecond: 1e6, Burst: 1e6} }
 
 // TestTilesOfALog reads a log of more than one tile as a stranger and as an auditor do.
 func TestTilesOfALog(t *testing.T) {

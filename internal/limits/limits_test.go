@@ -1,4 +1,4 @@
-package server
+package limits
 
 import (
 	"errors"
@@ -13,25 +13,25 @@ import (
 // nothing that still counts.
 func TestCrowdsOfStrangers(t *testing.T) {
 	now := time.Now()
-	l := newLimiter(Limits{PerSecond: 1, Burst: 2}, func() time.Time { return now })
+	l := NewLimiter(Rate{PerSecond: 1, Burst: 2}, func() time.Time { return now })
 	for i := range maxStrangers {
-		if err := l.allow(fmt.Sprint("address ", i), true); err != nil {
+		if err := l.Allow(fmt.Sprint("address ", i), true); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if err := l.allow("one address more", true); !errors.Is(err, api.ErrTooMany) {
+	if err := l.Allow("one address more", true); !errors.Is(err, api.ErrTooMany) {
 		t.Errorf("addresses without end are remembered: %v", err)
 	}
-	if err := l.allow("a token", false); err != nil {
+	if err := l.Allow("a token", false); err != nil {
 		t.Errorf("who has a token is kept out: %v", err)
 	}
 	now = now.Add(2 * time.Second)
-	if err := l.allow("one address more", true); err != nil || len(l.callers) != 1 {
+	if err := l.Allow("one address more", true); err != nil || len(l.callers) != 1 {
 		t.Errorf("%v, %d are remembered", err, len(l.callers))
 	}
 	// To ask often and pause helps nobody.
 	for range 5 {
-		_ = l.allow("one address more", true)
+		_ = l.Allow("one address more", true)
 	}
 	now = now.Add(time.Second)
 	l.sweep(now)
@@ -39,7 +39,7 @@ func TestCrowdsOfStrangers(t *testing.T) {
 		t.Error("who has asked too often was forgotten before it was over")
 	}
 	now = now.Add(-time.Hour)
-	if err := l.allow("a clock that went back", true); err != nil {
+	if err := l.Allow("a clock that went back", true); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,10 +1,9 @@
-package server
+// Package limits says how much callers of a server may ask for: how often, and how many bytes their requests hold in memory together.
+package limits
 
 import (
 	"fmt"
 	"math"
-	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"jurat/api"
 )
 
-// Limits say how much one caller may ask for. A caller is a token, or, of strangers, an address.
-type Limits struct {
+// A Rate is how often one caller may ask. A caller is a token, or, of strangers, an address.
+type Rate struct {
 	PerSecond float64 // requests; 0: 50; less: as many as they like
 	Burst     int     // requests at once; 0: 200, or where that is more, as many as in four seconds
 }
@@ -25,9 +24,9 @@ const (
 	maxStrangers     = 10_000 // addresses that are remembered at once
 )
 
-// limiter says who asks too often.
-type limiter struct {
-	limits Limits
+// A Limiter says who asks too often. It is safe for concurrent use.
+type Limiter struct {
+	limits Rate
 	now    func() time.Time
 
 	mu      sync.Mutex // held while callers is read or written
@@ -35,19 +34,20 @@ type limiter struct {
 	swept   time.Time
 }
 
-func newLimiter(l Limits, now func() time.Time) *limiter {
+// NewLimiter returns one by which everybody may ask at this rate.
+func NewLimiter(l Rate, now func() time.Time) *Limiter {
 	if l.PerSecond == 0 {
 		l.PerSecond = defaultPerSecond
 	}
 	if l.Burst == 0 {
 		l.Burst = max(defaultBurst, int(min(4*l.PerSecond, math.MaxInt32)))
 	}
-	return &limiter{limits: l, now: now, callers: map[string]*rate.Limiter{}}
+	return &Limiter{limits: l, now: now, callers: map[string]*rate.Limiter{}}
 }
 
-// allow takes note of a request, and refuses it where there were too many. However many places strangers come from, they keep
+// Allow takes note of a request, and refuses it where there were too many. However many places strangers come from, they keep
 // nobody out who has a token: of tokens there are only as many as were given out.
-func (l *limiter) allow(caller string, stranger bool) error {
+func (l *Limiter) Allow(caller string, stranger bool) error {
 	if l.limits.PerSecond < 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (l *limiter) allow(caller string, stranger bool) error {
 }
 
 // sweep forgets, at most once a second, who may ask as much as if he had never asked.
-func (l *limiter) sweep(now time.Time) {
+func (l *Limiter) sweep(now time.Time) {
 	if since := now.Sub(l.swept); 0 <= since && since < time.Second { // a clock may go back
 		return
 	}
@@ -79,29 +79,4 @@ func (l *limiter) sweep(now time.Time) {
 			delete(l.callers, caller)
 		}
 	}
-}
-
-// limitedAs says as whom a caller is limited: by token, wherever it comes from, and without one by where it comes from. Sessions
-// count as the token by which they were opened: whoever opens many may not ask more often.
-func limitedAs(c *Caller, r *http.Request) string {
-	switch {
-	case c.Stranger():
-		return address(r)
-	case !c.grant.Under.IsZero():
-		return c.grant.Under.String()
-	}
-	return c.grant.Token.String()
-}
-
-// address is where a request comes from. Of IPv6 it is the network that one subscriber has.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	ip := net.ParseIP(host)
-	if ip == nil || ip.To4() != nil {
-		return host
-	}
-	return ip.Mask(net.CIDRMask(64, 128)).String()
 }
