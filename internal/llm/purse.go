@@ -8,8 +8,8 @@ import (
 // ErrSpent says that a call was not made because it might have cost more than is left.
 var ErrSpent = errors.New("not enough money is left for the call")
 
-// A Purse is what calls may cost together, in millionths of a US dollar, up to a ceiling. It is safe for concurrent use. What is set aside for calls that are under way counts as spent, so that calls
-// made at the same time cannot go beyond the ceiling together: it is exceeded only by as much as calls that are under
+// A Purse is what calls may cost together, in millionths of a US dollar, up to a ceiling. It is safe for concurrent
+// use. What is set aside for calls that are under way counts as spent, so that calls made at the same time cannot go beyond the ceiling together: it is exceeded only by as much as calls that are under
 // way cost more than was estimated for them.
 type Purse struct {
 	ceiling int64

@@ -29,7 +29,7 @@ type Config struct {
 	Model    llm.Model
 	Settings llm.Settings // that Model asks with: for what a call may cost
 	Prices   llm.Prices
-	Budget   llm.Budget       // nil: calls may cost what they cost
+	Budget   *llm.Purse       // nil: calls may cost what they cost
 	Now      func() time.Time // nil: time.Now
 }
 
