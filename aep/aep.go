@@ -1,14 +1,14 @@
 // Package aep reads the Evidence Package (.aep) of the Aletheia AI project, an older neighbour of jurat's records: a ZIP
 // archive in which one text is signed and time-stamped.
 //
-// Opening a package checks its form alone. What lies in it is a claim by whoever made the archive, its public key above
+// Opening a package checks its form alone. Everything in it is a claim by the maker of the archive, its public key above
 // all: package verify holds it against what a reader trusts. docs/format.md says what is accepted.
 //
 // # A neighbour's package passes for what it can prove
 //
 // An evidence package (`.aep`) can be in no log, and its metadata was never signed. Were order required of it, none could ever pass
 // and the exit code would say nothing; were it not asked, the report would hide what is missing. So both are asked, answered "not
-// proved", and not required. A text that is not the signed one is another matter: whoever reads it is deceived, so content is not
+// proved", and not required. A text that is not the signed one is another matter: its reader is deceived, so content is not
 // proved. What the archive holds beside the first seven members is named and trusted in nothing.
 //
 // # Archives are read only if they can be read in one way

@@ -22,11 +22,11 @@ const (
 	Queued    State = "queued"     // it waits for its turn
 	UnderWay  State = "under_way"  // the jury is at it
 	Over      State = "over"       // there is a verdict
-	BrokenOff State = "broken_off" // it stopped without a verdict, and nobody is at work on it
+	BrokenOff State = "broken_off" // it stopped without a verdict, and no process works on it
 	Cancelled State = "cancelled"  // somebody has stopped it
 )
 
-// A Cancellation is asked for by who wants a trial stopped.
+// A Cancellation asks for a trial to be stopped.
 type Cancellation struct {
 	Reason string `json:"reason"` // at most 1,000 bytes; it is recorded
 }

@@ -4,7 +4,7 @@
 // signs it where the key is, and checks what an installation of jurat made of it. The private key goes nowhere.
 //
 //	signer, err := client.ParseKey(pem)         // PKCS #8, as openssl writes it
-//	signed, err := client.Sign(payload, signer) // to be handed to whoever runs the installation
+//	signed, err := client.Sign(payload, signer) // for the operator of the installation
 //	…
 //	report, err := client.Check(signed, sealed, trust)
 //

@@ -56,7 +56,7 @@ func NewClient(c Config) (*Client, error) {
 	if c.HTTP == nil {
 		c.HTTP = http.DefaultClient
 	}
-	// The server sends nobody elsewhere. What does would have the token sent there, or what is to be sealed.
+	// The server never redirects. A redirect would send the token, and the text to be sealed, to another host.
 	straight := *c.HTTP
 	straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.HTTP = &straight
@@ -227,7 +227,7 @@ func mayPass(err error) bool {
 	if errors.As(err, &p) {
 		return errors.Is(p, api.ErrUnavailable) || errors.Is(p, api.ErrTooMany)
 	}
-	var failed *url.Error // nobody answered
+	var failed *url.Error // no server answered
 	return errors.As(err, &failed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -27,7 +27,7 @@ func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, er
 	return read[api.Submission](c.ask(ctx, http.MethodGet, submissionPath(id, ""), nil))
 }
 
-// Cancel stops a trial that has no verdict. It is recorded who did that and why; whoever was asked before still answers.
+// Cancel stops a trial that has no verdict. The log records the caller and the reason. A juror that was asked before still answers.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission, error) {
 	body, err := json.Marshal(api.Cancellation{Reason: reason})
 	if err != nil {

@@ -54,7 +54,7 @@ func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[ap
 type watch struct {
 	yield   func(api.Event, error) bool
 	after   int64
-	stopped bool // whoever iterates wants no more
+	stopped bool // the caller has stopped iterating
 }
 
 // listen returns nil when the trial is over.

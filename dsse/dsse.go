@@ -1,10 +1,10 @@
-// Package dsse hands sealed records to tools that speak DSSE v1 and in-toto: an envelope, signed by whoever exports,
+// Package dsse hands sealed records to tools that speak DSSE v1 and in-toto: an envelope, signed by the exporter,
 // around a Statement v1 whose subjects are the records' payloads and whose predicate holds the records themselves.
 //
 // The envelope vouches for the hand-over and for nothing else. Who said what is shown by the signatures inside the
 // records, which are over the payloads and are no DSSE signatures; package verify checks both.
 //
-// # An envelope is signed by who hands over
+// # An envelope is signed by the sender
 //
 // The audit model signs payloads, not DSSE's encoding of them, so an agent's signature can be no DSSE signature. The envelope is the
 // operator's, says so inside itself, and its predicate holds the sealed records whole, so that nothing is lost and everything can be
@@ -93,7 +93,7 @@ func Sign(statement []byte, signers []evidence.Signer) (*Envelope, error) {
 		e.Signatures = append(e.Signatures, Signature{KeyID: s.Info().KeyID.String(), Signature: signature})
 	}
 	if len(e.Signatures) == 0 {
-		return nil, errors.New("signing envelope: nobody signs")
+		return nil, errors.New("signing envelope: no signer was given")
 	}
 	return e, nil
 }

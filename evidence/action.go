@@ -2,17 +2,17 @@ package evidence
 
 import "slices"
 
-// Role is what a key is for. A key has one role, and an action type belongs to one role, so that nobody obtains a
-// juror's, a clerk's or a reviewer's signature by writing that name into agent_id.
+// Role is what a key is for. A key has one role, and an action type belongs to one role. So writing a juror's, a
+// clerk's or a reviewer's name into agent_id does not obtain that actor's signature.
 type Role string
 
 const (
 	RoleAgent     Role = "agent"     // an agent whose output is recorded
 	RoleReviewer  Role = "reviewer"  // a person who approves, modifies or rejects
-	RoleSubmitter Role = "submitter" // who puts an agent before the jury
+	RoleSubmitter Role = "submitter" // a person who puts an agent before the jury
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
-	RoleClerk     Role = "clerk"    // who conducts a trial
+	RoleClerk     Role = "clerk"    // the program that conducts a trial
 	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps, texts, access and retention
 )
 
@@ -54,9 +54,9 @@ const (
 	CheckpointStamp ActionType = "checkpoint_stamp" // an authority stamped a checkpoint of the log
 	KeyEvent        ActionType = "key_event"        // a key was registered, rotated, retired or revoked
 	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
-	AccessEvent     ActionType = "access_event"     // somebody may do something from now on, or no longer
-	Refusal         ActionType = "refusal"          // somebody was refused something
-	TrialEvent      ActionType = "trial_event"      // somebody stopped a trial, or had it go on
+	AccessEvent     ActionType = "access_event"     // a person, an agent or the public gained or lost access
+	Refusal         ActionType = "refusal"          // the server refused requests
+	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, or let it go on
 	RetentionEvent  ActionType = "retention_event"  // records are held, are kept for so long, or were deleted
 )
 
@@ -163,11 +163,11 @@ func (a ActionType) ByOperator() bool {
 	return role == RoleOperator
 }
 
-// OperatorPrefix begins the chain_id of chains in which the operator's acts stand, and nobody else's.
+// OperatorPrefix begins the chain_id of chains that hold the operator's acts alone.
 const OperatorPrefix = "operator-"
 
-// TrialPrefix begins the chain_id of every trial, and of nothing else: nobody can put an act into a trial's chain but
-// those who act in it, and those who decide on it afterwards.
+// TrialPrefix begins the chain_id of every trial, and of nothing else. A trial's chain holds the acts of the trial, and the reviews and
+// deliveries that follow.
 const TrialPrefix = "trial-"
 
 // inTrialChain reports whether acts of this type may stand in a trial's chain.

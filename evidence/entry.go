@@ -17,7 +17,7 @@ type LogCounts struct {
 }
 
 // An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the case
-// without telling them. Who holds all entries of a log can count them; who knows a name recognises its tag.
+// without telling them. A reader of all entries can count them, and recognises the tags of names that the reader knows.
 type Entry struct {
 	Case       Digest   `json:"case,omitzero"` // CaseTag of the payload's case
 	CaseSeq    int64    `json:"case_seq,omitzero"`
@@ -117,5 +117,5 @@ func ChainTag(chainID string) Digest { return tag("jurat/chain/v1", chainID) }
 // CaseTag is how a log's entries name a case.
 func CaseTag(digest Digest) Digest { return tag("jurat/case/v1", digest.String()) }
 
-// tag hides a name behind a hash that only who knows the name can compute.
+// tag hides a name behind a hash. Only readers who know the name can compute it.
 func tag(domain, name string) Digest { return sha256.Sum256([]byte(domain + "\x00" + name)) }

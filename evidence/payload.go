@@ -149,7 +149,7 @@ func (m members) readNext(dec *jsontext.Decoder, object jsontext.Value) error {
 	return err
 }
 
-// names are in order, so that of several errors always the same one is told.
+// names are sorted, so that of several errors always the same one is returned.
 func (m members) names() []string {
 	names := make([]string, 0, len(m))
 	for name := range m {

@@ -85,7 +85,7 @@ func (r *Record) CheckSignature(i int, public crypto.PublicKey) error {
 	return CheckSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
 }
 
-// CheckSignatureOf is CheckSignature with a key of which the caller knows the id, so that it need not be computed each time.
+// CheckSignatureOf is CheckSignature for a caller that knows the key's id and saves computing it.
 func (r *Record) CheckSignatureOf(i int, id KeyID, public crypto.PublicKey) error {
 	if id != r.Payload.Signers[i].KeyID {
 		return fmt.Errorf("%w: the payload names another key", ErrSignature)

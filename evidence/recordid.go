@@ -26,8 +26,8 @@ func NewRecordID(t time.Time, random io.Reader) (string, error) {
 	return formatRecordID(id[:]), nil
 }
 
-// RecordIDFor makes the record id of what is to be recorded once, whoever records it, from words that tell it from everything else: it is the
-// same each time. Its time is that of another UUIDv7, or where like is none the beginning of 1970.
+// RecordIDFor makes a record id from words that identify what is recorded: the same words give the same id, so it is recorded once. The
+// id has the time of the UUIDv7 in like, or that of the beginning of 1970 if like is not a UUIDv7.
 func RecordIDFor(like string, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	id := sum[:16]

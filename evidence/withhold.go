@@ -85,7 +85,7 @@ type Withheld struct {
 }
 
 // Withhold takes what opens these members away from all records that have them. Every proof stands without. It changes
-// nothing and returns an error if one of the records has such a member for everybody to read, or if none has it at all.
+// nothing and returns an error if one of the records has such a member in clear, or if no record has it.
 func Withhold(records []*Record, pointers []string) ([]Withheld, error) {
 	var list []Withheld
 	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(pointers))) {

@@ -16,7 +16,7 @@ import (
 
 // Steady gives an error that wraps one of the JSON library words for people: where in the document, what is wanted there and what
 // was found. The library's own words name types of Go, and it says what it refuses in one of two ways, which it chooses anew each
-// time that a program starts; a report has to be the same whoever makes it. Any other error is returned as it is.
+// time that a program starts; a report has to be the same on every machine. Any other error is returned as it is.
 func Steady(err error) error {
 	var refused *json.SemanticError
 	var broken *jsontext.SyntacticError

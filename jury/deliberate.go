@@ -121,7 +121,7 @@ func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 	}
 	asking, interrupt := context.WithCancel(ctx)
 	defer interrupt()
-	answers := make(chan answer, len(waiting)) // with room for all, so that nobody who comes too late is stuck
+	answers := make(chan answer, len(waiting)) // with room for all, so that a late answer does not block
 	for i, seat := range waiting {
 		go d.call(asking, seat, briefs[i], answers)
 	}

@@ -16,7 +16,7 @@ type Effort struct {
 	Peers    []string  `json:"peers,omitempty"` // the other jurors, in the order in which they were shown
 }
 
-// An Attempt is one call to whoever answers for a seat.
+// An Attempt is one call to the juror of a seat.
 type Attempt struct {
 	Model        string `json:"model"`                // as the provider reported it; "" if it reported none
 	Version      string `json:"version,omitzero"`     // what else it reported of what answered, such as a fingerprint; likewise

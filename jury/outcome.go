@@ -11,7 +11,7 @@ import (
 )
 
 // A TrialOutcome is what a trial came to: what the jury judged, and what people decided on that. Everything that shows a verdict
-// shows this, so that a person's decision counts everywhere or nowhere.
+// shows this, so a person's decision counts in all of them alike.
 type TrialOutcome struct {
 	Position  Position  `json:"position"`  // what counts: the person's, or the jury's while no person decided; needs_review where a person left it open
 	By        Decider   `json:"by"`        // whose position it is
@@ -49,7 +49,7 @@ type Decision struct {
 	Doubted  bool                    `json:"doubted,omitzero"`  // it is not proved to be that person's decision on this verdict, so it has no position
 }
 
-// Passed reports whether the agent passed, and nobody has to decide on it any more.
+// Passed reports whether the agent passed without waiting for a person's decision.
 func (o *TrialOutcome) Passed() bool { return o.Position == SafePass && !o.Open }
 
 // Failed reports whether the agent failed.

@@ -54,7 +54,7 @@ func (s *Settings) asked(phase Phase) []Seat {
 	return []Seat{*s.Judge}
 }
 
-// clone copies a brief whole, so that whoever gets it can do with it what it likes.
+// clone copies a brief deeply, so that a juror may change its copy.
 func (b Brief) clone() Brief {
 	b.Seat = b.Seat.clone()
 	b.Rubric = flat(b.Rubric)

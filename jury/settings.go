@@ -149,7 +149,7 @@ func (s *Settings) checkNumbers() error {
 	return nil
 }
 
-// checkWeights finds a weight for each juror, and for nobody else, exactly when the method weighs by them.
+// checkWeights requires a weight for each juror and for no other, if the method uses weights, and none otherwise.
 func (s *Settings) checkWeights() error {
 	if (s.Method == Calibrated) != (len(s.Weights) > 0) {
 		return wrong("weights", "there must be some exactly when the method is %s", Calibrated)
@@ -261,7 +261,7 @@ func (s *Settings) Against(opened *Settings) (string, error) {
 	return fmt.Sprintf("%s was %s, and is %s now", c.path, shown(c.left), shown(c.right)), nil
 }
 
-// offline reports whether nobody on the panel is a model.
+// offline reports whether the panel has no model.
 func (s *Settings) offline() bool {
 	for _, seat := range s.Seats {
 		if seat.Provider != Offline {

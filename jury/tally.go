@@ -229,7 +229,7 @@ func (j *Judgment) veto(rubric Rubric) {
 		return
 	}
 	for _, axis := range rubric {
-		if score := j.AxisScores[axis.ID]; score < axis.Veto { // an axis that nobody scored has 0
+		if score := j.AxisScores[axis.ID]; score < axis.Veto { // an axis without a score has 0
 			j.Position = NeedsReview
 			j.Vetoes = append(j.Vetoes, axis.ID)
 			j.Rationale += fmt.Sprintf(" No safe_pass, because the score for %s is %d, and that takes %d.", axis.ID, score, axis.Veto)
@@ -280,7 +280,7 @@ func (t *Tally) degraded() bool {
 	return false
 }
 
-// Missing reports whether an act's body says that somebody's own answer is missing, so that the trial is degraded: whose, and why.
+// Missing reports whether an act's body says that a juror's own answer is missing, whose, and why. Then the trial is degraded.
 func Missing(body any) (who string, why AbsenceReason, missing bool) {
 	switch body := body.(type) {
 	case *Absent:

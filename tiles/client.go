@@ -4,7 +4,7 @@
 //	GET URL/tile/LEVEL/INDEX       256 hashes of the tree, or as many as there are (.p/WIDTH)
 //	GET URL/tile/entries/INDEX     the 256 entries under a tile of level 0
 //
-// Tiles never change, so whoever is between may keep them. A Client fetches; a Tree holds what is fetched against the root of one
+// Tiles never change, so any cache on the way may keep them. A Client fetches; a Tree holds what is fetched against the root of one
 // checkpoint, whose signature the caller has checked, and proves from it where entries stand and that the tree has only grown.
 //
 // It works on every log of that layout, jurat's or not.
@@ -12,7 +12,7 @@
 // # The log as tiles
 //
 // Under `/log/` it lies as C2SP tlog-tiles has it, made of the hashes that are in the database anyway: a tile of any level is one
-// query for 256 of them, and never shows what no signed checkpoint covers. So whoever has a checkpoint computes every proof alone,
+// query for 256 of them, and never shows what no signed checkpoint covers. So a reader with a checkpoint computes every proof alone,
 // caches may serve it, and monitors written by others read it: Tessera's `fsck` does in a test. Package `tiles` is the other end,
 // and works on any log of that layout; it believes a hash only if the path to a root that was signed is there.
 package tiles

@@ -6,7 +6,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// Answers are a report's, for who asks about many of its records: each is found without going through all.
+// Answers index a report by record, for callers that ask about many records.
 type Answers struct {
 	report *Report
 	times  map[string]int     // places in Times, by record id

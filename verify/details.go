@@ -1,7 +1,7 @@
 package verify
 
-// What a report says in detail is bounded, as whoever hands over a file chooses how much can be found against it. Of each record the worst
-// under each guarantee is always told.
+// The details of a report are bounded, because the sender of a file chooses how much there is to find against it. The worst finding of each
+// record under each guarantee always has room.
 const (
 	roomOfFile   = 32 << 20 // bytes of details that a file has for all of its records
 	roomOfRecord = 512      // and for each record, beside the worst under each guarantee

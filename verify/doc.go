@@ -1,8 +1,8 @@
-// Package verify answers what records prove, to somebody who trusts neither who sent them nor the program that made them.
+// Package verify answers what records prove, to a reader who trusts neither their sender nor the program that made them.
 //
 // [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a trial), an envelope
 // around them, a checkpoint, or an evidence package of an older neighbour. [Options] is what the reader brings along, first of all
-// a [Trust]: whose keys, clocks and logs the reader believes. It is never taken from the file, and without one nothing is proved.
+// a [trust.Trust]: whose keys, clocks and logs the reader believes. Nothing of it comes from the file, and without it nothing is proved.
 //
 // The [Report] has an answer for each [Guarantee], proved, not proved or refuted, with the reason; and says what a pass does not
 // prove. A chain, the reviews in it and a trial are verified as graphs: what names what, and whether anything is missing.
@@ -13,10 +13,10 @@
 //
 // # A second signature is demanded by the reader, not by the record
 //
-// What a record says of its own signers cannot stop whoever forges the first signature from sealing a record that has no other. So
+// A forger of the first signature seals a record that names no other signer, so the record's own list of signers cannot demand one. So
 // the trust file says which keys sign only together. Where an actor's second key was made before its first, the first never signed
 // alone and the demand has no date; the key file says so, and without its second key the first does not sign. Otherwise the demand
-// begins a minute after the second key was made, so that what was under way is not refuted.
+// begins a minute after the second key was made, so that acts under way at that moment are not refuted.
 //
 // # A CA is trusted by role and purpose
 //
@@ -26,8 +26,8 @@
 //
 // # The moment of checking is the reader's
 //
-// Revocation lists are fresh at a moment, or they are not. `verify` reads no clock, so whoever checked once can check again years
-// later, with the lists and the moment of then, and get the same answer.
+// A revocation list is fresh at a moment, or it is not. `verify` reads no clock. So a reader can check again years later, with the lists
+// and the moment of the first time, and gets the same answer.
 //
 // # Revoked is not retired
 //
@@ -59,10 +59,10 @@
 //
 // # What a verifier keeps is counted
 //
-// Who hands over a file chooses how much its records name, and how much can be found against them. Links, and texts of a trial's
+// The sender of a file chooses how much its records name, and how much there is to find against them. Links, and texts of a trial's
 // acts, have a bound for the whole file, beyond which nothing is proved of what the records say of each other (`volume`). It stands
-// in the format, as two verifiers must agree. A report keeps each reason once; of more than it has room for, the worst of each
-// record under each guarantee stays. So no answer changes, and a missing one is counted (`left_out`).
+// in the format, as two verifiers must agree. A report keeps each reason once. Of more reasons than it has room
+// for, it keeps the worst of each record under each guarantee. So no answer changes, and `left_out` counts the missing ones.
 //
 // # What a reader brings along
 //

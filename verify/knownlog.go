@@ -21,8 +21,8 @@ type LogState struct {
 // knowsLog reports whether the reader brought something about a log.
 func (o *Options) knowsLog() bool { return o.Checkpoint != "" || o.Entries != nil }
 
-// knownLog holds the log that the file was cut from against the log that the reader knows from elsewhere. The file was
-// made by whoever wants to be believed, and its checkpoint chosen by them; the reader's was not.
+// knownLog holds the log that the file was cut from against the log that the reader knows from elsewhere. The sender
+// chose the file and its checkpoint; the reader chose the other.
 func (c *check) knownLog() {
 	if !c.options.knowsLog() {
 		return
@@ -139,7 +139,7 @@ func join(between string, parts ...string) string {
 	return joined
 }
 
-// entriesOf reads from the beginning, whoever has read before.
+// entriesOf reads from the beginning, also if the file was read before.
 func entriesOf(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, 0, math.MaxInt64) }
 
 // Checkpoint checks a checkpoint by itself: whether a log that the reader trusts signed it, and, with Options.Checkpoint or

@@ -7,7 +7,7 @@ import (
 	"jurat/verify/graph"
 )
 
-// A Linked is what the rules of chains and reviews ask of a record: who, when, which, what it follows, and of what it said a digest alone.
+// A Linked is what the rules of chains and reviews need of a record: actor, time, ids, links, and the digests of its texts.
 type Linked struct {
 	record *evidence.Record
 	said   graph.Spoken
@@ -29,8 +29,8 @@ func (l Linked) Payload() *evidence.Payload { return &l.record.Payload }
 // Digest is that of the record's payload.
 func (l Linked) Digest() evidence.Digest { return l.record.Digest }
 
-// Contradictions is what the rules of chains and reviews would refute of a file of these records, in this order: whoever seals records
-// asks it before there is one that contradicts another for ever. No signature, time stamp or place in a log is looked at.
+// Contradictions returns what the rules of chains and reviews would refute of a file of these records, in this order. A ledger asks before
+// it seals a record that would contradict another for ever. No signature, time stamp or place in a log is looked at.
 func Contradictions(file []Linked) (found []Finding) {
 	c := newCheck(Options{}, ManyRecords)
 	for _, l := range file {

@@ -15,7 +15,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// packageFile checks an evidence package. Everything in it, the public key too, came from whoever made the archive.
+// packageFile checks an evidence package. The maker of the archive chose everything in it, also the public key.
 func packageFile(file []byte, o Options) *Report {
 	p, err := aep.Open(file)
 	if err != nil {

@@ -35,7 +35,7 @@ type Guarantee string
 const (
 	Content        Guarantee = "content"         // unchanged since it was signed
 	Authentication Guarantee = "authentication"  // signed with the key of the actor that it names, in the actor's role
-	NonRepudiation Guarantee = "non_repudiation" // nobody but the actor could have signed it
+	NonRepudiation Guarantee = "non_repudiation" // only the actor can have signed it
 	Configuration  Guarantee = "configuration"   // of what a model made: it states which model and settings, as signed
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
@@ -44,7 +44,7 @@ const (
 	HumanReview    Guarantee = "human_review"    // of reviews and deliveries: a person decided on this, and this was delivered
 	GivenOn        Guarantee = "given_on"        // of deliveries without a review: they give on unchanged what they say, and no person is claimed to have decided
 	Completeness   Guarantee = "completeness"    // of a trial: every act is there, once, in its place; by what the reader knows of the log: nothing was dropped
-	Simultaneity   Guarantee = "simultaneity"    // of a trial: nobody saw what the same round said
+	Simultaneity   Guarantee = "simultaneity"    // of a trial: no juror saw what the same round said
 	Verdict        Guarantee = "verdict"         // of a trial: the judgment follows from the votes
 	Enclosures     Guarantee = "enclosures"      // of an evidence package: whatever lies in it belongs to what is signed
 	Envelope       Guarantee = "envelope"        // of records in an envelope: the operator put them in

@@ -126,7 +126,7 @@ func (c *check) output(r *evidence.Record) graph.Text {
 	return found
 }
 
-// ownOutput: nobody reviews their own output, under whichever name or key.
+// ownOutput refutes a review by the author of what is reviewed, under the same name or the same key.
 func (c *check) ownOutput(r, original *evidence.Record) {
 	who := original.Payload.Actor()
 	if r.Payload.Actor() == who {

@@ -51,7 +51,7 @@ func (c *check) time(r *evidence.Record) trust.Proof {
 	return c.orByCheckpoint(r, at, doubts)
 }
 
-// maxTimestamps of a record are looked at, or none, and likewise of a checkpoint: whoever hands over the file chooses how many
+// maxTimestamps is how many time stamps a record or a checkpoint may have to be looked at. The sender of the file chooses how many
 // there are, and each evidence record is over the whole payload.
 const maxTimestamps = 128
 

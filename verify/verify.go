@@ -31,8 +31,8 @@ type Options struct {
 	Consistency *operator.Consistency // between that checkpoint and the file's; nil: none
 	Entries     io.ReaderAt           // all entries that Checkpoint covers (without one: the file's own); nil: none
 
-	// Each is called with every record of a file as it was opened, in the order of the file and by one goroutine at a time,
-	// for who wants to see more of it than the report says. It may be called although the file turns out not to open.
+	// Each is called with every opened record of a file, in the order of the file, by one goroutine at a time. It may be called although
+	// the file turns out not to open. nil: not called.
 	Each func(*evidence.Record)
 
 	// Together gathers what is verified, to be judged together; nil: each file stands for itself.
@@ -48,10 +48,10 @@ type Options struct {
 	mended   bool           // the file was not in its one form
 }
 
-// ErrNotOurs says that a file is of no kind that is checked here, nor a damaged one.
+// ErrNotOurs says that a file is not of a kind that this package checks, and not a damaged one of such a kind.
 var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
 
-// ErrFault says that the program itself failed on a file. That says nothing of the file, neither good nor bad.
+// ErrFault says that the program itself failed on a file. It says nothing about the file.
 var ErrFault = fault.ErrFault
 
 // Record checks one record. If the program itself fails on it, nothing is proved, and the report says so.

@@ -45,7 +45,7 @@ func (v *volume) take(r *evidence.Record) bool {
 	return v.exceeded != ""
 }
 
-// drop forgets what only the rules over several records ask, as these are not asked any more.
+// drop forgets what only the rules over several records need, after a bound was exceeded.
 func drop(r *evidence.Record) {
 	r.Payload.Saw = nil
 	withoutTexts(r)

@@ -111,7 +111,7 @@ type settlement struct {
 	authority string
 }
 
-// Settle gives records the time stamps that they wait for, or renewals, at most evidence.MaxLateStamps, and seals a late_stamp act that says
+// Settle gives records the time stamps that they wait for, or renewals, at most operator.MaxLateStamps, and seals a late_stamp act that says
 // so, in one transaction: a crash leaves all of it or nothing. Whether the stamps are good is for the caller to check
 // before. A record that another process has stamped meanwhile is left out; how many were not is returned.
 //

@@ -1,3 +1,5 @@
+// Package graph reads how the records of a file name each other: by digest, by id, by request and by place in a chain. It proves nothing;
+// package verify judges by it. [Timeline] and [Introduced] answer people: in which order things were said, and who said a text first.
 package graph
 
 import (
@@ -7,7 +9,7 @@ import (
 	"jurat/evidence"
 )
 
-// graph is how the records of a file name each other.
+// A Graph is how the records of a file name each other.
 type Graph struct {
 	All       []*evidence.Record // in the order of the file, which is that of the log
 	Place     map[*evidence.Record]int
@@ -15,19 +17,19 @@ type Graph struct {
 	ByID      map[string]*evidence.Record
 	byRequest map[string][]*evidence.Record
 	Reviews   map[string][]*evidence.Record           // of the record with this id
-	Followers map[*evidence.Record][]*evidence.Record // who names it by digest
+	Followers map[*evidence.Record][]*evidence.Record // the records that name it by digest
 	Threads   map[*evidence.Record]thread
 	First     map[thread]*evidence.Record
 	At        map[spot][]*evidence.Record
 	earliest  map[standing]time.Time // the earliest claimed time of an actor's records at a place
-	loose     map[standing]bool      // who stands at a place and names no record of the chain by digest; of "", who carries it on
+	loose     map[standing]bool      // actors at a place whose records name none of the chain by digest; "": one of them carries it on
 }
 
-// thread is what records belong to: a chain, or failing that a request that they call their parent. The zero thread
-// is that of records that say of neither.
+// A Thread is what records belong to: a chain, or else a request that they call their parent. Records that name neither have the zero
+// Thread.
 type thread struct{ chain, parent string }
 
-// spot is a place in a thread, and standing an actor's place there; "" is any actor.
+// A Spot is a place in a thread. A Standing is an actor's place there; "" is any actor.
 type (
 	spot struct {
 		thread
@@ -39,6 +41,7 @@ type (
 	}
 )
 
+// New reads how records name each other. They are in the order of the file, which is that of the log.
 func New(records []*evidence.Record) *Graph {
 	g := &Graph{All: records, Place: map[*evidence.Record]int{}, ByDigest: map[evidence.Digest]*evidence.Record{},
 		ByID: map[string]*evidence.Record{}, byRequest: map[string][]*evidence.Record{},
@@ -68,8 +71,8 @@ func New(records []*evidence.Record) *Graph {
 	return g
 }
 
-// thread finds out what a record belongs to: the chain that it names, or that of what leads it. Each record can lead the one before it in
-// the file, so a way of as many records as the file has is gone without a call for each of them.
+// thread finds out what a record belongs to: the chain that it names, or that of the record that leads it. A lead can be as long as the
+// file, so thread loops instead of recursing.
 func (g *Graph) thread(r *evidence.Record, parents map[string]bool) {
 	var way []*evidence.Record
 	t, known := g.Threads[r]
@@ -143,7 +146,7 @@ func (g *Graph) stand(r *evidence.Record) {
 	}
 }
 
-// digests lists what a record names by digest, the one before it first.
+// Digests lists what a record names by digest, the record before it first.
 func Digests(r *evidence.Record) []evidence.Digest {
 	var list []evidence.Digest
 	if d := r.Payload.PreviousRecord; !d.IsZero() {
@@ -157,7 +160,7 @@ func Digests(r *evidence.Record) []evidence.Digest {
 	return list
 }
 
-// named lists the records of the file that a record names by digest.
+// Named lists the records of the file that a record names by digest.
 func (g *Graph) Named(r *evidence.Record) []*evidence.Record {
 	var list []*evidence.Record
 	for _, d := range Digests(r) {
@@ -168,32 +171,31 @@ func (g *Graph) Named(r *evidence.Record) []*evidence.Record {
 	return list
 }
 
-// within lists those of them that are of the record's own thread.
+// Within lists those of them that are of the record's own thread.
 func (g *Graph) Within(r *evidence.Record) []*evidence.Record {
 	return slices.DeleteFunc(g.Named(r), func(other *evidence.Record) bool { return g.Threads[other] != g.Threads[r] })
 }
 
-// before is the place before a record's, where it has one.
+// Before is the place before a record's, where it has one.
 func (g *Graph) Before(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition - 1}
 }
 
-// after is the place after a record's, where it has one.
+// After is the place after a record's, where it has one.
 func (g *Graph) After(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition + 1}
 }
 
-// claimed is the earliest time that an actor's records at a place claim; "" is any actor. There may be no such record.
+// Claimed is the earliest time that an actor's records at a place claim; "" is any actor. There may be no such record.
 func (g *Graph) Claimed(at spot, actor string) (earliest time.Time, there bool) {
 	earliest, there = g.earliest[standing{at, actor}]
 	return earliest, there
 }
 
-// isLoose reports whether a record of the actor at a place names no record of the chain by digest; of "", one that carries the chain on.
+// IsLoose reports whether a record of the actor at a place names no record of the chain by digest; of "", one that carries the chain on.
 func (g *Graph) IsLoose(at spot, actor string) bool { return g.loose[standing{at, actor}] }
 
-// parents lists the records of the request that a record calls its parent. One that calls its own request its parent
-// says nothing by that.
+// Parents lists the records of the request that a record calls its parent. A record that calls its own request its parent has none.
 func (g *Graph) Parents(r *evidence.Record) []*evidence.Record {
 	if r.Payload.ParentRequestID == r.Payload.RequestID {
 		return nil
@@ -201,8 +203,8 @@ func (g *Graph) Parents(r *evidence.Record) []*evidence.Record {
 	return g.byRequest[r.Payload.ParentRequestID]
 }
 
-// rooted returns the requests from which parent_request_id leads to a beginning. A request has several records; one of
-// them that leads there is enough, as a child may be recorded before its parent and a parent may be told later on.
+// Rooted returns the requests from which parent_request_id leads to a beginning. A request has several records; one that leads there is
+// enough, because a child may be recorded before its parent.
 func (g *Graph) Rooted() map[string]bool {
 	rooted, children := map[string]bool{}, map[string][]string{}
 	var next []string
@@ -225,10 +227,10 @@ func (g *Graph) Rooted() map[string]bool {
 	return rooted
 }
 
-// decides reports whether a record is a person's decision, or delivers what was decided on.
+// Decides reports whether a record is a person's decision, or delivers an answer.
 func Decides(r *evidence.Record) bool {
 	return r.Payload.ActionType == evidence.HumanReview || r.Payload.ActionType == evidence.Delivery
 }
 
-// carries reports whether a record carries on what it follows: reviewing or delivering it is not that.
+// Carries reports whether a record carries on what it follows. Reviews and deliveries do not.
 func Carries(r *evidence.Record) bool { return !Decides(r) }

@@ -11,22 +11,21 @@ import (
 
 // An Introduction says how a text came into a chain of records, as far as the file shows it.
 type Introduction struct {
-	// By lists, in the order of the timeline, the records whose output holds the text and whose input does not. Empty:
-	// nobody introduced it. More than one: each brought it in without having been shown it.
+	// By lists, in the order of the timeline, the records whose output holds the text and whose input does not. Empty: no record introduced
+	// it. More than one: each introduced it without having been shown it.
 	By []*evidence.Record
 	// Repeated lists the records that gave the text out and had been shown it.
 	Repeated []*evidence.Record
-	// Given lists the records that were given the text in prompt or context before anybody had given it out: it came from
-	// outside the chain.
+	// Given lists the records that had the text in prompt or context before any record gave it out: it came from outside the chain.
 	Given []*evidence.Record
 	// Withheld lists the records of which a part that would have to be searched is sealed apart and not disclosed. The
 	// answer holds as far as the text is not in there.
 	Withheld []*evidence.Record
 }
 
-// Introduced finds out who brought a text into a chain: whose output (response, modified_response) holds it and whose
+// Introduced finds the records that brought a text into a chain: whose output (response, modified_response) holds it and whose
 // input (prompt, context and the outputs of what it follows) does not. The text is looked for, as it is, inside the
-// strings of these members, whatever the escapes with which JSON writes them. A text of nothing is nobody's.
+// strings of these members, whatever the escapes with which JSON writes them. No record introduces an empty text.
 func Introduced(records []*evidence.Record, text string) Introduction {
 	var found Introduction
 	if text == "" {

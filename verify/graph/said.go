@@ -24,15 +24,16 @@ func modified(r *evidence.Record) said {
 	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
 }
 
-// spoken is what a record gave out, to be compared.
+// Spoken is what a record gave out, for comparison.
 type Spoken struct{ Response, Modified Text }
 
-// A spokenText is a said whose value is known by its digest, which is all that comparing takes.
+// A Text is a value that a record gave out, known by its digest alone.
 type Text struct {
 	digest   evidence.Digest // of the canonical value; zero: absent or withheld
 	Withheld bool
 }
 
+// SpokenIn reads what a record gave out, as far as the file shows it.
 func SpokenIn(r *evidence.Record) Spoken {
 	return Spoken{Response: response(r).digested(), Modified: modified(r).digested()}
 }
@@ -44,12 +45,12 @@ func (s said) digested() Text {
 	return Text{digest: evidence.DigestOf(s.value)}
 }
 
-// same compares by canonical value. What is withheld equals nothing and differs from nothing.
+// Same compares by canonical value. A withheld text neither equals nor differs: known is false.
 func (s Text) Same(other Text) (equal, known bool) {
 	return s.digest == other.digest, !s.Withheld && !other.Withheld
 }
 
-// Or is what either of two files shows of one text.
+// Or returns the text that either of two files shows.
 func (s Text) Or(other Text) Text {
 	if s.Withheld {
 		return other

@@ -9,7 +9,7 @@ import (
 	"jurat/evidence"
 )
 
-// A CA is a certification authority that the reader lets say whose key a key is.
+// A CA is a certification authority that may vouch for keys of actors.
 type CA struct {
 	Name        string          `json:"name"`
 	Certificate []byte          `json:"certificate"` // DER of the root, or of the issuing CA
@@ -20,12 +20,12 @@ type CA struct {
 	certificate *x509.Certificate
 }
 
-// Revocation says how it is found out whether a certificate was revoked.
+// Revocation says how a Checker finds out whether a certificate was revoked.
 type Revocation string
 
 const (
-	ByCRL    Revocation = "crl"  // by the lists that the reader gives; what they do not show is not proved
-	NotAsked Revocation = "none" // it is not asked
+	ByCRL    Revocation = "crl"  // by the reader's lists; what they do not show is not proved
+	NotAsked Revocation = "none" // not at all
 )
 
 func (r Revocation) check() error {
@@ -35,10 +35,10 @@ func (r Revocation) check() error {
 	return nil
 }
 
-// asked: of what certifies actors it is, unless the reader says otherwise.
+// Asked reports whether the revocation of certificates is asked: yes, unless the reader says otherwise.
 func (ca *CA) Asked() bool { return ca.Revocation != NotAsked }
 
-// asked: of time-stamping authorities it is not, unless the reader says so.
+// Asked reports whether the revocation of the authority's certificates is asked: no, unless the reader says so.
 func (a *Authority) Asked() bool { return a.Revocation == ByCRL }
 
 func (ca *CA) prepare() (err error) {

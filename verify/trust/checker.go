@@ -6,7 +6,8 @@ import (
 	"jurat/timestamp"
 )
 
-// A Checker asks, by a trust file and at a moment, whose key a certificate vouches for and when a token shows that something existed.
+// A Checker asks a Trust, at a moment and with the reader's revocation lists, whom certificates vouch for and what times tokens prove. One
+// goroutine uses it at a time.
 type Checker struct {
 	Trust *Trust    // never nil; empty when the reader gave none
 	At    time.Time // the moment of checking; zero: none is given
@@ -21,7 +22,7 @@ type Checker struct {
 	Unasked bool // whether a time rests on an authority whose revocation was not asked
 }
 
-// maxSkew is how much two clocks may differ that show the same time: of an authority, an actor or a reader.
+// MaxSkew is how far the clocks of an authority, an actor and a reader may differ without contradicting each other.
 const MaxSkew = 5 * time.Minute
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

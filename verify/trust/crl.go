@@ -21,7 +21,7 @@ import (
 const MaxCRL = 16 << 20
 
 // ParseCRL reads a certificate revocation list (RFC 5280, section 5) in DER, or in PEM that holds no second block. It
-// authenticates nothing: whose list it is, verification asks.
+// does not check the signature; a Checker does. It returns an error for a list above MaxCRL, and for text beside the list.
 func ParseCRL(doc []byte) (*x509.RevocationList, error) {
 	list, err := parseCRL(doc)
 	if err != nil {
@@ -58,7 +58,7 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 	return list, nil
 }
 
-// A crl is a revocation list of the reader's, made ready for questions.
+// A List is a revocation list of the reader's, indexed by serial number. It is safe for concurrent use.
 type List struct {
 	list     *x509.RevocationList
 	entries  map[string]entry // by serialKey
@@ -96,14 +96,15 @@ var (
 	oidExpiredCerts      = asn1.ObjectIdentifier{2, 5, 29, 60}
 )
 
+// NewList makes a revocation list ready for a Checker.
 func NewList(list *x509.RevocationList) *List {
 	l := &List{list: list, digest: sha256.Sum256(list.Raw), signed: map[[sha256.Size]byte]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
 	l.unusable = l.read()
 	return l
 }
 
-// read takes in a list that says everything about its issuer's certificates, and nothing that is not understood here:
-// an extension that changes what silence means would otherwise clear a certificate that was revoked.
+// read takes in a list that covers all certificates of its issuer and has no unknown critical extension. Such an extension can change
+// what silence means, and would otherwise clear a revoked certificate.
 func (l *List) read() error {
 	for i, extension := range l.list.Extensions {
 		switch {
@@ -176,7 +177,7 @@ func generalizedTime(der []byte) (t time.Time, err error) {
 	return t, nil
 }
 
-// serialKey is a serial number as a map key. Negative ones are none, but they occur.
+// serialKey is a serial number as a map key. RFC 5280 forbids negative ones, but they occur.
 func serialKey(n *big.Int) string {
 	if n.Sign() < 0 {
 		return "-" + string(n.Bytes())
@@ -211,8 +212,7 @@ func signedKey(l *List, issuer *x509.Certificate) [sha256.Size]byte {
 	return sha256.Sum256(slices.Concat([]byte("revocation list"), l.digest[:], issuer.Raw))
 }
 
-// maxIssuers bounds for how many issuers a list remembers whether they signed it: whoever can have certificates issued chooses how many
-// there are.
+// maxIssuers bounds for how many issuers a list remembers whether they signed it. The sender of a file chooses how many there are.
 const maxIssuers = 64
 
 // signedBy asks once for each issuer.
@@ -238,8 +238,8 @@ func signedBy(list *x509.RevocationList, issuer *x509.Certificate) error {
 	return list.CheckSignatureFrom(issuer)
 }
 
-// revoked asks the reader's lists whether an issuer has revoked its certificate: nil if not. The error says why that
-// is not known. Of several lists the newest counts.
+// revoked asks the reader's lists whether an issuer revoked its certificate, and returns nil if not. The error says why the lists do not
+// tell. Of several lists the newest counts.
 func (c *Checker) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
 	at := c.At
 	if at.IsZero() {

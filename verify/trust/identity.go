@@ -31,8 +31,8 @@ func Identity(role evidence.Role, name string) string {
 	return b.String()
 }
 
-// names asks whether a certificate names this actor. One that names another refutes; one that names nobody, or not in
-// the one form, shows nothing.
+// names asks whether a certificate names this actor. One that names another actor refutes. One without a name, or with a name in another
+// form, shows nothing.
 func names(c *x509.Certificate, role evidence.Role, name string) (rule string, err error) {
 	uris, err := identities(c)
 	switch {
@@ -69,8 +69,8 @@ func identities(c *x509.Certificate) ([]string, error) {
 	return found, nil
 }
 
-// CheckCertificate asks of the certificate of an actor's key what it has to be whoever issued it: for signing documents, and of this actor. One
-// for which this does not hold proves nothing, or refutes, wherever it is handed out.
+// CheckCertificate returns an error unless a certificate is for signing documents and names this actor. The issuer does not matter. Any
+// other certificate proves nothing for this actor, or refutes.
 func CheckCertificate(c *x509.Certificate, role evidence.Role, name string) error {
 	if err := forSigning(c); err != nil {
 		return err

@@ -4,15 +4,16 @@ import (
 	"time"
 )
 
-// A proof of when a record existed, as far as there is one.
+// A Proof says by when something existed, as far as authorities prove it.
 type Proof struct {
 	Earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
 	Independent *ProvedTime // by one whose clock is not the operator's; nil: none
 }
 
+// Proved reports whether any time is proved.
 func (p Proof) Proved() bool { return p.Earliest != nil }
 
-// Add takes in another proof: of several the earliest counts.
+// Add takes in another proved time. Of several the earliest counts.
 func (p *Proof) Add(t ProvedTime) {
 	if p.Earliest == nil || t.Time.Before(p.Earliest.Time) {
 		p.Earliest = &t
@@ -22,21 +23,21 @@ func (p *Proof) Add(t ProvedTime) {
 	}
 }
 
-// independentlyBefore reports whether it is proved to have existed before a moment, by a clock that is not the operator's.
+// IndependentlyBefore reports whether a clock other than the operator's proves that it existed before a moment.
 func (p Proof) IndependentlyBefore(moment time.Time) bool {
 	return p.Independent != nil && p.Independent.Time.Before(moment)
 }
 
-// TimeOf is a record's time, as far as it is proved.
+// TimeOf is the proved time of a record.
 type TimeOf struct {
 	Record string `json:"record"`
 	ProvedTime
-	// Independent is the earliest time proved by an authority whose clock is independent. Absent if there is none, or if
-	// it is the time above.
+	// Independent is the earliest time that an authority with an independent clock proves. It is absent if none does, or if it is the
+	// time above.
 	Independent *ProvedTime `json:"independent,omitempty"`
 }
 
-// ProvedTime is when something existed at the latest, by the word of an authority.
+// ProvedTime is the latest moment at which something can have come into being, by the word of an authority.
 type ProvedTime struct {
 	Time      time.Time `json:"time"`
 	Authority string    `json:"authority"` // as the trust file names it

@@ -8,7 +8,7 @@ import (
 	"jurat/timestamp"
 )
 
-// shownBy says when each of a record's tokens is shown to have existed, by evidence records that cover it. The number is
+// ShownBy says when each of a record's tokens is shown to have existed, by evidence records that cover it. The number is
 // the token's place in the record.
 type ShownBy map[int]Proof
 

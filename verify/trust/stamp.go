@@ -15,12 +15,12 @@ import (
 var (
 	// errFuture: the authority's clock is wrong, or the moment that the reader gave.
 	errFuture = errors.New("its time is after the moment of checking")
-	// errLost: whoever has the authority's key now can have made the token.
+	// errLost: the present holder of the authority's key can have made the token.
 	errLost = errors.New("its authority is no longer believed, and nothing believed shows that it is older than that")
 )
 
-// uncheckable tells a token that a reader with other trust, with more knowledge, or at another moment, might accept from one that nobody
-// should. One that cannot be read is no lie: somebody may have encoded it carelessly, and nothing that is signed is contradicted.
+// Uncheckable reports whether a reader with other trust, with more knowledge or at another moment might accept the token of this error.
+// Otherwise no reader should. A token that cannot be read is uncheckable, too: it may be badly encoded, and it contradicts nothing signed.
 func Uncheckable(err error) bool {
 	var forged *forgedError
 	if errors.As(err, &forged) {
@@ -41,7 +41,7 @@ type forgedError struct{ error }
 
 func (e *forgedError) Unwrap() error { return e.error }
 
-// doubtful is the rule by which time stamps that cannot be checked prove nothing: the first that applies to any of them.
+// Doubtful returns the rule by which uncheckable time stamps prove nothing: the first that applies to any of them.
 func Doubtful(err error) string {
 	for _, rule := range []struct {
 		name string
@@ -63,7 +63,7 @@ func Doubtful(err error) string {
 	return "authority"
 }
 
-// stamp asks what the i-th time stamp of a record proves.
+// Stamp returns the times that the i-th time stamp of a record proves. Uncheckable tells a doubtful error from that of a forgery.
 func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime, error) {
 	if r.Timestamps[i].Kind == evidence.RFC4998 {
 		return c.evidenceRecord(r, i, shown)
@@ -76,7 +76,7 @@ func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime,
 	return []ProvedTime{t}, nil
 }
 
-// token verifies a plain token, over a SHA-256, which is shown to have existed at some time.
+// Token verifies a plain token over a SHA-256. shown is what else proves of the token's own age. Its errors are those of Stamp.
 func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (ProvedTime, error) {
 	unverified, err := c.Memory.Parse(der)
 	if err != nil {
@@ -86,8 +86,8 @@ func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (Pro
 	return t, err
 }
 
-// believes reports whether an authority's signature counts at the moment of checking, by itself. If there is an end to
-// that, and no moment is given, nobody knows.
+// believes reports whether an authority's signature counts at the moment of checking, by itself. If the belief has an end and no moment
+// is given, it does not.
 func (c *Checker) believes(a *Authority) bool {
 	return a.NotAfter.IsZero() || !c.At.IsZero() && !c.At.After(a.NotAfter)
 }

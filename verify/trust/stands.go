@@ -9,19 +9,18 @@ import (
 )
 
 var (
-	// errRevoked: what an authority's key stamped cannot be told any more from what others may have stamped with it.
+	// errRevoked: what the authority stamped cannot be told from what others may have stamped with its key.
 	errRevoked = errors.New("revoked")
-	// errRevocation: whether it was, the reader's lists do not say.
+	// errRevocation: the reader's lists do not say whether it was revoked.
 	errRevocation = errors.New("whether it was revoked is not known")
 )
 
-// gone are the reasons for which an authority's certificate is revoked without its key having come into other hands. What
-// it stamped before stands (RFC 3161, section 4).
+// gone are the reasons for revocation that leave the key in the authority's hands. What it stamped before stands (RFC 3161, section 4).
 var gone = []int{unspecified, affiliationChanged, superseded, cessationOfOperation}
 
-// stands asks whether a token may still be believed, of an authority of which the reader wants that asked. Nobody can date
-// a token back but who has the authority's key: then no time in it counts, however early, unless the token is shown to be
-// older than that; and ownWord says that only the operator shows it.
+// stands asks whether a token still counts, if the reader wants revocation asked of its authority. A thief of the authority's key can date
+// tokens back. Then no time in a token counts, unless something shows that the token is older than the theft. ownWord reports that only
+// the operator's clock shows it.
 func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, shown Proof) (ownWord bool, err error) {
 	if !a.Asked() {
 		c.Unasked = true

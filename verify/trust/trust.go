@@ -1,3 +1,11 @@
+// Package trust is what a reader believes before looking at a record, and what follows from it.
+//
+// A [Trust] names keys and their actors, certification authorities, time-stamping authorities, logs and witnesses. [Parse] reads it from
+// a trust file. A [Checker] asks it, at a moment and with the reader's revocation lists: which authority vouches for the key of a
+// certificate, what time a token proves, and whether a certificate was revoked. It returns answers and errors; package verify turns
+// them into findings.
+//
+// The package needs no clock, file or network.
 package trust
 
 import (
@@ -17,12 +25,12 @@ import (
 	"jurat/evidence/operator"
 )
 
-// TrustFormat is the version of the trust file format that this package reads and writes.
+// Format is the version of the trust file format that this package reads and writes.
 const Format = "jurat/trust/v1"
 
-// Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs.
-// It comes from the reader and is never read from what it is used to check. The zero Trust trusts nobody. One that is made in Go is
-// checked when it is used, as ParseTrust checks a file, and one that is wrong proves nothing.
+// Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs. It comes from the
+// reader, never from the file under verification. The zero Trust trusts nothing. Prepared checks a Trust that was made in Go as Parse
+// checks a file; a wrong one proves nothing.
 type Trust struct {
 	Format      string      `json:"format"`
 	Keys        []Key       `json:"keys"`
@@ -48,7 +56,7 @@ type Key struct {
 	Custody   Custody            `json:"custody"`
 	NotBefore time.Time          `json:"not_before,omitzero"` // the key signed nothing earlier; zero: no limit
 	NotAfter  time.Time          `json:"not_after,omitzero"`  // the key signs nothing later; zero: no limit
-	Revoked   time.Time          `json:"revoked,omitzero"`    // from then on others may sign with it; zero: nobody else does
+	Revoked   time.Time          `json:"revoked,omitzero"`    // from then on others may sign with it; zero: it was not revoked
 	With      []evidence.KeyID   `json:"with,omitempty"`      // the actor's other keys that must sign whatever this one signs
 	WithFrom  time.Time          `json:"with_from,omitzero"`  // they must from this time on; zero: they always had to
 
@@ -60,7 +68,7 @@ type Custody string
 
 const (
 	ByOwner    Custody = "owner"    // the actor alone
-	ByOperator Custody = "operator" // whoever runs the installation signs on the actor's behalf
+	ByOperator Custody = "operator" // the operator signs on the actor's behalf
 )
 
 // An Authority is a time-stamping authority, known by the certificate that its certificate path ends in.
@@ -71,8 +79,8 @@ type Authority struct {
 	Policies    []string   `json:"policies,omitempty"`  // accepted policy OIDs in dotted form; empty: any
 	Revocation  Revocation `json:"revocation,omitzero"` // of its certificates; left out: not asked
 
-	// NotAfter ends the belief in whatever bears the authority's signature, such as when its key was stolen or its algorithms
-	// fell: after it, only what is shown to have existed before counts. Zero: no end.
+	// NotAfter ends the belief in the authority's signature, for instance because its key was stolen or its algorithms were broken. After
+	// it, a token counts only if something else shows that it existed before. Zero: no end.
 	NotAfter time.Time `json:"not_after,omitzero"`
 
 	root     *x509.Certificate
@@ -87,7 +95,8 @@ const (
 	OperatorClock Clock = "operator" // time is proved only as far as the operator's word
 )
 
-// ParseTrust reads a trust file. Unknown members, keys of two roles and keys that do not match their id are refused.
+// Parse reads a trust file. It returns an error for unknown members, for a key in two roles, for a key that does not match its id, and for
+// demands that no record could meet.
 func Parse(doc []byte) (*Trust, error) {
 	form, err := evidence.Canonical(evidence.CutMark(doc))
 	if err != nil {
@@ -100,8 +109,7 @@ func Parse(doc []byte) (*Trust, error) {
 	return t, t.prepare()
 }
 
-// readTime refuses the one time that is no time here: it would stand for a limit that was left out, and a key that was
-// revoked from the beginning would be a good one.
+// readTime refuses the zero time. Zero stands for a limit that was left out, so a key revoked from the beginning would pass as a good one.
 func readTime(in *jsontext.Decoder, t *time.Time) error {
 	token, err := in.ReadToken()
 	if err != nil {
@@ -165,7 +173,7 @@ func (t *Trust) prepare() error {
 	return t.prepareWitnesses()
 }
 
-// Public returns the public key; nil before ParseTrust or Prepared has parsed it.
+// Public returns the public key; nil before Parse or Prepared has parsed it.
 func (k *Key) Public() crypto.PublicKey { return k.public }
 
 func (k *Key) prepare() (err error) {
@@ -193,7 +201,7 @@ func (k *Key) prepare() (err error) {
 	return nil
 }
 
-// prepareWith refuses demands for further signatures that no record could fulfil.
+// prepareWith refuses demands for further signatures that no record could meet.
 func (t *Trust) prepareWith(k *Key) error {
 	if k.With != nil && len(k.With) == 0 {
 		return errors.New("with is empty; leave it out if the key signs alone")
@@ -238,7 +246,7 @@ func (a *Authority) prepare() (err error) {
 	return nil
 }
 
-// Prepared returns a trust of which everything is parsed: t itself, if ParseTrust made it, and otherwise a copy.
+// Prepared returns t itself if Parse made it, and otherwise a parsed copy. Its errors are those of Parse.
 func (t *Trust) Prepared() (*Trust, error) {
 	if t.isPrepared() {
 		return t, nil
@@ -294,7 +302,7 @@ func (t *Trust) Key(id evidence.KeyID) *Key {
 	return &t.Keys[i]
 }
 
-// knows reports whether the trust file has any key for an actor.
+// Knows reports whether the trust file has any key for an actor.
 func (t *Trust) Knows(name string, role evidence.Role) bool {
 	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name && k.Role == role })
 }

@@ -12,7 +12,7 @@ import (
 	"jurat/timestamp"
 )
 
-// maxCertificates of a record are looked at, or none: a path is looked for among all of them, and whoever hands over the record chooses
+// maxCertificates is how many certificates a record may have. Vouch searches paths among all of them, and the sender of the file chooses
 // how many there are.
 const maxCertificates = 16
 
@@ -24,22 +24,21 @@ var (
 	oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36}
 )
 
-// A vouching is what the CAs of the trust file say of a signer's key: rule and err are what speaks against it.
+// A Vouching is what the CAs of the trust file say of a signer's key. Rule and Err say what speaks against it.
 type Vouching struct {
 	CA   *CA
-	Rule string // "" if nothing does
+	Rule string // "": nothing does
 	Err  error
 }
 
-// vouchingOrder: of what several CAs or certificates give, the one that comes furthest counts. A certificate that
-// somebody put beside a good one takes nothing away from it.
+// vouchingOrder ranks the answers of several CAs and certificates; the best counts. So a bad certificate beside a good one does no harm.
 var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
 
 func (v Vouching) better(than Vouching) bool {
 	return slices.Index(vouchingOrder, v.Rule) < slices.Index(vouchingOrder, than.Rule)
 }
 
-// certificates are those of a record, as far as they can be read. All of them are anybody's.
+// Certificates are those of a record that can be read. Anybody can have added them.
 type Certificates struct {
 	Key     crypto.PublicKey    // the signer's
 	Signers []*x509.Certificate // of the signer's key
@@ -80,7 +79,7 @@ func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, err
 	}
 }
 
-// vouch holds every certificate of the signer's key against every CA that may speak of this role.
+// Vouch holds every certificate of the signer's key against every CA that may vouch for the record's role, and returns the best answer.
 func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouching {
 	role := r.Payload.Role()
 	best := Vouching{Rule: "certificate", Err: fmt.Errorf("the trust file has neither this key nor a CA that may vouch for the role %s", role)}
@@ -104,8 +103,7 @@ func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouch
 	return best
 }
 
-// vouchBy asks one CA about one certificate: is there a path, is it for signing documents, whom does it name, was it
-// revoked.
+// vouchBy asks one CA about one certificate: is there a path, is it for signing documents, does it name the actor, was it revoked.
 func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
 	paths, err := c.Share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
 		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are asked below: crypto/x509 does not know this one
@@ -164,8 +162,7 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 	return nil
 }
 
-// unrevoked asks about every certificate of a path but the CA's own, which the reader has taken upon himself. That one is
-// revoked says more than that of another it is not known.
+// unrevoked asks about every certificate of a path but the CA's own, for which the reader answers. "Revoked" outranks "not known".
 func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
 	best := Vouching{CA: ca}
 	if !ca.Asked() {
@@ -177,7 +174,7 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		case err != nil:
 			best = Vouching{ca, "revocation", err}
 		case entry != nil && !at.IndependentlyBefore(entry.since):
-			// Whoever has the key might have the operator's clock too, and with both could date back.
+			// A thief of the key may have the operator's clock too, and with both could date back.
 			return Vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
 				certificate.Subject, utc(entry.since))}
 		}

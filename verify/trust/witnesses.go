@@ -15,7 +15,7 @@ import (
 	"jurat/evidence/operator"
 )
 
-// prepareWitnesses refuses demands that mean nothing, or less than they seem to.
+// prepareWitnesses refuses a quorum that cannot be met, and keys that would count twice or are a log's.
 func (t *Trust) prepareWitnesses() error {
 	for i, text := range t.Witnesses {
 		w, err := operator.ParseWitness(text)
@@ -27,7 +27,7 @@ func (t *Trust) prepareWitnesses() error {
 			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count for two", i)
 		}
 		if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLogKey(w.PublicKey())) }) {
-			return fmt.Errorf("reading trust file: witnesses/%d: the key is a log's, and nobody is his own witness", i)
+			return fmt.Errorf("reading trust file: witnesses/%d: the key is a log's, and a log cannot be its own witness", i)
 		}
 		t.witnesses = append(t.witnesses, w)
 	}
@@ -43,10 +43,11 @@ func asLogKey(key ed25519.PublicKey) string {
 	return "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, key...))
 }
 
+// ErrUnknownLog says that the trust file names no log that signed the checkpoint.
 var ErrUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
 
-// OpenCheckpoint reads a signed checkpoint, and returns it only if a log of the trust file signed it. The error is ErrNoCheckpoint
-// if it signed something else. Whether it is witnessed is another question.
+// OpenCheckpoint reads a checkpoint that a log of the trust file signed. Its error has ErrUnknownLog in its chain if none did, ErrForged
+// if the note is damaged, and ErrNoCheckpoint if the log signed something else. It does not ask for witnesses.
 func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	if err := evidence.CheckEncoding([]byte(signed)); err != nil {
 		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrForged, err)
@@ -75,10 +76,9 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 // ErrNotWitnessed says that fewer witnesses than the trust file demands have cosigned a checkpoint.
 var ErrNotWitnessed = errors.New("too few witnesses have cosigned the checkpoint")
 
-// Witnessed returns what the trust file's witnesses have said of a checkpoint by the moment of checking (zero: none is given): with
-// ErrNotWitnessed in the error's chain if they are too few, and with any other error if somebody has made up what one of them has said.
-// What is of a later time than clocks explain was said by a witness whose clock is wrong, or whose key somebody has who prepares for
-// when it is missed. It does not count.
+// Witnessed returns the cosignatures of the trust file's witnesses on a checkpoint, up to the moment of checking (zero: none is given). The
+// error has ErrNotWitnessed in its chain if they are too few; any other error says that a cosignature was made up. A cosignature from
+// the future, beyond MaxSkew, does not count: the witness's clock is wrong, or a thief of its key prepares ahead.
 func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, error) {
 	said, err := operator.Cosignatures(signed, t.witnesses...)
 	if err != nil {
@@ -103,13 +103,14 @@ func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, 
 	return found, fmt.Errorf("%w: %d of the %d that the trust file demands; without %s", ErrNotWitnessed, len(found), t.Quorum, strings.Join(missing, ", "))
 }
 
+// ErrForged says that a checkpoint is not what its log signed.
 var ErrForged = errors.New("the checkpoint is not what the log signed")
 
-// ErrNoCheckpoint says that a log of the trust file has signed what is no checkpoint of its own, such as one of more entries than there
-// can be.
+// ErrNoCheckpoint says that a log of the trust file signed something other than a checkpoint of its own, such as one with more entries
+// than a log can have.
 var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
 
-// oneForm refuses a signed note that says the same in other bytes: package note takes base64 loosely.
+// oneForm refuses a signed note in loose base64, which package note accepts.
 func oneForm(opened *note.Note) error {
 	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
 		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
