@@ -69,7 +69,7 @@
 //	              beside it where that is wanted
 //	token         the protocol of helpers that keep keys: jurat's client, and the server of a helper
 //	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
-//	disclosures   what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed
+//	erasure       what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed; and erasing it
 //	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, postgres and
 //	              ledger/memory; ledger/brief says what lists show of records, and what names what;
 //	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored

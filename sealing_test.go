@@ -25,7 +25,7 @@ var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).Settle":      nil,
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
 	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/docket"},
-	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/installation"},
+	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
 	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does, through keys.Log
 	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 )
 
@@ -50,7 +50,7 @@ func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installatio
 	}
 	disclosed := make([]*evidence.Record, len(records))
 	for n, r := range records {
-		if disclosed[n], err = i.Disclose(ctx, r, withheld); errors.Is(err, disclosures.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+		if disclosed[n], err = i.Apart.Disclose(ctx, r, withheld); errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
 			return nil, hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
 		}
 		if err != nil {
@@ -145,7 +145,7 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return i.SetApart(ctx, installation.ApartSetting{Actor: c.Actor, Pointers: pointers})
+		return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers})
 	})
 }
 
@@ -156,7 +156,7 @@ type apartListCmd struct {
 // Run lists settings.
 func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.ApartSettings(ctx)
+		list, err := i.Apart.Settings(ctx)
 		if err != nil {
 			return err
 		}
@@ -178,6 +178,6 @@ type apartUnsetCmd struct {
 // Run removes a setting.
 func (c *apartUnsetCmd) Run(ctx context.Context, a *app) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		return hint(i.UnsetApart(ctx, c.Actor), "'jurat apart list' shows them")
+		return hint(i.Apart.Unset(ctx, c.Actor), "'jurat apart list' shows them")
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 )
 
@@ -42,12 +43,12 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Erase(ctx, installation.ErasureOrder{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
+		done, err := i.Eraser.Erase(ctx, erasure.Order{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
 			DespiteQuotes: c.DespiteQuotes, Progress: progress(io, "looked for the text in")})
 		if done != nil {
 			c.told(io, done)
 		}
-		var quoted *installation.QuotedError
+		var quoted *erasure.QuotedError
 		var held *archive.HeldError
 		switch {
 		case errors.As(err, &quoted):
@@ -64,7 +65,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // told says on stderr what the search found.
-func (c *eraseCmd) told(io stdio, done *installation.Erased) {
+func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 	for _, q := range done.Quotes {
 		what := "holds the text"
 		switch {
@@ -81,7 +82,7 @@ func (c *eraseCmd) told(io stdio, done *installation.Erased) {
 }
 
 // say prints what is gone.
-func (c *eraseCmd) say(io stdio, done *installation.Erased) error {
+func (c *eraseCmd) say(io stdio, done *erasure.Erased) error {
 	p := newPage(io.out)
 	for _, pointer := range done.Now {
 		p.line("erased %s of record %s: act %s", pointer, c.Record, done.Act)

@@ -92,7 +92,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // actsOn are the acts on an installation's log.
 func actsOn(i *installation.Installation) *acts.Acts {
-	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Disclose, Now: time.Now})
+	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now})
 }
 
 func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done) error {

@@ -9,7 +9,7 @@
 //
 // Keys, certificates, settings, intents of erasures and what is sealed apart are files that are made once, replaced, renamed,
 // overwritten, removed and listed, whole or not at all, and nothing else is asked of them. So where they are is one interface of
-// eight methods, and one suite holds the folder and the database to it. Whoever uses them (`keys`, `disclosures`, `installation`) is
+// eight methods, and one suite holds the folder and the database to it. Whoever uses them (`keys`, `erasure`, `installation`) is
 // the same on one machine and on many, and so are the steps after which a crash leaves nothing undone: the database needs no
 // transactions across them that the folder could not have. What is exclusive among processes is `Create`, there as here: of all
 // machines that meet an actor at once, one makes its key.

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/sqlite"
@@ -56,10 +56,10 @@ type BackupOrder struct {
 // standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
 // copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
 // Settings are among them, as they decide on what is sealed.
-var standing = []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, witness.SettingsFile, apartSettingsFolder}
+var standing = []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing are copied after the log: what is in them is there before the record that needs it.
-var growing = []string{casesFolder, disclosures.ValuesFolder, erasingFolder, archiveFolder}
+var growing = []string{casesFolder, erasure.ValuesFolder, erasure.IntentsFolder, archiveFolder}
 
 // maxBackups is how often a copy is begun anew because keys were changed meanwhile, which people do rarely.
 const maxBackups = 5
@@ -126,7 +126,7 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	parts := slices.Concat(standing, growing)
 	if withApartKeys {
-		parts = append(parts, disclosures.KeysFolder)
+		parts = append(parts, erasure.KeysFolder)
 	}
 	if err := p.measure(ctx, append(slices.Clone(parts), databaseFile)); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/evidence"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -309,15 +309,15 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
-	if _, err := other.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Fatal(err)
 	}
 	wantDisclosed(t, i, r, "/metadata/user")
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Error(err)
 	}
 	var n int
-	name := disclosures.Name(r.Digest, "/prompt")
+	name := erasure.Name(r.Digest, "/prompt")
 	if err := i.Database().QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows are left of it, %v", n, err)
 	}
@@ -330,14 +330,14 @@ func TestEraseCrashesOnAMachine(t *testing.T) {
 	for step := 1; ; step++ {
 		r := sealApart(t, i, note(), "/prompt")
 		victim := open(t, c)
-		if !crash(victim, step, func() { victim.Erase(t.Context(), order(r, "/prompt")) }) {
+		if !crash(victim, step, func() { victim.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {
 			if step < 5 {
 				t.Errorf("only %d steps", step)
 			}
 			break
 		}
 		other := open(t, machine())
-		if _, err := other.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 			t.Fatalf("after step %d: %v", step, err)
 		}
 		wantDisclosed(t, i, r)
@@ -369,20 +369,20 @@ func TestRotateOnAnyMachine(t *testing.T) {
 func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	if err := other.SetApart(t.Context(), installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	if err := other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
-	if apart, err := i.Apart(t.Context(), must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 1 {
+	if apart, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
 		t.Errorf("%v, %v", apart, err)
 	}
-	list, err := i.ApartSettings(t.Context())
+	list, err := i.Apart.Settings(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := i.UnsetApart(t.Context(), "nurse"); err != nil {
+	if err := i.Apart.Unset(t.Context(), "nurse"); err != nil {
 		t.Error(err)
 	}
-	if apart, err := other.Apart(t.Context(), must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 0 {
+	if apart, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 0 {
 		t.Errorf("%v, %v", apart, err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/archive"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -65,14 +65,14 @@ func sealed(t *testing.T) (installation.Config, *installation.Installation, *evi
 	return c, i, sealApart(t, i, note(), "/prompt", "/metadata/user")
 }
 
-func order(r *evidence.Record, pointers ...string) installation.ErasureOrder {
-	return installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: pointers, Reason: "request", By: "Hana"}
+func order(r *evidence.Record, pointers ...string) erasure.Order {
+	return erasure.Order{RecordID: r.Payload.RecordID, Pointers: pointers, Reason: "request", By: "Hana"}
 }
 
 // disclosed lists the members of a record that are still disclosed.
 func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) []string {
 	t.Helper()
-	with, err := i.Disclose(t.Context(), r, nil)
+	with, err := i.Apart.Disclose(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := i.Disclose(t.Context(), r, nil)
+	with, err := i.Apart.Disclose(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestErase(t *testing.T) {
 	c, i, r := sealed(t)
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
 	wantProved(t, i, r)
-	done, err := i.Erase(t.Context(), order(r, "/prompt"))
+	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestErase(t *testing.T) {
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 	for range 2 { // again, with another field, and again
-		if _, err := i.Erase(t.Context(), order(r, "/prompt", "/metadata/user")); err != nil {
+		if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestEraseRefuses(t *testing.T) {
 		Prompt:   jsontext.Value(`"hmac-sha256:` + strings.Repeat("0", 64) + `"`),
 		Response: jsontext.Value(`"x"`), Parameters: jsontext.Value(`{}`), SealedApart: []string{"/prompt"}})
 	tests := map[string]struct {
-		order installation.ErasureOrder
+		order erasure.Order
 		want  error
 		says  string
 	}{
@@ -230,15 +230,15 @@ func TestEraseRefuses(t *testing.T) {
 		"one of two":                       {order(r, "/prompt", "/response"), evidence.ErrNotApart, "field /response"},
 		"a field that is not there":        {order(r, "/context"), nil, "there is no such member"},
 		"no field":                         {order(r), nil, "no field"},
-		"what is elsewhere":                {order(by, "/prompt"), disclosures.ErrElsewhere, "field /prompt"},
-		"no such record":                   {installation.ErasureOrder{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
-		"no reason":                        {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
-		"the text as the reason": {installation.ErasureOrder{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
+		"what is elsewhere":                {order(by, "/prompt"), erasure.ErrElsewhere, "field /prompt"},
+		"no such record":                   {erasure.Order{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
+		"no reason":                        {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
+		"the text as the reason": {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
 			nil, "the reason holds the text"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := i.Erase(t.Context(), tt.order)
+			_, err := i.Eraser.Erase(t.Context(), tt.order)
 			if err == nil || !strings.Contains(err.Error(), tt.says) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v that says %q", err, tt.want, tt.says)
 			}
@@ -268,8 +268,8 @@ func TestEraseNamesQuotes(t *testing.T) {
 	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"the left"`) }) // too short for a quotation
 	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"HOANG HAS A FRACTURE"`) })
 
-	done, err := i.Erase(t.Context(), order(r, "/prompt"))
-	var quoted *installation.QuotedError
+	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
+	var quoted *erasure.QuotedError
 	if !errors.As(err, &quoted) {
 		t.Fatalf("%v, want a QuotedError", err)
 	}
@@ -297,7 +297,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if done, err = i.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
+	if done, err = i.Eraser.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	wantDisclosed(t, i, r, "/metadata/user")
@@ -307,7 +307,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 
 func TestEraseSaysWhatIsTooShort(t *testing.T) {
 	_, i, r := sealed(t)
-	done, err := i.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
+	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
 	if err != nil || !slices.Equal(done.TooShort, []string{"/metadata/user"}) {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -316,21 +316,21 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 // TestEraseWhatIsDamaged: what cannot be read cannot be looked for, and can be erased all the same.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
-	flip(t, filepath.Join(c.Dir, "apart-keys", "*", disclosures.Name(r.Digest, "/prompt")+".key"))
-	if _, err := i.Disclose(t.Context(), r, nil); !errors.Is(err, disclosures.ErrDamaged) {
+	flip(t, filepath.Join(c.Dir, "apart-keys", "*", erasure.Name(r.Digest, "/prompt")+".key"))
+	if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
-	if with, err := i.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
+	if with, err := i.Apart.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
 		t.Errorf("%v: what is withheld need not be whole", err)
 	}
 	wantKinds(t, c, fsck.DamageApartChanged)
-	var quoted *installation.QuotedError
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
+	var quoted *erasure.QuotedError
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
 		t.Errorf("%v, want that it cannot be looked for", err)
 	}
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if _, err := i.Erase(t.Context(), o); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), o); err != nil {
 		t.Error(err)
 	}
 	wantKinds(t, c)
@@ -371,7 +371,7 @@ func TestEraseCrashes(t *testing.T) {
 	for _, next := range []string{"open", "erase", "erase at once"} {
 		for n := 1; ; n++ {
 			c, i, r := sealed(t)
-			crashed := crash(i, n, func() { i.Erase(t.Context(), order(r, "/metadata/user", "/prompt")) })
+			crashed := crash(i, n, func() { i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")) })
 			i.After(func(string) {})
 			t.Run(fmt.Sprintf("%s after step %d", next, n), func(t *testing.T) {
 				sealed := len(acts(t, i)) > 0
@@ -386,7 +386,7 @@ func TestEraseCrashes(t *testing.T) {
 					wantKinds(t, c, fsck.DamageErasing)
 				}
 				if next != "open" || !sealed {
-					if _, err := i.Erase(t.Context(), order(r, "/metadata/user", "/prompt")); err != nil {
+					if _, err := i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -416,7 +416,7 @@ func TestEraseConcurrently(t *testing.T) {
 	for _, other := range others {
 		wg.Go(func() {
 			for range 20 { // who comes second may be told to try again
-				if _, err := other.Erase(t.Context(), order(r, "/prompt")); err == nil {
+				if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err == nil {
 					return
 				} else if !strings.Contains(err.Error(), "try again") {
 					t.Error(err)
@@ -435,7 +435,7 @@ func TestEraseConcurrently(t *testing.T) {
 // TestErasedOnce: an erasure that was begun after another had erased the same becomes no act, whoever finds it.
 func TestErasedOnce(t *testing.T) {
 	c, i, r := sealed(t)
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Fatal(err)
 	}
 	id, err := evidence.NewRecordID(time.Now(), nil)
@@ -445,7 +445,7 @@ func TestErasedOnce(t *testing.T) {
 	if err := i.BeginErasure(t.Context(), r, id, "/prompt"); err != nil {
 		t.Fatal(err)
 	}
-	done, err := open(t, c).Erase(t.Context(), order(r, "/prompt"))
+	done, err := open(t, c).Eraser.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -455,7 +455,7 @@ func TestErasedOnce(t *testing.T) {
 
 func TestFsckOfWhatIsApart(t *testing.T) {
 	pattern := func(c installation.Config, kind string, r *evidence.Record, pointer string) string {
-		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", disclosures.Name(r.Digest, pointer)+".*"))
+		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", erasure.Name(r.Digest, pointer)+".*"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}
@@ -490,7 +490,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			if err := i.Keep(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := i.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
+			if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
 				t.Errorf("disclosed: %v", err)
 			}
 		}, []fsck.Kind{fsck.DamageApartChanged}},
@@ -500,7 +500,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := pattern(c, "apart/values", r, "/prompt")
-			if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+			if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, value, 0o600); err != nil {
@@ -532,7 +532,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 // TestErasedAgain: what a backup brought back goes again, without a second act.
 func TestErasedAgain(t *testing.T) {
 	c, i, r := sealed(t)
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Fatal(err)
 	}
 	back := new(*r)
@@ -540,7 +540,7 @@ func TestErasedAgain(t *testing.T) {
 	if err := i.Keep(t.Context(), back); err != nil {
 		t.Fatal(err)
 	}
-	done, err := i.Erase(t.Context(), order(r, "/prompt"))
+	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -551,7 +551,7 @@ func TestErasedAgain(t *testing.T) {
 
 func TestApartSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	if err := i.SetApart(t.Context(), installation.ApartSetting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
+	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	p := note()
@@ -560,15 +560,15 @@ func TestApartSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := i.Apart(t.Context(), d, []string{"/response"}); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
+	if got, err := i.Apart.Apart(t.Context(), d.SealingApart("/response")); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := i.Apart(t.Context(), draft(t), nil); err != nil || len(got) != 0 {
+	if got, err := i.Apart.Apart(t.Context(), draft(t)); err != nil || len(got) != 0 {
 		t.Errorf("of another actor: %v, %v", got, err)
 	}
-	for _, bad := range []installation.ApartSetting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
+	for _, bad := range []erasure.Setting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
 		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
-		if err := i.SetApart(t.Context(), bad); err == nil {
+		if err := i.Apart.Set(t.Context(), bad); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}
@@ -582,7 +582,7 @@ func TestApartSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		// What should be sealed apart must not be sealed as it is because a setting cannot be read.
-		if _, err := i.Apart(t.Context(), d, nil); err == nil || !strings.Contains(err.Error(), files[0]) {
+		if _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -593,10 +593,10 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, i, r := sealed(t)
-	if err := i.SetApart(t.Context(), installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
-	crash(i, 1, func() { i.Erase(t.Context(), order(r, "/prompt")) })
+	crash(i, 1, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
 	for name := range tree(t, c.Dir) {
 		info, err := os.Stat(filepath.Join(c.Dir, name))
@@ -629,11 +629,11 @@ func TestEraseFinishedByAnother(t *testing.T) {
 			return
 		}
 		other := open(t, c) // which finishes it
-		if !crash(other, 2, func() { other.Erase(t.Context(), order(r, "/metadata/user")) }) {
+		if !crash(other, 2, func() { other.Eraser.Erase(t.Context(), order(r, "/metadata/user")) }) {
 			t.Error("it has not crashed after its act was sealed")
 		}
 	})
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Fatal(err)
 	}
 	wantDisclosed(t, open(t, c), r)
@@ -656,7 +656,7 @@ func TestEraseCallerLeaves(t *testing.T) {
 				leave()
 			}
 		})
-		_, err := i.Erase(ctx, order(r, "/metadata/user", "/prompt"))
+		_, err := i.Eraser.Erase(ctx, order(r, "/metadata/user", "/prompt"))
 		switch done := len(acts(t, i)) > 0; {
 		case done && err == nil:
 			wantDisclosed(t, i, r)
@@ -694,7 +694,7 @@ func TestHeldBeforeOrAfter(t *testing.T) {
 		}
 		i = open(t, c)
 		i.After(func(step string) { armed = step == "intent written" })
-		_, err := i.Erase(t.Context(), order(r, "/prompt"))
+		_, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 		var because *archive.HeldError
 		switch before := len(acts(t, i)) == 0; {
 		case before && (!errors.As(err, &because) || because.Hold.ID != hold):
@@ -745,14 +745,14 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 					panic("crash")
 				}
 			})
-			i.Erase(t.Context(), order(r, "/prompt"))
+			i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 		}()
 		i.After(func(string) {})
 		hold, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := i.Erase(t.Context(), order(r, "/prompt"))
+		done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 		var held *archive.HeldError
 		if sealedBefore {
 			if err != nil || len(done.Before) != 1 {
@@ -768,7 +768,7 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 		if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); err != nil {
 			t.Fatal(err)
 		}
-		if done, err := i.Erase(t.Context(), order(r, "/prompt")); err != nil || len(done.Now) != 1 {
+		if done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil || len(done.Now) != 1 {
 			t.Errorf("%s, and released: %+v, %v", step, done, err)
 		}
 	}
@@ -791,7 +791,7 @@ func (c *endsAt) Done() <-chan struct{} {
 // TestHeldAndNobodyCanLook: an act that was sealed before a hold is not forgotten because looking for it fails: the erasure goes on the next time.
 func TestHeldAndNobodyCanLook(t *testing.T) {
 	c, i, r := sealed(t)
-	if !crash(i, 2, func() { i.Erase(t.Context(), order(r, "/prompt")) }) {
+	if !crash(i, 2, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {
 		t.Fatal("it has not crashed after its act was sealed")
 	}
 	i.After(func(string) {})
@@ -803,7 +803,7 @@ func TestHeldAndNobodyCanLook(t *testing.T) {
 		parent, end := context.WithCancel(t.Context())
 		ctx := &endsAt{Context: parent, end: end}
 		ctx.n.Store(n)
-		_, err := i.Erase(ctx, order(r, "/prompt"))
+		_, err := i.Eraser.Erase(ctx, order(r, "/prompt"))
 		end()
 		left, readErr := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
 		if readErr != nil {

@@ -2,8 +2,10 @@ package installation
 
 import (
 	"context"
+	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/stamping"
 )
@@ -20,8 +22,9 @@ func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
 
 // BeginErasure leaves what somebody leaves who was about to erase, and came second.
 func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act, pointer string) error {
-	return createIntent(ctx, i.files, intent{Act: act, By: "Hana", Pointers: []string{pointer}, Reason: "request", Record: r.Digest,
-		Timestamp: evidence.FormatTime(i.now())})
+	text := fmt.Sprintf(`{"act":%q,"by":"Hana","pointers":[%q],"reason":"request","record":%q,"timestamp":%q}`,
+		act, pointer, r.Digest, evidence.FormatTime(i.now()))
+	return i.files.Create(ctx, fmt.Sprintf("%s/%x.json", erasure.IntentsFolder, r.Digest[:]), []byte(text))
 }
 
 // of changes the settings of an installation that is not open.
@@ -36,8 +39,3 @@ func AddOutside(ctx context.Context, c Config, o stamping.Outside, untried bool)
 
 // ListOutside lists the authorities of an installation that is not open.
 func ListOutside(ctx context.Context, c Config) ([]stamping.Outside, error) { return of(c).List(ctx) }
-
-// Apart lists what is sealed apart of a draft that names these pointers.
-func (i *Installation) Apart(ctx context.Context, draft *evidence.Draft, pointers []string) ([]string, error) {
-	return texts{i.texts, i.ApartSettingOf}.Apart(ctx, draft.SealingApart(pointers...))
-}

@@ -43,18 +43,6 @@
 // says what is false, and has an honest act refuted since its key was not yet made. Ids still have the new time in them, and sort
 // where that is: the order is the log's. A clock that goes back by more than a day is believed, since standing still for years is no
 // answer; where it is then before the authority's certificate, nothing is sealed, and the error says so.
-//
-// # An erasure is an act, and the act comes first
-//
-// The order is intent, act, key, value. The intent fixes the act's record id, so the act is in the log once, whoever crashes or
-// races; from the act on whoever next opens the installation finishes. An act whose text is still there for a moment is better than
-// a text that is gone and nothing that says so.
-//
-// # An erasure looks before it acts
-//
-// A text that also stands as it is in another record is not gone because one copy is. So every payload and every kept text is
-// searched for it, and for parts of it that stand as strings of their own, such as quotations in a juror's findings. It is a search
-// for equal text, no more.
 package installation
 
 import (
@@ -68,7 +56,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -104,6 +92,8 @@ type Installation struct {
 	Registrar *keys.Registrar
 	Archivist *archive.Archivist
 
+	Apart      *erasure.Keeper
+	Eraser     *erasure.Eraser
 	Timekeeper *stamping.Timekeeper
 	Witnesses  *witness.Asker
 
@@ -111,7 +101,7 @@ type Installation struct {
 	authority *stamping.Own
 	stampers  *stamping.Stampers // the authority, and those outside
 	log       logKey
-	texts     *disclosures.Store
+	texts     *erasure.Store
 	archives  *archive.Folder
 	clock     *steady
 	now       func() time.Time  // clock's
@@ -179,7 +169,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
-	if err := i.finishErasures(ctx); err != nil {
+	if err := i.Eraser.Finish(ctx); err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
@@ -190,6 +180,8 @@ func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
 	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
 		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now,
+		CheckHeld: i.Archivist.CheckHeld, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Witnesses: i.Witnesses,
 		Log: i.log.verifier, Now: i.now}
@@ -203,7 +195,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: disclosures.New(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
+	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -215,6 +207,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
 		return config, err
 	}
+	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}
 	if i.authority, err = openAuthority(ctx, i.files, clock(c)); err != nil {
 		return config, err
 	}
@@ -229,7 +222,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart = i.stampers, i.stampers.Settler(), texts{i.texts, i.ApartSettingOf}
+	config.Stamper, config.Settler, config.Apart = i.stampers, i.stampers.Settler(), i.Apart
 	if c.BatchTokens {
 		config.Group = i.stampers.Together()
 	}
@@ -255,7 +248,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	apart, err := newApartFsck(ctx, i, config.Store)
+	apart, err := erasure.NewFsck(ctx, i.texts, i.files, config.Store)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -264,13 +257,13 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	damaged = append(damaged, damagedBook...)
 	log := fsck.Log{Store: config.Store, Archive: config.Archive, Verifier: config.Verifier, Published: config.Published}
 	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
-		return errors.Join(apart.record(ctx, r), check(r, waits))
+		return errors.Join(apart.Record(ctx, r), check(r, waits))
 	}, Expired: archives.Expired})
 	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
-	for _, run := range []func(context.Context) ([]fsck.Damage, error){apart.run, archives.Run} {
+	for _, run := range []func(context.Context) ([]fsck.Damage, error){apart.Run, archives.Run} {
 		found, err := run(ctx)
 		damages = append(damages, found...)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/verify"
@@ -541,7 +541,7 @@ func TestAcceptApart(t *testing.T) {
 	r = must(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
-	if _, err := i.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, disclosures.ErrElsewhere) {
+	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, erasure.ErrElsewhere) {
 		t.Errorf("erased: %v", err)
 	}
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)

@@ -66,7 +66,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	sealMany(t, i, 1)
 	wantNothingLeft(t, c, "archive create", text)
 	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
-	if _, err := i.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")); err != nil {
 		t.Fatal(err)
 	}
 	wantNothingLeft(t, c, "erase", secret)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 )
@@ -34,8 +35,8 @@ func fillUp(t *testing.T, i *installation.Installation) kept {
 	}
 	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
 	k.apart = sealApart(t, i, note(), "/prompt", "/metadata/user")
-	must(i.Erase(t.Context(), order(k.apart, "/prompt")))
-	if err := i.SetApart(t.Context(), installation.ApartSetting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
+	must(i.Eraser.Erase(t.Context(), order(k.apart, "/prompt")))
+	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 30 {
@@ -60,7 +61,7 @@ func wantKept(t *testing.T, c installation.Config, k kept) {
 		t.Errorf("it signs with %s, and signed with %s", r.Payload.Signers[0].KeyID, k.signer)
 	}
 	wantDisclosed(t, i, k.apart, "/metadata/user")
-	if apart, err := i.Apart(t.Context(), must(evidence.NewDraft(note())), nil); err != nil || len(apart) != 1 {
+	if apart, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
 		t.Errorf("its setting is gone: %v, %v", apart, err)
 	}
 	must(i.Ledger.Checkpoint(t.Context()))

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"jurat/internal/disclosures"
+	"jurat/internal/erasure"
 	"jurat/internal/keys"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
@@ -41,7 +41,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil || i.pool != nil {
 		return err
 	}
-	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, disclosures.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
+	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
 		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/archive"
+	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -172,7 +173,7 @@ func TestExpire(t *testing.T) {
 
 // opens reports whether a text of a record that is sealed apart can be opened.
 func opens(ctx context.Context, i *installation.Installation, r *evidence.Record) bool {
-	disclosed, err := i.Disclose(ctx, r, nil)
+	disclosed, err := i.Apart.Disclose(ctx, r, nil)
 	return err == nil && len(disclosed.Disclosures) > 0
 }
 
@@ -215,7 +216,7 @@ func TestExpireRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var held *archive.HeldError
-		if _, err := i.Erase(t.Context(), order(apart, "/prompt")); !errors.As(err, &held) || held.Hold.ID != hold {
+		if _, err := i.Eraser.Erase(t.Context(), order(apart, "/prompt")); !errors.As(err, &held) || held.Hold.ID != hold {
 			t.Errorf("an erasure of what is held: %v", err)
 		}
 		wantDisclosed(t, i, apart, "/prompt")
@@ -234,13 +235,13 @@ func TestExpireRefuses(t *testing.T) {
 			t.Errorf("%+v: held by %s", bad, id)
 		}
 	}
-	if _, err := i.Erase(t.Context(), withQuotes(order(apart, "/prompt"))); err != nil {
+	if _, err := i.Eraser.Erase(t.Context(), withQuotes(order(apart, "/prompt"))); err != nil {
 		t.Errorf("an erasure of what is held no more: %v", err)
 	}
 }
 
 // withQuotes erases although the text stands elsewhere.
-func withQuotes(o installation.ErasureOrder) installation.ErasureOrder {
+func withQuotes(o erasure.Order) erasure.Order {
 	o.DespiteQuotes = true
 	return o
 }

@@ -210,7 +210,7 @@ func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Re
 	if c.Stranger() || len(record.Payload.SealedApart) == 0 {
 		return record, nil
 	}
-	return s.config.Installation.Disclose(ctx, record, nil)
+	return s.config.Installation.Apart.Disclose(ctx, record, nil)
 }
 
 const (

@@ -16,7 +16,7 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/installation"
+	"jurat/internal/erasure"
 	"jurat/internal/keys"
 	"jurat/internal/server"
 	"jurat/verify"
@@ -523,7 +523,7 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 // TestSealedApart: the public reads no text that is sealed apart, and the same is recognised when it is sent again.
 func TestSealedApart(t *testing.T) {
 	r := start(t, nil)
-	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")

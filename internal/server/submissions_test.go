@@ -21,7 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/docket"
-	"jurat/internal/installation"
+	"jurat/internal/erasure"
 	"jurat/internal/live"
 	"jurat/internal/server"
 	"jurat/internal/trial"
@@ -168,7 +168,7 @@ func TestOutcome(t *testing.T) {
 // TestReviewerSealsApart: a reviewer whose texts are always sealed apart decides all the same: the reason is apart, the verdict never.
 func TestReviewerSealsApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
+	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
 		t.Fatal(err)
 	}
 	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
@@ -605,7 +605,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 // TestSubmittedChainStaysSealedApart: a text that can be erased is not put where it stands for good.
 func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.SetApart(t.Context(), installation.ApartSetting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
+	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
 	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)

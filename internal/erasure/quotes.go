@@ -1,4 +1,4 @@
-package installation
+package erasure
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/disclosures"
+	"jurat/internal/ledger"
 )
 
 const (
@@ -35,38 +35,39 @@ type Quote struct {
 
 // A search looks through the log for texts that are to be erased, and for acts that say that they were.
 type search struct {
-	installation *Installation
-	record       *evidence.Record
-	pointers     []string
-	texts        []string          // trimmed
-	erased       map[string]string // of the record: pointers that were erased, and the act that says so
-	quotes       []Quote
+	texts    *Store
+	ledger   *ledger.Ledger
+	record   *evidence.Record
+	pointers []string
+	wanted   []string          // trimmed
+	erased   map[string]string // of the record: pointers that were erased, and the act that says so
+	quotes   []Quote
 }
 
-func (i *Installation) newSearch(r *evidence.Record, pointers []string) *search {
-	return &search{installation: i, record: r, pointers: pointers, erased: map[string]string{}}
+func (e *Eraser) newSearch(r *evidence.Record, pointers []string) *search {
+	return &search{texts: e.Texts, ledger: e.Ledger, record: r, pointers: pointers, erased: map[string]string{}}
 }
 
 // values reads the texts that are to be looked for. Of what is gone already there is nothing to look for.
 func (s *search) values(ctx context.Context, done *Erased) error {
 	for _, pointer := range s.pointers {
-		d, err := s.installation.texts.Open(ctx, s.record.Digest, pointer)
+		d, err := s.texts.Open(ctx, s.record.Digest, pointer)
 		switch {
-		case errors.Is(err, disclosures.ErrNone):
+		case errors.Is(err, ErrNone):
 			continue
-		case errors.Is(err, disclosures.ErrDamaged):
+		case errors.Is(err, ErrDamaged):
 			s.add(s.record, Quote{Member: pointer, Reason: fmt.Sprintf("the text cannot be read, so it cannot be looked for anywhere: %v", err)})
 			continue
 		case err != nil:
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
-		before := len(s.texts)
+		before := len(s.wanted)
 		for text := range stringsIn(d.Value) {
-			if text = strings.TrimSpace(text); utf8.RuneCountInString(text) >= leastText && !slices.Contains(s.texts, text) {
-				s.texts = append(s.texts, text)
+			if text = strings.TrimSpace(text); utf8.RuneCountInString(text) >= leastText && !slices.Contains(s.wanted, text) {
+				s.wanted = append(s.wanted, text)
 			}
 		}
-		if len(s.texts) == before {
+		if len(s.wanted) == before {
 			done.TooShort = append(done.TooShort, pointer)
 		}
 	}
@@ -75,12 +76,12 @@ func (s *search) values(ctx context.Context, done *Erased) error {
 
 // log reads the log from an index on, and returns where it ended.
 func (s *search) log(ctx context.Context, from int64, progress func(done, total int64)) (int64, error) {
-	total, err := s.installation.Ledger.Size(ctx)
+	total, err := s.ledger.Size(ctx)
 	if err != nil {
 		return 0, err
 	}
 	at := from
-	for r, err := range s.installation.Ledger.Records(ctx, from) {
+	for r, err := range s.ledger.Records(ctx, from) {
 		if err != nil {
 			return at, err
 		}
@@ -106,7 +107,7 @@ func (s *search) look(ctx context.Context, r *evidence.Record) error {
 			}
 		}
 	}
-	if len(s.texts) == 0 {
+	if len(s.wanted) == 0 {
 		return nil
 	}
 	members, err := r.Members()
@@ -120,11 +121,11 @@ func (s *search) look(ctx context.Context, r *evidence.Record) error {
 		if r.Digest == s.record.Digest && slices.Contains(s.pointers, pointer) {
 			continue
 		}
-		d, err := s.installation.texts.Open(ctx, r.Digest, pointer)
+		d, err := s.texts.Open(ctx, r.Digest, pointer)
 		switch {
 		case err == nil:
 			s.member(r, pointer, d.Value, true)
-		case !errors.Is(err, disclosures.ErrNone) && !errors.Is(err, disclosures.ErrElsewhere):
+		case !errors.Is(err, ErrNone) && !errors.Is(err, ErrElsewhere):
 			s.add(r, Quote{Member: pointer, Reason: err.Error()})
 		}
 	}
@@ -153,14 +154,14 @@ func (s *search) member(r *evidence.Record, pointer string, value jsontext.Value
 
 // holds reports whether a text has one of those looked for in it.
 func (s *search) holds(text string) bool {
-	return slices.ContainsFunc(s.texts, func(t string) bool { return strings.Contains(text, t) })
+	return slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(text, t) })
 }
 
 // isPart reports whether a text is a part of one of those looked for.
 func (s *search) isPart(text string) bool {
 	text = strings.TrimSpace(text)
 	return utf8.RuneCountInString(text) >= leastQuote &&
-		slices.ContainsFunc(s.texts, func(t string) bool { return strings.Contains(t, text) })
+		slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(t, text) })
 }
 
 func (s *search) add(r *evidence.Record, q Quote) {

@@ -1,4 +1,4 @@
-package installation
+package erasure
 
 import (
 	"context"
@@ -15,22 +15,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/disclosures"
 	"jurat/internal/filestore"
 	"jurat/jury"
 )
 
 // Disclose returns a copy of a record with what opens those of its members that are sealed apart: as far as that is
 // still kept here, and not at one of the withheld pointers.
-func (i *Installation) Disclose(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error) {
+func (k *Keeper) Disclose(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error) {
 	disclosed := new(*r)
 	disclosed.Disclosures = nil
 	for _, pointer := range r.Payload.SealedApart {
 		if slices.Contains(withheld, pointer) {
 			continue
 		}
-		d, err := i.texts.Open(ctx, r.Digest, pointer)
-		if errors.Is(err, disclosures.ErrNone) || errors.Is(err, disclosures.ErrElsewhere) {
+		d, err := k.Open(ctx, r.Digest, pointer)
+		if errors.Is(err, ErrNone) || errors.Is(err, ErrElsewhere) {
 			continue
 		}
 		if err != nil {
@@ -44,20 +43,21 @@ func (i *Installation) Disclose(ctx context.Context, r *evidence.Record, withhel
 	return disclosed, nil
 }
 
-// texts keeps what is sealed apart, and says what is.
-type texts struct {
-	*disclosures.Store
-	settings func(ctx context.Context, actor string) (ApartSetting, error)
+// A Keeper keeps what is sealed apart, and says what is. All its fields are required. It is safe for concurrent use.
+type Keeper struct {
+	*Store
+	Files     filestore.Store                                                  // has the settings
+	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which nobody may act
 }
 
 // Apart lists what is to be sealed apart of a draft: what it names itself, which it must have, and what it has of its actor's
 // setting. What the actor sealed apart itself stays as it is.
-func (t texts) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
+func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	pointers := draft.Apart()
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
 		return pointers, nil // what a jury or the operator does is for everybody to read
 	}
-	setting, err := t.settings(ctx, draft.Actor())
+	setting, err := k.SettingOf(ctx, draft.Actor())
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +78,16 @@ func (t texts) Apart(ctx context.Context, draft *evidence.Draft) ([]string, erro
 	return slices.Compact(apart), nil
 }
 
-// An ApartSetting says which members of an actor's payloads are sealed apart without being asked for each time.
-type ApartSetting struct {
+// An Setting says which members of an actor's payloads are sealed apart without being asked for each time.
+type Setting struct {
 	Actor    string   `json:"actor"`    // agent_id or reviewer_id
 	Pointers []string `json:"pointers"` // at least one, sorted
 }
 
-const apartSettingsFolder = "apart/settings"
+// SettingsFolder is where settings are.
+const SettingsFolder = "apart/settings"
 
-func (s *ApartSetting) check() error {
+func (s *Setting) check() error {
 	if err := evidence.CheckName(s.Actor); err != nil {
 		return fmt.Errorf("actor: %w", err)
 	}
@@ -108,60 +109,60 @@ func (s *ApartSetting) check() error {
 // settings that are made at the same time none undoes the other.
 func apartSettingFile(actor string) string {
 	sum := sha256.Sum256([]byte(actor))
-	return path.Join(apartSettingsFolder, hex.EncodeToString(sum[:16])+".json")
+	return path.Join(SettingsFolder, hex.EncodeToString(sum[:16])+".json")
 }
 
-// SetApart puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
-func (i *Installation) SetApart(ctx context.Context, s ApartSetting) error {
+// Set puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
+func (k *Keeper) Set(ctx context.Context, s Setting) error {
 	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
 	if err := s.check(); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	if err := i.checkActor(ctx, s.Actor); err != nil {
+	if err := k.checkActor(ctx, s.Actor); err != nil {
 		return fmt.Errorf("setting what is sealed apart: actor: %w", err)
 	}
 	text, err := json.Marshal(s, jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
-	if err := i.files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n')); err != nil {
+	if err := k.Files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n')); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
 	return nil
 }
 
 // checkActor refuses a setting for an actor that seals nothing under its name: as an agent or as a reviewer.
-func (i *Installation) checkActor(ctx context.Context, name string) error {
-	if i.Keys.CheckName(ctx, evidence.RoleReviewer, name) == nil {
+func (k *Keeper) checkActor(ctx context.Context, name string) error {
+	if k.CheckName(ctx, evidence.RoleReviewer, name) == nil {
 		return nil
 	}
-	return i.Keys.CheckName(ctx, evidence.RoleAgent, name)
+	return k.CheckName(ctx, evidence.RoleAgent, name)
 }
 
-// UnsetApart removes an actor's setting. What was sealed apart by it stays so.
-func (i *Installation) UnsetApart(ctx context.Context, actor string) error {
-	err := i.files.Remove(ctx, apartSettingFile(actor))
+// Unset removes an actor's setting. What was sealed apart by it stays so.
+func (k *Keeper) Unset(ctx context.Context, actor string) error {
+	err := k.Files.Remove(ctx, apartSettingFile(actor))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no setting for %q", actor)
 	}
 	return err
 }
 
-// ApartSettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
+// SettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
 // should be sealed apart must not be sealed for everybody to read.
-func (i *Installation) ApartSettingOf(ctx context.Context, actor string) (ApartSetting, error) {
+func (k *Keeper) SettingOf(ctx context.Context, actor string) (Setting, error) {
 	file := apartSettingFile(actor)
-	s, err := readApartSetting(ctx, i.files, file)
+	s, err := readSetting(ctx, k.Files, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return ApartSetting{Actor: actor}, nil
+		return Setting{Actor: actor}, nil
 	case err == nil && s.Actor != actor:
-		err = fmt.Errorf("reading %s: it is the setting of %q, not of %q", i.files.Where(file), s.Actor, actor)
+		err = fmt.Errorf("reading %s: it is the setting of %q, not of %q", k.Files.Where(file), s.Actor, actor)
 	}
 	return s, err
 }
 
-func readApartSetting(ctx context.Context, files filestore.Store, file string) (s ApartSetting, err error) {
+func readSetting(ctx context.Context, files filestore.Store, file string) (s Setting, err error) {
 	text, err := files.Read(ctx, file)
 	if err != nil {
 		return s, err
@@ -170,16 +171,16 @@ func readApartSetting(ctx context.Context, files filestore.Store, file string) (
 		err = s.check()
 	}
 	if err != nil {
-		return ApartSetting{}, fmt.Errorf("reading %s: %w", files.Where(file), err)
+		return Setting{}, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	return s, nil
 }
 
-// ApartSettings lists every setting, by actor.
-func (i *Installation) ApartSettings(ctx context.Context) ([]ApartSetting, error) {
-	var list []ApartSetting
-	err := filestore.EachJSON(ctx, i.files, apartSettingsFolder, func(file string) error {
-		s, err := readApartSetting(ctx, i.files, file)
+// Settings lists every setting, by actor.
+func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
+	var list []Setting
+	err := filestore.EachJSON(ctx, k.Files, SettingsFolder, func(file string) error {
+		s, err := readSetting(ctx, k.Files, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been removed
 		}
@@ -189,6 +190,6 @@ func (i *Installation) ApartSettings(ctx context.Context) ([]ApartSetting, error
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b ApartSetting) int { return strings.Compare(a.Actor, b.Actor) })
+	slices.SortFunc(list, func(a, b Setting) int { return strings.Compare(a.Actor, b.Actor) })
 	return list, nil
 }

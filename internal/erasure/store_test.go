@@ -1,4 +1,4 @@
-package disclosures
+package erasure
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 const secret = "the patient is in room 4"
 
 // said is a record that seals the given members apart and discloses them.
-func said(members map[string]string) *evidence.Record {
+func saying(members map[string]string) *evidence.Record {
 	r := &evidence.Record{Digest: evidence.DigestOf([]byte(strings.Join(slices.Sorted(maps.Keys(members)), ",")))}
 	for _, pointer := range slices.Sorted(maps.Keys(members)) {
 		r.Payload.SealedApart = append(r.Payload.SealedApart, pointer)
@@ -34,7 +34,7 @@ func said(members map[string]string) *evidence.Record {
 	return r
 }
 
-func newVault(dir string) *Store { return New(filestore.NewFolder(dir)) }
+func newVault(dir string) *Store { return NewStore(filestore.NewFolder(dir)) }
 
 func (v *Store) dir() string { return v.files.Where(".") }
 
@@ -47,7 +47,7 @@ func (v *Store) place(record evidence.Digest, pointer string) place {
 
 func kept(t *testing.T, members map[string]string) (*Store, *evidence.Record) {
 	t.Helper()
-	v, r := newVault(filepath.Join(t.TempDir(), "data")), said(members)
+	v, r := newVault(filepath.Join(t.TempDir(), "data")), saying(members)
 	if err := v.Keep(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestKeepAndOpen(t *testing.T) {
 		wantOpen(t, v, r, d.Pointer, nil)
 	}
 	wantOpen(t, v, r, "/response", ErrNone)
-	wantOpen(t, v, said(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
+	wantOpen(t, v, saying(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
 	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // another process
 }
 
@@ -128,7 +128,7 @@ func TestNothingReadable(t *testing.T) {
 // TestOneKeyEach: no two values have a key in common, so that destroying one destroys one.
 func TestOneKeyEach(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
-	other := said(map[string]string{"/prompt": secret})
+	other := saying(map[string]string{"/prompt": secret})
 	if err := v.Keep(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestHostileNames(t *testing.T) {
 
 func TestElsewhere(t *testing.T) {
 	v := newVault(filepath.Join(t.TempDir(), "data"))
-	r := said(map[string]string{"/prompt": secret, "/context": "c"})
+	r := saying(map[string]string{"/prompt": secret, "/context": "c"})
 	r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
 	if err := v.Keep(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestTooMany(t *testing.T) {
 		members[fmt.Sprintf("/metadata/%d", n)] = "v"
 	}
 	v := newVault(filepath.Join(t.TempDir(), "data"))
-	if err := v.Keep(t.Context(), said(members)); err == nil || !strings.Contains(err.Error(), "257") {
+	if err := v.Keep(t.Context(), saying(members)); err == nil || !strings.Contains(err.Error(), "257") {
 		t.Errorf("%v", err)
 	}
 	if err := v.List(t.Context(), func(file, _ string) error { t.Error(file); return nil }); err != nil {
@@ -365,7 +365,7 @@ func TestConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			v, r := newVault(dir), said(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
+			v, r := newVault(dir), saying(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
 			if err := v.Keep(t.Context(), r); err != nil {
 				t.Error(err)
 				return
@@ -396,7 +396,7 @@ func TestConcurrently(t *testing.T) {
 
 // FuzzOpen: whatever stands in the place of a value, it opens only as what was kept.
 func FuzzOpen(f *testing.F) {
-	r := said(map[string]string{"/prompt": secret})
+	r := saying(map[string]string{"/prompt": secret})
 	v := newVault(filepath.Join(f.TempDir(), "data"))
 	if err := v.Keep(f.Context(), r); err != nil {
 		f.Fatal(err)

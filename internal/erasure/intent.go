@@ -1,4 +1,4 @@
-package installation
+package erasure
 
 import (
 	"context"
@@ -29,12 +29,13 @@ func (in *intent) body() operator.ErasureBody {
 	return operator.ErasureBody{By: in.By, Pointers: in.Pointers, Reason: in.Reason, Record: in.Record}
 }
 
-const erasingFolder = "apart/erasing"
+// IntentsFolder is where erasures are that are under way.
+const IntentsFolder = "apart/erasing"
 
 var errUnderWay = errors.New("an erasure of this record is under way in another process")
 
 func intentFile(record evidence.Digest) string {
-	return path.Join(erasingFolder, hex.EncodeToString(record[:])+".json")
+	return path.Join(IntentsFolder, hex.EncodeToString(record[:])+".json")
 }
 
 func createIntent(ctx context.Context, files filestore.Store, in intent) error {
@@ -69,7 +70,7 @@ func readIntent(ctx context.Context, files filestore.Store, file string) (*inten
 }
 
 func readIntents(ctx context.Context, files filestore.Store) (list []intent, err error) {
-	err = filestore.EachJSON(ctx, files, erasingFolder, func(file string) error {
+	err = filestore.EachJSON(ctx, files, IntentsFolder, func(file string) error {
 		in, err := readIntent(ctx, files, file)
 		if in != nil { // it may have been finished meanwhile
 			list = append(list, *in)

@@ -1,4 +1,4 @@
-package installation
+package erasure
 
 import (
 	"context"
@@ -6,16 +6,28 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/archive"
-	"jurat/internal/disclosures"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 )
 
-// An ErasureOrder says what is to be destroyed, and why.
-type ErasureOrder struct {
+// An Eraser destroys what opens members that are sealed apart. All its fields are required.
+type Eraser struct {
+	Ledger    *ledger.Ledger
+	Operator  ledger.Operator // of the same ledger
+	Texts     *Store
+	Files     filestore.Store // has the intents
+	Now       func() time.Time
+	CheckHeld func(context.Context, *evidence.Record) error // returns an *archive.HeldError if a record is on hold
+	After     func(step string)                             // told when a step is done; tests crash there
+}
+
+// An Order says what is to be destroyed, and why.
+type Order struct {
 	RecordID      string
 	Pointers      []string // to members that are sealed apart
 	Reason, By    string   // as the act will say, for everybody to read
@@ -46,19 +58,19 @@ func (e *QuotedError) Error() string {
 // crash after the first leaves an intent without an act: nothing was erased, and Erase goes on with it. A crash after
 // the act leaves an intent with an act: Open or Erase goes on with it. The act has the record id that the intent gives
 // it, and so is in the log once, however often and by however many processes it is tried.
-func (i *Installation) Erase(ctx context.Context, o ErasureOrder) (*Erased, error) {
-	done, err := i.erase(ctx, o)
+func (e *Eraser) Erase(ctx context.Context, o Order) (*Erased, error) {
+	done, err := e.erase(ctx, o)
 	if err != nil {
 		return done, fmt.Errorf("erasing of record %s: %w", o.RecordID, err)
 	}
 	return done, nil
 }
 
-func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, error) {
+func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 	if strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
 		return nil, errors.New("an erasure has a reason, and somebody who decided it")
 	}
-	record, err := i.Ledger.Record(ctx, o.RecordID)
+	record, err := e.Ledger.Record(ctx, o.RecordID)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +78,19 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 	if err := erasable(record, pointers); err != nil {
 		return nil, err
 	}
-	if err := i.Ledger.CanAppend(ctx); err != nil {
+	if err := e.Ledger.CanAppend(ctx); err != nil {
 		return nil, err
 	}
 	done := &Erased{Before: map[string]string{}}
-	if err := i.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
+	if err := e.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
 		return nil, err
 	}
 	if len(done.Before) < len(pointers) {
-		if err := i.Archivist.CheckHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
+		if err := e.CheckHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
 			return nil, err
 		}
 	}
-	search := i.newSearch(record, pointers)
+	search := e.newSearch(record, pointers)
 	if err := search.values(ctx, done); err != nil {
 		return nil, err
 	}
@@ -92,7 +104,7 @@ func (i *Installation) erase(ctx context.Context, o ErasureOrder) (*Erased, erro
 	if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
 		return done, &QuotedError{Quotes: done.Quotes}
 	}
-	return done, i.carryOut(ctx, o, record, pointers, search, end, done)
+	return done, e.carryOut(ctx, o, record, pointers, search, end, done)
 }
 
 // erasable refuses what no erasure can reach.
@@ -113,39 +125,39 @@ func erasable(r *evidence.Record, pointers []string) error {
 }
 
 // carryOut erases what has not been erased yet.
-func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
+func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
 	left := slices.DeleteFunc(slices.Clone(pointers), func(p string) bool { return search.erased[p] != "" })
 	if len(left) > 0 {
-		id, err := evidence.NewRecordID(i.now(), nil)
+		id, err := evidence.NewRecordID(e.Now(), nil)
 		if err != nil {
 			return err
 		}
-		in := intent{Act: id, By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest, Timestamp: evidence.FormatTime(i.now())}
-		if err := i.begin(ctx, in); err != nil {
+		in := intent{Act: id, By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest, Timestamp: evidence.FormatTime(e.Now())}
+		if err := e.begin(ctx, in); err != nil {
 			return err
 		}
-		missing := i.allKept(ctx, record, left)
+		missing := e.allKept(ctx, record, left)
 		// Whoever finished since the search has left an act behind where the search ended, before destroying anything.
 		if _, err := search.log(ctx, end, nil); err != nil {
-			return i.drop(ctx, in, err)
+			return e.drop(ctx, in, err)
 		}
 		if slices.ContainsFunc(left, func(p string) bool { return search.erased[p] != "" }) {
-			return i.drop(ctx, in, errors.New("somebody else has erased of it at the same time: try again"))
+			return e.drop(ctx, in, errors.New("somebody else has erased of it at the same time: try again"))
 		}
 		if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
-			return i.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
+			return e.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
 		}
 		if missing != nil {
-			return i.drop(ctx, in, missing)
+			return e.drop(ctx, in, missing)
 		}
-		err = i.seal(ctx, in, record)
+		err = e.seal(ctx, in, record)
 		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run it again to go on", err)
 		}
 		if err != nil {
-			return i.drop(ctx, in, err)
+			return e.drop(ctx, in, err)
 		}
-		if err := i.finish(ctx, in); err != nil {
+		if err := e.finish(ctx, in); err != nil {
 			return err
 		}
 		done.Act, done.Now = in.Act, left
@@ -155,7 +167,7 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 		if act == "" {
 			continue
 		}
-		if err := i.texts.Destroy(ctx, record.Digest, pointer); err != nil { // a backup may have brought it back
+		if err := e.Texts.Destroy(ctx, record.Digest, pointer); err != nil { // a backup may have brought it back
 			return err
 		}
 		done.Before[pointer] = act
@@ -164,10 +176,10 @@ func (i *Installation) carryOut(ctx context.Context, o ErasureOrder, record *evi
 }
 
 // allKept refuses to say that something was destroyed which was not there.
-func (i *Installation) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
+func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
-		_, err := i.texts.Open(ctx, r.Digest, pointer)
-		if err != nil && !errors.Is(err, disclosures.ErrDamaged) { // what is damaged for us is not for whoever can repair it
+		_, err := e.Texts.Open(ctx, r.Digest, pointer)
+		if err != nil && !errors.Is(err, ErrDamaged) { // what is damaged for us is not for whoever can repair it
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
 	}
@@ -175,22 +187,22 @@ func (i *Installation) allKept(ctx context.Context, r *evidence.Record, pointers
 }
 
 // begin writes down what is about to happen, after what another process may have begun on the same record.
-func (i *Installation) begin(ctx context.Context, in intent) error {
+func (e *Eraser) begin(ctx context.Context, in intent) error {
 	if _, err := actOf(in); err != nil {
 		return err
 	}
-	err := createIntent(ctx, i.files, in)
+	err := createIntent(ctx, e.Files, in)
 	if errors.Is(err, errUnderWay) {
 		return fmt.Errorf("%w: try again", err)
 	}
-	i.after("intent written")
+	e.After("intent written")
 	return err
 }
 
 // drop takes an intent back before its act is sealed.
-func (i *Installation) drop(ctx context.Context, in intent, why error) error {
+func (e *Eraser) drop(ctx context.Context, in intent, why error) error {
 	// The intent must go even if why is that the caller has left.
-	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), i.files, in))
+	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), e.Files, in))
 }
 
 // mayBeSealed reports whether an act may be in the log all the same. Then its intent stays.
@@ -200,12 +212,12 @@ func mayBeSealed(err error) bool {
 
 // seal puts the act into the log, unless it is there, or the record is on hold by then: of a hold and an erasure that one counts which is
 // first in the log. What was erased before it was held is destroyed, and what was held before is not erased.
-func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Record) error {
+func (e *Eraser) seal(ctx context.Context, in intent, record *evidence.Record) error {
 	act, err := actOf(in)
 	if err != nil {
 		return err
 	}
-	err = i.operator().SealIf(ctx, act, operator.RetentionChain, func(acts []*evidence.Record) error {
+	err = e.Operator.SealIf(ctx, act, operator.RetentionChain, func(acts []*evidence.Record) error {
 		book, err := archive.Read(acts)
 		if err != nil {
 			return err
@@ -214,7 +226,7 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 	})
 	var held *archive.HeldError
 	if errors.As(err, &held) {
-		is := i.isAct(ctx, in)
+		is := e.isAct(ctx, in)
 		if is == nil {
 			return nil // it was held after the act
 		}
@@ -223,7 +235,7 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 		}
 	}
 	if errors.Is(err, ledger.ErrDuplicate) {
-		if is := i.isAct(ctx, in); is != nil {
+		if is := e.isAct(ctx, in); is != nil {
 			return fmt.Errorf("%w; %w", err, is)
 		}
 		err = nil
@@ -231,7 +243,7 @@ func (i *Installation) seal(ctx context.Context, in intent, record *evidence.Rec
 	if err != nil {
 		return err
 	}
-	i.after("act sealed")
+	e.After("act sealed")
 	return nil
 }
 
@@ -242,8 +254,8 @@ func actOf(in intent) (evidence.Payload, error) {
 
 // isAct checks that the record which has the id of an intent's act is that act. It returns an error with
 // ledger.ErrNotFound in its chain if there is none.
-func (i *Installation) isAct(ctx context.Context, in intent) error {
-	r, err := i.Ledger.Record(ctx, in.Act)
+func (e *Eraser) isAct(ctx context.Context, in intent) error {
+	r, err := e.Ledger.Record(ctx, in.Act)
 	if err != nil {
 		return err
 	}
@@ -258,63 +270,63 @@ func (i *Installation) isAct(ctx context.Context, in intent) error {
 }
 
 // finish destroys what an act in the log says was destroyed. It can be called again after a crash anywhere in it.
-func (i *Installation) finish(ctx context.Context, in intent) error {
+func (e *Eraser) finish(ctx context.Context, in intent) error {
 	ctx = context.WithoutCancel(ctx) // the act is in the log, and says that the values are destroyed
 	for _, pointer := range in.Pointers {
-		if err := i.texts.Destroy(ctx, in.Record, pointer); err != nil {
+		if err := e.Texts.Destroy(ctx, in.Record, pointer); err != nil {
 			return err
 		}
 	}
-	i.after("values destroyed")
-	if err := removeIntent(ctx, i.files, in); err != nil {
+	e.After("values destroyed")
+	if err := removeIntent(ctx, e.Files, in); err != nil {
 		return err
 	}
-	i.after("intent removed")
+	e.After("intent removed")
 	return nil
 }
 
 // resume goes on with an erasure of this record that was begun and broken off.
-func (i *Installation) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
-	in, err := readIntent(ctx, i.files, intentFile(r.Digest))
+func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
+	in, err := readIntent(ctx, e.Files, intentFile(r.Digest))
 	if in == nil || err != nil {
 		return err
 	}
 	// Whoever wrote this may have come second, and be about to take it back: what was erased is not erased by another act again.
-	earlier := i.newSearch(r, in.Pointers)
+	earlier := e.newSearch(r, in.Pointers)
 	if _, err := earlier.log(ctx, 0, nil); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
-		return i.drop(ctx, *in, nil)
+		return e.drop(ctx, *in, nil)
 	}
 	var held *archive.HeldError
-	if err := i.seal(ctx, *in, r); errors.As(err, &held) {
-		return i.drop(ctx, *in, err)
+	if err := e.seal(ctx, *in, r); errors.As(err, &held) {
+		return e.drop(ctx, *in, err)
 	} else if err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {
 		done.Before[pointer] = ""
 	}
-	return i.finish(ctx, *in)
+	return e.finish(ctx, *in)
 }
 
-// finishErasures goes on with what was broken off after its act was sealed: the act says that it was done.
-func (i *Installation) finishErasures(ctx context.Context) error {
-	pending, err := readIntents(ctx, i.files)
+// Finish goes on with what was broken off after its act was sealed: the act says that it was done.
+func (e *Eraser) Finish(ctx context.Context) error {
+	pending, err := readIntents(ctx, e.Files)
 	if err != nil {
 		return err
 	}
 	for _, in := range pending {
-		err := i.isAct(ctx, in)
+		err := e.isAct(ctx, in)
 		if errors.Is(err, ledger.ErrNotFound) {
 			continue // under way in another process, or broken off before it took effect
 		}
 		if err == nil {
-			err = i.finish(ctx, in)
+			err = e.finish(ctx, in)
 		}
 		if err != nil {
-			return fmt.Errorf("finishing the erasure in %s: %w", i.files.Where(intentFile(in.Record)), err)
+			return fmt.Errorf("finishing the erasure in %s: %w", e.Files.Where(intentFile(in.Record)), err)
 		}
 	}
 	return nil

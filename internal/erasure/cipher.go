@@ -1,4 +1,4 @@
-package disclosures
+package erasure
 
 import (
 	"crypto/aes"

@@ -1,4 +1,4 @@
-package installation
+package erasure
 
 import (
 	"context"
@@ -10,18 +10,19 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/disclosures"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 )
 
-// An apartFsck holds the disclosures against the log: every text that is sealed apart is there and the right one, or an act
+// A Fsck holds the disclosures against the log: every text that is sealed apart is there and the right one, or an act
 // says that it was erased, and then nothing of it is there.
-type apartFsck struct {
-	installation *Installation
-	store        storage.Store
-	from         int64 // size of the log when the examination began
+type Fsck struct {
+	texts *Store
+	files filestore.Store
+	store storage.Store
+	from  int64 // size of the log when the examination began
 
 	mu      sync.Mutex         // held while one of the next two is read or written: records come from many goroutines
 	members map[string]*member // by the name of their files
@@ -37,32 +38,33 @@ type member struct {
 	kept    error // why it cannot be disclosed; nil: it can
 }
 
-func newApartFsck(ctx context.Context, i *Installation, store storage.Store) (*apartFsck, error) {
+// NewFsck begins an examination.
+func NewFsck(ctx context.Context, texts *Store, files filestore.Store, store storage.Store) (*Fsck, error) {
 	head, err := store.Head(ctx)
-	return &apartFsck{installation: i, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
+	return &Fsck{texts: texts, files: files, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
-// record takes in a record of the log. Many may be taken in at once.
-func (f *apartFsck) record(ctx context.Context, r *evidence.Record) error {
+// Record takes in a record of the log. Many may be taken in at once.
+func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
 		if err != nil {
 			return err
 		}
 		for _, pointer := range body.Pointers {
-			f.erased(disclosures.Name(body.Record, pointer), r.Payload.RecordID)
+			f.erased(Name(body.Record, pointer), r.Payload.RecordID)
 		}
 	}
 	for _, pointer := range r.Payload.SealedApart {
-		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.installation.holds(ctx, r, pointer)}
+		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.texts.holds(ctx, r, pointer)}
 		f.mu.Lock()
-		f.members[disclosures.Name(r.Digest, pointer)] = m
+		f.members[Name(r.Digest, pointer)] = m
 		f.mu.Unlock()
 	}
 	return nil
 }
 
-func (f *apartFsck) erased(name, act string) {
+func (f *Fsck) erased(name, act string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known, ok := f.acts[name]; !ok || act < known {
@@ -71,8 +73,8 @@ func (f *apartFsck) erased(name, act string) {
 }
 
 // holds says why a member of a record cannot be disclosed.
-func (i *Installation) holds(ctx context.Context, r *evidence.Record, pointer string) error {
-	d, err := i.texts.Open(ctx, r.Digest, pointer)
+func (v *Store) holds(ctx context.Context, r *evidence.Record, pointer string) error {
+	d, err := v.Open(ctx, r.Digest, pointer)
 	if err != nil {
 		return err
 	}
@@ -81,17 +83,17 @@ func (i *Installation) holds(ctx context.Context, r *evidence.Record, pointer st
 	return alone.CheckDisclosures()
 }
 
-func (f *apartFsck) report(kind fsck.Kind, id, detail string) {
+func (f *Fsck) report(kind fsck.Kind, id, detail string) {
 	f.found = append(f.found, fsck.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
 }
 
-// run says what is wrong, when the whole log has been taken in.
-func (f *apartFsck) run(ctx context.Context) ([]fsck.Damage, error) {
+// Run says what is wrong, when the whole log has been taken in.
+func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err
 	}
 	files := map[string]string{} // one for each name
-	err := f.installation.texts.List(ctx, func(file, name string) error {
+	err := f.texts.List(ctx, func(file, name string) error {
 		if name == "" || f.members[name] == nil && f.acts[name] == "" {
 			f.report(fsck.DamageOrphan, "", file)
 			return nil
@@ -108,12 +110,12 @@ func (f *apartFsck) run(ctx context.Context) ([]fsck.Damage, error) {
 	return f.found, f.intents(ctx)
 }
 
-func (f *apartFsck) member(m *member, act, file string) {
+func (f *Fsck) member(m *member, act, file string) {
 	switch {
 	case act != "" && file != "":
 		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
-	case act != "" || m.kept == nil || errors.Is(m.kept, disclosures.ErrElsewhere):
-	case errors.Is(m.kept, disclosures.ErrNone):
+	case act != "" || m.kept == nil || errors.Is(m.kept, ErrElsewhere):
+	case errors.Is(m.kept, ErrNone):
 		f.report(fsck.DamageApartLost, m.id, m.pointer)
 	default:
 		f.report(fsck.DamageApartChanged, m.id, m.pointer+": "+m.kept.Error())
@@ -121,7 +123,7 @@ func (f *apartFsck) member(m *member, act, file string) {
 }
 
 // meanwhile takes in what was appended while the log was examined: an erasure, say, of what was found to be gone.
-func (f *apartFsck) meanwhile(ctx context.Context) error {
+func (f *Fsck) meanwhile(ctx context.Context) error {
 	const page = 32
 	for {
 		rows, err := f.store.Rows(ctx, f.from, page)
@@ -133,7 +135,7 @@ func (f *apartFsck) meanwhile(ctx context.Context) error {
 			if err != nil {
 				continue // which the next examination of the log names
 			}
-			if err := f.record(ctx, r); err != nil {
+			if err := f.Record(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -142,8 +144,8 @@ func (f *apartFsck) meanwhile(ctx context.Context) error {
 }
 
 // intents names erasures that were begun.
-func (f *apartFsck) intents(ctx context.Context) error {
-	pending, err := readIntents(ctx, f.installation.files)
+func (f *Fsck) intents(ctx context.Context) error {
+	pending, err := readIntents(ctx, f.files)
 	if err != nil {
 		return err
 	}
