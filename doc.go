@@ -16,6 +16,12 @@
 // A trial is nothing but acts: the submission, an opening before each phase and round, evaluations, statements,
 // consensus checks, the final judgment, a closing.
 //
+// # How a courtroom page follows its trial
+//
+// The log tells that it has grown. The stream of a trial that is watched then reads the new records, each once, into one trial.View, which
+// all watchers share, and encodes the events that this gives. Each watcher is sent the events. The page, when it hears one, asks for what is
+// new since the record that it has (?after=), and gets only that, rendered from the shared View.
+//
 // # Packages, bottom up
 //
 // Public, pure (no clock, no file, no network; they compile to WebAssembly):

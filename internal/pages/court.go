@@ -32,6 +32,7 @@ type Court struct {
 	trial.Summary
 	State    api.State
 	Nth      int           // how many of the trial's records it shows
+	Since    int           // it shows what is new since the record of this number; 0: everything
 	Case     *subject.Case // nil: it is withheld, or not needed for what is shown
 	Withheld string        // why there is no Case; "": there is one
 	Broken   string        // in which the acts contradict each other; "": in nothing
@@ -162,6 +163,26 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	return c, nil
 }
 
+// NewNews makes what has become new in a courtroom since the record of this number. It is nil where that takes the whole courtroom: people
+// have decided something since, or the trial has no such record.
+func NewNews(v *trial.View, after int) *Court {
+	if after < 1 || after > v.Records || after < v.Beside {
+		return nil
+	}
+	c := &Court{Since: after}
+	c.show(v, after)
+	cited := map[int]bool{}
+	for _, said := range v.SaidAfter(after) {
+		for _, f := range said.Findings {
+			if f.Here && !cited[f.Message] {
+				cited[f.Message] = true
+				c.Messages = append(c.Messages, Message{&subject.Message{Number: f.Message}, c.citations(v, f.Message)})
+			}
+		}
+	}
+	return c
+}
+
 // evidence reads what the jury was given.
 func (c *Court) evidence(first *evidence.Record) {
 	material, withheld := first.Said("/response", first.Payload.Response)
@@ -192,7 +213,7 @@ func (c *Court) show(v *trial.View, after int) {
 	for _, j := range c.Jurors {
 		j.Alone = c.utterance(j.Seat.Alone)
 	}
-	for _, said := range v.SaidAfter(after) {
+	for _, said := range v.SaidSince(after) {
 		if said.Discusses() {
 			c.Discussion = append(c.Discussion, c.utterance(said))
 		}
@@ -370,7 +391,12 @@ func (c *Court) Dollars() string {
 // Seconds is how long the trial took, by what its first and last act claim.
 func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.Last.Sub(c.Submitted).Seconds()) }
 
-func (c *Court) view() string { return "court" }
+func (c *Court) view() string {
+	if c.Since > 0 {
+		return "news"
+	}
+	return "court"
+}
 
 func (c *Court) headline(lang words.Lang) string {
 	says, parts := words.PagesIn(lang), []string{plain(cmp.Or(c.Title(), c.ID))}

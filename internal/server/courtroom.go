@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -91,11 +92,7 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return onDocket(err)
 	}
-	records, err := s.readableChain(r.Context(), c, id)
-	if err != nil {
-		return err
-	}
-	court, err := pages.NewCourt(records)
+	court, err := s.courtOf(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -110,6 +107,22 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}
 	return s.page(w, r, c, http.StatusOK, court)
+}
+
+// courtOf is what a page that is at a record (?after=) has not yet, or the whole courtroom. What is new is read from the model of the trial
+// that all who watch share, and takes no longer in a long trial.
+func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Court, err error) {
+	if after, err := strconv.Atoi(r.URL.Query().Get("after")); err == nil {
+		err := s.docket.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
+		if court != nil || err != nil {
+			return court, onDocket(err)
+		}
+	}
+	records, err := s.readableChain(r.Context(), c, id)
+	if err != nil {
+		return nil, err
+	}
+	return pages.NewCourt(records)
 }
 
 // submitForm takes a submission from the first page, and shows that page again with what is wrong with it.

@@ -112,6 +112,18 @@ func added(now, before *jury.Evaluation) []jury.Finding {
 	return slices.DeleteFunc(slices.Clone(now.Findings), func(f jury.Finding) bool { return slices.Contains(before.Findings, f) })
 }
 
+// SaidSince returns what was said after the record of this number, and before it in the same round.
+func (v *View) SaidSince(nth int) []*Said {
+	i := len(v.Said) - len(v.SaidAfter(nth))
+	if i == len(v.Said) {
+		return nil
+	}
+	for i > 0 && v.Said[i-1].Round == v.Said[i].Round {
+		i--
+	}
+	return v.Said[i:len(v.Said):len(v.Said)]
+}
+
 // SaidAfter returns what was said after the record of this number.
 func (v *View) SaidAfter(nth int) []*Said {
 	i, _ := slices.BinarySearchFunc(v.Said, nth+1, func(s *Said, nth int) int { return s.Nth - nth })

@@ -37,6 +37,7 @@ type View struct {
 	Broken string // how the acts contradict each other; "": they do not
 
 	Decisions map[string]*jury.Decision // on the verdict, by the id of the record
+	Beside    int                       // the number of the last record that is no act, but a review or a delivery; 0: none
 
 	broken    error // the *jury.Discrepancy that Broken tells
 	evidence  *subject.Case
@@ -152,7 +153,9 @@ func (v *View) take(s *step) (err error) {
 		}
 		s.lawful = v.apply(s)
 	}
-	v.Records++
+	if v.Records++; !s.Payload.ActionType.InTrial() {
+		v.Beside = v.Records
+	}
 	for _, attempt := range s.effort.Attempts {
 		v.Spent += attempt.Cost
 		v.Calls++

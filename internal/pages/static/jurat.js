@@ -5,12 +5,7 @@
 // merge makes one element like another and touches nothing that is alike, so that focus, scroll position and what a screen
 // reader has announced stay, and only what is new is new. The server has rendered both: there is one renderer.
 function merge(now, then) {
-  for (const a of [...now.attributes]) {
-    if (!then.hasAttribute(a.name) && a.name !== "open") now.removeAttribute(a.name);
-  }
-  for (const a of then.attributes) {
-    if (now.getAttribute(a.name) !== a.value) now.setAttribute(a.name, a.value);
-  }
+  attributes(now, then);
   const known = new Map([...now.children].filter((c) => c.id).map((c) => [c.id, c]));
   let at = now.firstChild;
   for (const next of [...then.childNodes]) {
@@ -32,6 +27,36 @@ function merge(now, then) {
   }
 }
 
+function attributes(now, then) {
+  for (const a of [...now.attributes]) {
+    if (!then.hasAttribute(a.name) && a.name !== "open") now.removeAttribute(a.name);
+  }
+  for (const a of then.attributes) {
+    if (a.name !== "data-patch" && now.getAttribute(a.name) !== a.value) now.setAttribute(a.name, a.value);
+  }
+}
+
+// update makes an element like another, or, where the server sent only what is new of it, puts that in.
+function update(now, then) {
+  if ("patch" in then.dataset) patch(now, then);
+  else merge(now, then);
+}
+
+// patch updates each element that comes again, wherever it stands, and inserts the others before the one that follows them.
+function patch(now, then) {
+  attributes(now, then);
+  let before = null;
+  for (const next of [...then.children].reverse()) {
+    const same = document.getElementById(next.id);
+    if (!same) {
+      before = now.insertBefore(document.importNode(next, true), before);
+      continue;
+    }
+    update(same, next);
+    if (same.parentNode === now) before = same;
+  }
+}
+
 function alike(a, b) {
   return a && !a.id && a.nodeType === b.nodeType && a.nodeName === b.nodeName;
 }
@@ -48,13 +73,15 @@ function follow(main) {
     do {
       again = false;
       try {
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+        const news = new URL(location.href);
+        news.searchParams.set("after", main.dataset.nth);
+        const answer = await fetch(news, { headers: { Accept: "text/html" }, cache: "no-store" });
         if (!answer.ok) break; // the next event, or the reader, asks again
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const then = page.getElementById("main");
         if (!then) break;
         document.title = page.title;
-        merge(main, then);
+        update(main, then);
         if (!main.dataset.events) source.close(); // the trial is over
       } catch {
         break; // no connection: EventSource tries again by itself, and then there is an event
