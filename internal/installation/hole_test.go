@@ -13,6 +13,7 @@ import (
 // TestHole: on a machine from which the network has become a hole, where everything that is sent vanishes and nothing is said to have
 // ended, whoever waits for the database is told so, though he would have waited for ever; and when the hole is gone, the machine works.
 func TestHole(t *testing.T) {
+	t.Parallel()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
 	key := wrappingKey(t)
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})

@@ -70,6 +70,7 @@ func wantKept(t *testing.T, c installation.Config, k kept) {
 
 // TestMove: a backup of a folder is restored to a database and to a folder, and one of a database to both.
 func TestMove(t *testing.T) {
+	t.Parallel()
 	inFolder := func(t *testing.T) installation.Config {
 		return installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	}
@@ -149,6 +150,7 @@ func TestBackupHasNoWrappingKey(t *testing.T) {
 
 // TestBackupOfADatabaseInUse: copies that are made while machines seal, meet actors for the first time and change keys are whole.
 func TestBackupOfADatabaseInUse(t *testing.T) {
+	t.Parallel()
 	c, i, machine := begun(t)
 	other := open(t, machine())
 	ctx, stop := context.WithCancel(t.Context())
@@ -187,6 +189,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 
 // TestRestoreBrokenOff: what a restore leaves that did not come to its end is no installation, and the next one finishes it.
 func TestRestoreBrokenOff(t *testing.T) {
+	t.Parallel()
 	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), folder)
 	if err != nil {

@@ -502,6 +502,7 @@ func TestFewConnections(t *testing.T) {
 
 // TestHeldByAnother: a process that holds the file, and stands still, keeps nobody waiting without end.
 func TestHeldByAnother(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	db, err := SQLite(t.Context(), path)
 	if err != nil {
