@@ -112,6 +112,7 @@
 //	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
 //	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named
 //	limits        how often a caller may ask, and what requests hold in memory together
+//	jsonschema    describes Go types as JSON schemas
 //	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
 //
 // cmd/jurat-token is the helper for hardware tokens, a program of its own. cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and

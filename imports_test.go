@@ -141,6 +141,7 @@ var importRules = []importRule{
 		"it asks who somebody is, and opens no session"},
 	{"jurat/internal/provider/providertest", nil, "a server for tests knows the protocol from its documents, not from the client"},
 	{"jurat/internal/limits", []string{"jurat/api", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"}, "it counts requests and bytes, whatever they are for"},
+	{"jurat/internal/jsonschema", []string{"jurat/evidence", jsonLibrary}, "a type is described alike, whatever travels"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", jsonLibrary, logHashing,
 		"github.com/prometheus/client_golang/"},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"jurat/internal/filestore"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/postgres"
@@ -207,10 +206,10 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 	defer func() { err = errors.Join(err, file.Close()) }()
 	grown := growth(to, tell)
 	return shared.Snapshot(ctx, func(log storage.Store) error {
-		if _, err := ledger.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
+		if _, err := storage.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
 			return err
 		}
-		return ledger.FinishCopy(ctx, log, file)
+		return storage.FinishCopy(ctx, log, file)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/postgres"
 )
 
@@ -79,7 +79,7 @@ func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft 
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if _, err := ledger.Copy(ctx, from, to, progress); err != nil {
+	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
 		return err
 	}
 	own, small, archives := sorted(m)
@@ -93,7 +93,7 @@ func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft 
 	if err := keepOwn(ctx, draft, append(own, checkpointFile), c.Dir); err != nil {
 		return err
 	}
-	return ledger.FinishCopy(ctx, from, to)
+	return storage.FinishCopy(ctx, from, to)
 }
 
 // sorted tells what of a backup stays the machine's own from what goes into the database beside the log.

@@ -62,19 +62,19 @@ func TestCopy(t *testing.T) {
 	defer file.Close()
 	back := memory.New()
 	told := int64(0)
-	head, err := ledger.Copy(t.Context(), c.Store, file, func(done, total int64) { told = done })
+	head, err := storage.Copy(t.Context(), c.Store, file, func(done, total int64) { told = done })
 	if err != nil || told != head.Size {
 		t.Fatal(told, err)
 	}
 	if signed := must(file.Checkpoint(t.Context())); signed != "" {
 		t.Error("it is a log before it is finished")
 	}
-	if err := ledger.FinishCopy(t.Context(), c.Store, file); err != nil {
+	if err := storage.FinishCopy(t.Context(), c.Store, file); err != nil {
 		t.Fatal(err)
 	}
 	wantSameLog(t, c.Store, file)
-	must(ledger.Copy(t.Context(), file, back, nil))
-	if err := ledger.FinishCopy(t.Context(), file, back); err != nil {
+	must(storage.Copy(t.Context(), file, back, nil))
+	if err := storage.FinishCopy(t.Context(), file, back); err != nil {
 		t.Fatal(err)
 	}
 	wantSameLog(t, c.Store, back)
@@ -84,7 +84,7 @@ func TestCopy(t *testing.T) {
 	if err != nil || len(damages) > 0 {
 		t.Error(damages, err)
 	}
-	if err := ledger.FinishCopy(t.Context(), file, back); !errors.Is(err, ledger.ErrConflict) {
+	if err := storage.FinishCopy(t.Context(), file, back); !errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("finished twice: %v", err)
 	}
 }
@@ -94,21 +94,21 @@ func TestCopyGoesOn(t *testing.T) {
 	_, c := copied(t)
 	to := memory.New()
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := ledger.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, err := storage.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if head := must(to.Head(t.Context())); head.Size == 0 || head.Size == must(c.Store.Head(t.Context())).Size {
 		t.Fatalf("it was broken off at %v", head)
 	}
-	must(ledger.Copy(t.Context(), c.Store, to, nil))
-	must(ledger.Copy(t.Context(), c.Store, to, nil)) // there is nothing left to do
-	if err := ledger.FinishCopy(t.Context(), c.Store, to); err != nil {
+	must(storage.Copy(t.Context(), c.Store, to, nil))
+	must(storage.Copy(t.Context(), c.Store, to, nil)) // there is nothing left to do
+	if err := storage.FinishCopy(t.Context(), c.Store, to); err != nil {
 		t.Fatal(err)
 	}
 	wantSameLog(t, c.Store, to)
 
 	_, other := copied(t)
-	if _, err := ledger.Copy(t.Context(), other.Store, to, nil); !errors.Is(err, ledger.ErrOtherLog) {
+	if _, err := storage.Copy(t.Context(), other.Store, to, nil); !errors.Is(err, storage.ErrOtherLog) {
 		t.Errorf("over another log: %v", err)
 	}
 }

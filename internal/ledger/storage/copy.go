@@ -1,4 +1,4 @@
-package ledger
+package storage
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/ledger/brief"
-	"jurat/internal/ledger/storage"
 )
 
 // copyPage is how many records are copied in one transaction.
@@ -20,7 +18,7 @@ var ErrOtherLog = errors.New("there is another log")
 
 // Copy copies a log, which must not change meanwhile, into a store that is empty, or has the beginning of it from a copy that was
 // broken off. It copies what is there, and judges nothing: package fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
-func Copy(ctx context.Context, from, to storage.Store, progress func(done, total int64)) (storage.Head, error) {
+func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
 	head, err := copyLog(ctx, from, to, progress)
 	if err != nil {
 		return head, fmt.Errorf("copying log: %w", err)
@@ -29,7 +27,7 @@ func Copy(ctx context.Context, from, to storage.Store, progress func(done, total
 }
 
 // FinishCopy gives a copy the last checkpoint of the log that it is a copy of.
-func FinishCopy(ctx context.Context, from, to storage.Store) error {
+func FinishCopy(ctx context.Context, from, to Store) error {
 	signed, err := from.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
@@ -44,7 +42,7 @@ func FinishCopy(ctx context.Context, from, to storage.Store) error {
 }
 
 // copyArchives notes the files that a log has, unless a copy that was broken off has noted them.
-func copyArchives(ctx context.Context, from, to storage.Store) error {
+func copyArchives(ctx context.Context, from, to Store) error {
 	files, err := from.Archives(ctx)
 	if err != nil {
 		return err
@@ -61,7 +59,7 @@ func copyArchives(ctx context.Context, from, to storage.Store) error {
 	return nil
 }
 
-func copyLog(ctx context.Context, from, to storage.Store, progress func(done, total int64)) (storage.Head, error) {
+func copyLog(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
 	head, err := from.Head(ctx)
 	if err != nil {
 		return head, err
@@ -71,8 +69,8 @@ func copyLog(ctx context.Context, from, to storage.Store, progress func(done, to
 		return head, err
 	}
 	source := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return from.Hashes(ctx, indexes) })
-	if err := contains(head, done, source); err != nil {
-		return head, fmt.Errorf("%w: %w", ErrOtherLog, err)
+	if err := begins(source, done, head); err != nil {
+		return head, err
 	}
 	owing, err := from.Owing(ctx)
 	if err != nil {
@@ -83,9 +81,9 @@ func copyLog(ctx context.Context, from, to storage.Store, progress func(done, to
 		if err != nil {
 			return head, err
 		}
-		if err := to.Append(ctx, func(now storage.Head, _ storage.Committed) (storage.Batch, error) {
+		if err := to.Append(ctx, func(now Head, _ Committed) (Batch, error) {
 			if now != done {
-				return storage.Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
+				return Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
 			}
 			return batch, nil
 		}); err != nil {
@@ -103,7 +101,7 @@ func copyLog(ctx context.Context, from, to storage.Store, progress func(done, to
 }
 
 // copyBatch reads all that a log has at the indexes from begin on and before end.
-func copyBatch(ctx context.Context, from storage.Store, source tlog.HashReader, begin, end int64, owing []storage.Owed) (batch storage.Batch, err error) {
+func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
 	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
 		return batch, err
 	}
@@ -136,16 +134,36 @@ func copyBatch(ctx context.Context, from storage.Store, source tlog.HashReader, 
 	return batch, err
 }
 
-// copyBriefs reads those briefs of rows that can be read. Open makes the others.
-func copyBriefs(ctx context.Context, from storage.Store, begin, n int64) (list []storage.StoredBrief, err error) {
-	stored, err := from.Briefs(ctx, storage.BriefQuery{From: begin, N: n, Names: true})
+// begins checks that a log begins as what is there of its copy.
+func begins(source tlog.HashReader, done, head Head) error {
+	if done.Size > head.Size {
+		return fmt.Errorf("%w: it has %v, and what is copied has %v", ErrOtherLog, done, head)
+	}
+	root, err := tlog.TreeHash(done.Size, source)
+	if err == nil && root != done.Root {
+		err = fmt.Errorf("%w: it has %v, and the first %d records of what is copied make the root %v", ErrOtherLog, done, done.Size, root)
+	}
+	return err
+}
+
+// copyBriefs reads the briefs that are there. Open makes the others.
+func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
+	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
 	if err != nil {
 		return nil, err
 	}
-	for i := range stored {
-		if b := brief.Read(&stored[i]); b != nil {
-			stored[i].Keys = b.Keys()
-			list = append(list, stored[i])
+	keys, err := from.BriefKeys(ctx, begin, n)
+	if err != nil {
+		return nil, err
+	}
+	has := map[int64][]int64{}
+	for _, k := range keys {
+		has[k.Index] = append(has[k.Index], k.Key)
+	}
+	for _, b := range stored {
+		if b.Line != nil {
+			b.Keys = has[b.Index]
+			list = append(list, b)
 		}
 	}
 	return list, nil
