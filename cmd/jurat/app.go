@@ -26,7 +26,8 @@ const (
 
 // app is the command line.
 type app struct {
-	io stdio
+	io    stdio
+	token *installation.Token // where a new installation's own keys are made; nil: in files
 
 	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA"`
 	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB"`
@@ -160,7 +161,7 @@ func report(io stdio, err error) int {
 
 // config names the installation.
 func (a *app) config() installation.Config {
-	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir, Indexing: progress(a.io, "records indexed")}
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir, Token: a.token, Indexing: progress(a.io, "records indexed")}
 }
 
 // again is how the command is called on the same installation, without any password.

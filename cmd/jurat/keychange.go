@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/token"
 )
 
 // whyFlags are the flags of every command that changes a key: the reason, for the log.
@@ -38,9 +39,8 @@ type publicFlags struct {
 	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. They go out with records, which makes them no more trusted."`
 }
 
-// read reads the keys, and gives each the certificates that begin with its own.
-func (f *publicFlags) read() ([]keys.OwnerKey, error) {
-	var owned []keys.OwnerKey
+// read reads the keys, and gives each, and those that are read already, the certificates that begin with its own.
+func (f *publicFlags) read(owned ...keys.OwnerKey) ([]keys.OwnerKey, error) {
 	for _, file := range f.Public {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -88,6 +88,8 @@ type keysRegisterCmd struct {
 	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
 	Name string        `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
 	publicFlags
+	Token []string `placeholder:"URI" help:"In place of --public: the owner's key on a token that can be reached from here."`
+	helperFlag
 	NotAfter *time.Time `help:"The key signs nothing from this time on (RFC 3339)."`
 	whyFlags
 }
@@ -107,10 +109,14 @@ again replaces its certificates.`
 
 // Run registers a key.
 func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if len(c.Public) == 0 {
-		return errors.New("want --public FILE")
+	if len(c.Public)+len(c.Token) == 0 {
+		return errors.New("want --public FILE, or --token URI")
 	}
-	owned, err := c.read()
+	tokens, err := c.publicOnToken(ctx)
+	if err != nil {
+		return err
+	}
+	owned, err := c.read(tokens...)
 	if err != nil {
 		return err
 	}
@@ -130,6 +136,24 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
+// publicOnToken reads the public halves of the keys that --token names.
+func (c *keysRegisterCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
+	helpers := &token.Helpers{}
+	defer func() { err = errors.Join(err, helpers.Close()) }()
+	references, err := c.known(ctx, helpers, c.Token)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range references {
+		der, err := evidence.MarshalPublicKey(r.Public)
+		if err != nil {
+			return nil, err
+		}
+		owned = append(owned, keys.OwnerKey{Public: der})
+	}
+	return owned, nil
+}
+
 func printIDs(io stdio, keys []keys.OwnerKey) error {
 	for _, k := range keys {
 		if err := io.line("%s", evidence.DigestOf(k.Public)); err != nil {
@@ -142,8 +166,10 @@ func printIDs(io stdio, keys []keys.OwnerKey) error {
 type keysRotateCmd struct {
 	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk or operator." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
 	Name string             `arg:"" help:"The actor's name."`
-	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before." default:"" enum:",ES256,RS256,Ed25519"`
+	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before; with --token ES256." default:"" enum:",ES256,RS256,Ed25519"`
 	publicFlags
+	Token string `placeholder:"URI" help:"The new first key, on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
+	helperFlag
 	whyFlags
 }
 
@@ -154,13 +180,15 @@ and only a thief could use it. Two keys that sign only together are replaced tog
 
 With --public the actor itself holds the new key. This cannot be undone.
 
+With --token the new key is on a token. An old key on a token stays there, and signs nothing more here: the vendor's tool deletes it.
+
 What the old key signed stands; give those who verify a new trust file.`
 }
 
 // Run rotates the keys of an actor.
 func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && c.Alg != "" {
-		return errors.New("--certificate goes with --public, and --alg does not")
+	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && (c.Alg != "" || c.Token != "") {
+		return errors.New("--certificate goes with --public, and --alg and --token do not")
 	}
 	owned, err := c.read()
 	if err != nil {
@@ -174,7 +202,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if len(owned) > 0 {
 			err = i.Registrar.RotateOwned(ctx, c.Role, c.Name, owned, why)
 		} else {
-			err = i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, why)
+			err = c.rotate(ctx, i, why)
 		}
 		if err != nil {
 			return changeHint(err)
@@ -190,6 +218,18 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return nil
 	})
+}
+
+// rotate makes the new key here, or on the token.
+func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation, why keys.Why) error {
+	if c.Token != "" && c.Alg == "" {
+		c.Alg = evidence.ES256
+	}
+	on, err := c.find(ctx, &i.Helpers, c.Token, c.Alg)
+	if err != nil {
+		return err
+	}
+	return i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, on, why)
 }
 
 type keysRetireCmd struct {

@@ -39,6 +39,7 @@ type keyLine struct {
 	Created   string             `json:"created"`
 	Custody   string             `json:"custody"`
 	State     string             `json:"state"`
+	Token     string             `json:"token,omitempty"` // where the key is, if it is on a token
 }
 
 const keyTime = "2006-01-02T15:04:05Z"
@@ -54,6 +55,11 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 		if history.Key(k.KeyID) == nil {
 			lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
 				Created: k.Created.UTC().Format(keyTime), Custody: operator.CustodyOperator, State: "active"})
+		}
+	}
+	for n := range lines {
+		if held := slices.IndexFunc(files, func(k *keys.Held) bool { return k.KeyID == lines[n].KeyID }); held >= 0 {
+			lines[n].Token = files[held].Token
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b keyLine) int {
@@ -83,21 +89,30 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		p := newPage(io.out)
 		for _, k := range lines {
 			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
+			if k.Token != "" {
+				p.line("    on a token: %s", k.Token)
+			}
 		}
 		return p.err
 	})
 }
 
 type keysNewCmd struct {
-	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge or clerk." enum:"agent,reviewer,submitter,juror,judge,clerk"`
-	Name string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
+	Role  evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk or operator." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Name  string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	Alg   evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
+	Token string             `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
+	helperFlag
 }
 
 // Run makes a key.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg)
+		on, err := c.find(ctx, &i.Helpers, c.Token, c.Alg)
+		if err != nil {
+			return err
+		}
+		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
 		if errors.Is(err, keys.ErrExists) {
 			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
 		}

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"jurat/client"
+	"jurat/evidence"
+	"jurat/internal/token"
 )
 
 type signCmd struct {
-	File    string   `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
-	Key     []string `placeholder:"FILE" help:"Your private key: PKCS #8 in PEM. A second one makes the second signature."`
+	File  string   `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
+	Key   []string `placeholder:"FILE" help:"Your private key: PKCS #8 in PEM. A second one makes the second signature."`
+	Token []string `placeholder:"URI" help:"Your private key on a token, in place of --key: pkcs11:token=LABEL;object=NAME."`
+	helperFlag
 	Prepare bool     `help:"Only print the bytes that are to be signed, for the keys that --public names."`
 	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
 }
@@ -25,6 +30,10 @@ Send it to the installation's operator, who must have registered the key ('jurat
     jurat sign --key private.pem payload.json > signed.json
     jurat seal signed.json > record.json
 
+With a key that never leaves your token (docs/token.md):
+
+    jurat sign --token "pkcs11:token=mine;object=mia" --token-helper "jurat-token --module FILE" payload.json > signed.json
+
 By hand, with a key that openssl can use: --prepare prints exactly the bytes to sign, without a line feed.
 
     jurat sign --prepare --public public.pem draft.json > payload.json
@@ -34,12 +43,12 @@ By hand, with a key that openssl can use: --prepare prints exactly the bytes to 
 }
 
 // Run signs, or prepares to.
-func (c *signCmd) Run(io stdio) error {
+func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 	switch {
-	case c.Prepare && (len(c.Public) == 0 || len(c.Key) > 0):
-		return errors.New("--prepare takes the public keys with --public FILE, and no --key")
-	case !c.Prepare && (len(c.Key) == 0 || len(c.Public) > 0):
-		return hint(errors.New("want --key FILE"), "or --prepare --public FILE, to sign with something else")
+	case c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0):
+		return errors.New("--prepare takes the public keys with --public FILE, and neither --key nor --token")
+	case !c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0):
+		return hint(errors.New("want --key FILE or --token URI"), "or --prepare --public FILE, to sign with something else")
 	}
 	doc, err := readInput(io.in, c.File)
 	if err != nil {
@@ -52,11 +61,41 @@ func (c *signCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	signed, err := client.Sign(doc, signers...)
+	helpers := &token.Helpers{}
+	defer func() { err = errors.Join(err, helpers.Close()) }()
+	onToken, err := c.onToken(ctx, helpers)
+	if err != nil {
+		return err
+	}
+	signed, err := client.Sign(doc, append(signers, onToken...)...)
+	if errors.Is(err, token.ErrUnavailable) {
+		return err
+	}
 	if err != nil {
 		return hint(err, "'docs/format.md' lists the fields")
 	}
 	return io.print(signed)
+}
+
+// onToken returns what signs with the keys that --token names.
+func (c *signCmd) onToken(ctx context.Context, helpers *token.Helpers) ([]evidence.Signer, error) {
+	references, err := c.known(ctx, helpers, c.Token)
+	if err != nil {
+		return nil, err
+	}
+	var signers []evidence.Signer
+	for _, r := range references {
+		key, err := helpers.Signer(r)
+		if err != nil {
+			return nil, err
+		}
+		signer, err := evidence.NewSigner(key, nil)
+		if err != nil {
+			return nil, err
+		}
+		signers = append(signers, signer)
+	}
+	return signers, nil
 }
 
 func (c *signCmd) prepare(io stdio, doc []byte) error {

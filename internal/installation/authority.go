@@ -3,8 +3,6 @@ package installation
 import (
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
@@ -12,13 +10,12 @@ import (
 	"fmt"
 	"math/big"
 	"path"
-	"strings"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
-
+	"jurat/evidence"
 	"jurat/internal/filestore"
 	"jurat/internal/stamping"
+	"jurat/internal/token"
 	"jurat/timestamp"
 )
 
@@ -33,40 +30,41 @@ const (
 )
 
 // createAuthority makes the root that readers are given, and the certificate that stamps in its name.
-func createAuthority(ctx context.Context, files filestore.Store, now time.Time) error {
+func createAuthority(ctx context.Context, files filestore.Store, m maker, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
-	root, rootSigner, err := certify(now, rootYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
-		return timestamp.NewRoot(c)
-	})
+	rootSigner, rootText, err := m.make(ctx, "root", evidence.ES256)
+	if err != nil {
+		return fmt.Errorf("making the authority's root key: %w", err)
+	}
+	root, err := certify(rootSigner, now, rootYears, timestamp.NewRoot)
 	if err != nil {
 		return err
 	}
-	leaf, leafSigner, err := certify(now, authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
+	leafSigner, leafText, err := m.make(ctx, "authority", evidence.ES256)
+	if err != nil {
+		return fmt.Errorf("making the authority's key: %w", err)
+	}
+	leaf, err := certify(leafSigner, now, authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
 		return timestamp.NewCertificate(c, root, rootSigner)
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		writeCertificate(ctx, files, rootCertificate, root), writePrivate(ctx, files, rootKey, rootSigner),
-		writeCertificate(ctx, files, authorityCertificate, leaf), writePrivate(ctx, files, authorityKey, leafSigner))
+		writeCertificate(ctx, files, rootCertificate, root), writePrivate(ctx, files, rootKey, rootText),
+		writeCertificate(ctx, files, authorityCertificate, leaf), writePrivate(ctx, files, authorityKey, leafText))
 }
 
-func certify(now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, crypto.Signer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making the authority's key: %w", err)
-	}
+func certify(key crypto.Signer, now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, nil, fmt.Errorf("drawing a serial number: %w", err)
+		return nil, fmt.Errorf("drawing a serial number: %w", err)
 	}
-	certificate, err := issue(timestamp.CertificateConfig{Key: key, Serial: serial.Add(serial, big.NewInt(1)),
+	return issue(timestamp.CertificateConfig{Key: key, Serial: serial.Add(serial, big.NewInt(1)),
 		NotBefore: now, NotAfter: now.AddDate(years, 0, 0)})
-	return certificate, key, err
 }
 
-func openAuthority(ctx context.Context, files filestore.Store, now func() time.Time) (*stamping.Own, error) {
+func openAuthority(ctx context.Context, files filestore.Store, helpers *token.Helpers, now func() time.Time) (*stamping.Own, error) {
 	root, err := readCertificate(ctx, files, rootCertificate)
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func openAuthority(ctx context.Context, files filestore.Store, now func() time.T
 	if err != nil {
 		return nil, err
 	}
-	key, err := readPrivate(ctx, files, authorityKey)
+	key, _, err := readSigner(ctx, files, helpers, path.Join(clockFolder, authorityKey))
 	if err != nil {
 		return nil, err
 	}
@@ -105,77 +103,4 @@ func readCertificate(ctx context.Context, files filestore.Store, name string) (*
 		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	return c, nil
-}
-
-func writePrivate(ctx context.Context, files filestore.Store, name string, key crypto.Signer) error {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	return files.Create(ctx, path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-}
-
-func readPrivate(ctx context.Context, files filestore.Store, name string) (crypto.Signer, error) {
-	file := path.Join(clockFolder, name)
-	text, err := files.Read(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, fmt.Errorf("reading %s: want a private key in PEM", files.Where(file))
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
-	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("reading %s: a key of type %T cannot sign", files.Where(file), key)
-	}
-	return signer, nil
-}
-
-// A logKey signs checkpoints.
-type logKey struct {
-	signer   note.Signer
-	verifier note.Verifier
-	public   string // the verifier, as package note writes it
-}
-
-// logName is the start of the origin of a log, which must differ from that of every other log.
-const logName = "jurat/log/"
-
-func createLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
-	var id [8]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return logKey{}, fmt.Errorf("naming the log: %w", err)
-	}
-	private, public, err := note.GenerateKey(rand.Reader, fmt.Sprintf("%s%x", logName, id))
-	if err != nil {
-		return logKey{}, fmt.Errorf("making the log's key: %w", err)
-	}
-	if err := files.Create(ctx, logKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
-		return logKey{}, err
-	}
-	return openLogKey(ctx, files)
-}
-
-func openLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
-	text, err := files.Read(ctx, logKeyFile)
-	if err != nil {
-		return logKey{}, err
-	}
-	lines := strings.Split(string(text), "\n")
-	if len(lines) != 3 || lines[2] != "" {
-		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", files.Where(logKeyFile))
-	}
-	k := logKey{public: lines[1]}
-	var signerErr, verifierErr error
-	k.signer, signerErr = note.NewSigner(lines[0])
-	k.verifier, verifierErr = note.NewVerifier(lines[1])
-	if err := errors.Join(signerErr, verifierErr); err != nil {
-		return logKey{}, fmt.Errorf("reading %s: %w", files.Where(logKeyFile), err)
-	}
-	return k, nil
 }

@@ -27,6 +27,7 @@ import (
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/stamping"
+	"jurat/internal/token"
 	"jurat/internal/witness"
 )
 
@@ -151,7 +152,7 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 
 // describe says what the log in a copy is.
 func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
-	log, err := openLogKey(ctx, filestore.NewFolder(dir))
+	log, err := openLogKey(ctx, filestore.NewFolder(dir), &token.Helpers{}) // nothing is signed
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func TestBackupInUse(t *testing.T) {
 	})
 	busy.Go(func() {
 		for ending.Err() == nil {
-			if err := i.Registrar.Rotate(ctx, evidence.RoleAgent, "first", "", keys.Why{By: "me", Reason: "test"}); err != nil {
+			if err := i.Registrar.Rotate(ctx, evidence.RoleAgent, "first", "", nil, keys.Why{By: "me", Reason: "test"}); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(200 * time.Millisecond)

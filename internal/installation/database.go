@@ -186,19 +186,20 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
 		return false, errors.Join(err, errors.New("the database has records and no checkpoint, as a restore that was broken off leaves it: run it again, or DROP SCHEMA jurat CASCADE and begin anew"))
 	}
-	log, err := openLogKey(ctx, files)
+	log, err := openLogKey(ctx, files, &p.Helpers)
 	if errors.Is(err, fs.ErrNotExist) {
 		draft := filestore.NewDraft()
-		if err := createAuthority(ctx, draft, clock(c)()); err != nil {
+		m := newMaker(c, &p.Helpers)
+		if err := createAuthority(ctx, draft, m, clock(c)()); err != nil {
 			return false, err
 		}
-		if _, err := createLogKey(ctx, draft); err != nil {
+		if _, err := createLogKey(ctx, draft, m); err != nil {
 			return false, err
 		}
 		if err := files.CreateAll(ctx, draft.All()); err != nil {
 			return false, err
 		}
-		log, err = openLogKey(ctx, files)
+		log, err = openLogKey(ctx, files, &p.Helpers)
 	}
 	if err != nil {
 		return false, err

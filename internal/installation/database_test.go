@@ -352,7 +352,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	before := must(sealRequest(t, i, "r"))
 	must(sealRequest(t, other, "r"))
-	if err := other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	after := must(sealRequest(t, i, "r"))

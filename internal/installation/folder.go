@@ -16,6 +16,7 @@ import (
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
+	"jurat/internal/token"
 )
 
 // findInFolder looks for an installation in a data folder.
@@ -102,10 +103,12 @@ func furnish(ctx context.Context, c Config, dir string) error {
 		return err
 	}
 	files := filestore.NewFolder(dir)
-	if err := createAuthority(ctx, files, clock(c)()); err != nil {
+	m := newMaker(c, &token.Helpers{})
+	defer m.helpers.Close() // what they signed is verified
+	if err := createAuthority(ctx, files, m, clock(c)()); err != nil {
 		return err
 	}
-	log, err := createLogKey(ctx, files)
+	log, err := createLogKey(ctx, files, m)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@
 //	jurat.db-reserve  room that is kept back for revocations on a full disk
 //	jobs.db         which trials are to be held, made anew from the ledger where it is missing
 //	checkpoint      the last published checkpoint: what the ledger may never fall behind
-//	log.key         the key that signs checkpoints
+//	log.key         the key that signs checkpoints, or where it is on a token
 //	keys/ROLE/      private keys of actors
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
@@ -80,6 +80,7 @@ type Config struct {
 	TSA         []string           // names or URLs of the authorities that stamp what is sealed; nil: the built-in and all others
 	Now         func() time.Time   // nil: time.Now. When it is set back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // of record ids; nil: crypto/rand
+	Token       *Token             // of a new installation: where the keys of its log and authority are made; nil: in files
 
 	Indexing func(done, total int64) // told how far an older log has got that is indexed when it is opened; nil: nobody is told
 }
@@ -204,14 +205,14 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history, Helpers: &i.Helpers}); err != nil {
 		return config, err
 	}
 	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}
-	if i.authority, err = openAuthority(ctx, i.files, clock(c)); err != nil {
+	if i.authority, err = openAuthority(ctx, i.files, &i.Helpers, clock(c)); err != nil {
 		return config, err
 	}
-	if i.log, err = openLogKey(ctx, i.files); err != nil {
+	if i.log, err = openLogKey(ctx, i.files, &i.Helpers); err != nil {
 		return config, err
 	}
 	if i.stampers, err = stamping.Open(ctx, stamping.Config{Files: i.files, Own: i.authority, Use: c.TSA, Now: clock(c)}); err != nil {

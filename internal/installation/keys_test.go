@@ -108,10 +108,10 @@ func TestOwnersKey(t *testing.T) {
 	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65); !errors.Is(err, keys.ErrOwner) {
+	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("a second key of the operator's: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); !errors.Is(err, keys.ErrOwner) {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("rotated by the operator: %v", err)
 	}
 	_, next := ownKey(t, false)
@@ -179,7 +179,7 @@ func TestRotation(t *testing.T) {
 			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
 			for range 2 {
-				if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, because); err != nil {
+				if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -217,11 +217,11 @@ func TestRotation(t *testing.T) {
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
 	must(sealRequest(t, i, "r"))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	alone := must(sealRequest(t, i, "r"))
-	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65))
+	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
 	both := must(sealRequest(t, i, "r"))
 	demand := func(what string) {
 		t.Helper()
@@ -238,7 +238,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		}
 	}
 	demand("before")
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	demand("after")
@@ -307,7 +307,7 @@ func TestEndOfAKey(t *testing.T) {
 	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("signers: %v", err)
 	}
-	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256); !errors.Is(err, keys.ErrNoKey) {
+	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("a first key again: %v", err)
 	}
 	if err := i.Registrar.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
@@ -316,10 +316,10 @@ func TestEndOfAKey(t *testing.T) {
 	if err := i.Registrar.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, keys.ErrNoSuchKey) {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", because); !errors.Is(err, keys.ErrNoSuchKey) {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because); !errors.Is(err, keys.ErrNoSuchKey) {
 		t.Errorf("an actor without a key: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	must(sealRequest(t, i, "r"))
@@ -327,7 +327,7 @@ func TestEndOfAKey(t *testing.T) {
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
 		t.Errorf("the operator's own key: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
@@ -445,7 +445,7 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	first := must(sealRequest(t, i, "r"))
 	elsewhere := must(installation.Open(t.Context(), c))
 	defer elsewhere.Close()
-	if err := elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	second := must(sealRequest(t, i, "r")) // by the one that had the old key at hand
@@ -553,10 +553,10 @@ func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
 	must(sealRequest(t, i, "r"))
-	if !crash(other, 1, func() { other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because) }) {
+	if !crash(other, 1, func() { other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }) {
 		t.Fatal("it has not crashed")
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)

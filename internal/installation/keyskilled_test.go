@@ -31,7 +31,7 @@ func rotateAndDie(dir string) error {
 			select {} // the signal comes
 		}
 	})
-	return i.Registrar.Rotate(ctx, evidence.RoleAgent, "a", "", because)
+	return i.Registrar.Rotate(ctx, evidence.RoleAgent, "a", "", nil, because)
 }
 
 // keyFiles are the names of the key files of agents.
@@ -60,7 +60,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			first := must(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
 			// Before the log is told: a key in a file, which is nobody's yet.
-			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256))
+			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
 			if err := i.Close(); err != nil {
 				t.Fatal(err)
 			}

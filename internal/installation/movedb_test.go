@@ -30,7 +30,7 @@ type kept struct {
 func fillUp(t *testing.T, i *installation.Installation) kept {
 	t.Helper()
 	must(sealRequest(t, i, "r"))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}

@@ -173,7 +173,7 @@ func TestClockAheadOfAnAuthority(t *testing.T) {
 		}
 	}
 	wantSound("the first record", must(sealRequest(t, i, "r")))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", because); err != nil {
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
 	wantSound("after a rotation", must(sealRequest(t, i, "r")))

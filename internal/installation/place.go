@@ -15,6 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
 	"jurat/internal/postgres"
+	"jurat/internal/token"
 )
 
 // A place is where an installation is: the data folder of one machine, or a database that many share.
@@ -24,6 +25,8 @@ type place struct {
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the database that is shared; nil: a folder of one machine
 	joined    bool             // this machine had no checkpoint yet, and took the database's
+
+	Helpers token.Helpers // that keep keys on tokens
 
 	store func(context.Context) (storage.Store, error) // opens it
 	parts string                                       // what must fit together, for people
@@ -42,7 +45,7 @@ func find(ctx context.Context, c Config) (*place, error) {
 
 // leave lets go of what a place holds, after its store was closed.
 func (p *place) leave() error {
-	err := p.claims.Close()
+	err := errors.Join(p.claims.Close(), p.Helpers.Close())
 	if p.pool != nil {
 		p.pool.Close()
 	}

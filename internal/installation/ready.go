@@ -38,7 +38,10 @@ func checkOwner(path string) error {
 
 // Ready returns an error if the log takes no records, or if what a seal or a trial needs cannot be read.
 func (i *Installation) Ready(ctx context.Context) error {
-	if err := i.Ledger.CanAppend(ctx); err != nil || i.pool != nil {
+	if err := i.Ledger.CanAppend(ctx); err != nil {
+		return err
+	}
+	if err := i.Helpers.Ready(ctx); err != nil || i.pool != nil {
 		return err
 	}
 	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {

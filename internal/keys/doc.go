@@ -6,6 +6,9 @@
 // Each private key is in a file of its own in the installation's file store, as a secret. A key file is a line of JSON that says
 // whose key it is, followed by the key as PKCS #8 in PEM, so that `openssl pkey -in FILE` reads it too (ML-DSA-65 since OpenSSL 3.5).
 //
+// A key may be on a hardware token instead. Its file then has a reference in place of the private key: the public key, its name on the
+// token, and the helper that signs with it (see internal/token).
+//
 // # The log says what became of keys
 //
 // The log is the truth about keys, and the files follow it. Registering, rotating, retiring and revoking are acts of the operator.

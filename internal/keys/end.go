@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/token"
 )
 
 // RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
@@ -35,8 +36,9 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 }
 
 // Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
-// old private halves. algorithm is that of the first key; "": as before.
-func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, why Why) error {
+// old private halves. algorithm is that of the first key; "": as before. If on is not nil, the first key is the one on a token that
+// on names. An old key on a token stays there, and signs nothing more here.
+func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference, why Why) error {
 	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
@@ -51,7 +53,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 			if algorithm != "" && !next.PostQuantum() {
 				next = algorithm
 			}
-			key, err := r.Ring.Next(ctx, role, name, next)
+			key, err := r.Ring.Next(ctx, role, name, next, firstOnly(on, next))
 			if err != nil {
 				return nil, err
 			}
@@ -64,6 +66,14 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 		return fmt.Errorf("rotating key: %w", err)
 	}
 	return nil
+}
+
+// firstOnly is the token's key for a first key. A second key is always in a file.
+func firstOnly(on *token.Reference, algorithm evidence.Algorithm) *token.Reference {
+	if algorithm.PostQuantum() {
+		return nil
+	}
+	return on
 }
 
 // present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the

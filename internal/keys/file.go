@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/token"
 )
 
 const (
@@ -64,21 +66,29 @@ func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
 func isNext(file string) bool { return strings.Contains(path.Base(file), nextKey) }
 
 // writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
-func (r *Ring) writeKey(ctx context.Context, file string, head header, private crypto.Signer) error {
+func (r *Ring) writeKey(ctx context.Context, file string, head header, key []byte) error {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
-	der, err := evidence.MarshalPrivateKey(private)
-	if err != nil {
-		return fmt.Errorf("encoding key: %w", err)
-	}
-	text := append(append(line, '\n'), pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})...)
-	err = r.config.Files.Create(ctx, file, text)
+	err = r.config.Files.Create(ctx, file, slices.Concat(line, []byte("\n"), key))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s", ErrExists, r.config.Files.Where(file))
 	}
 	return err
+}
+
+// newKey makes a private key, and returns it in PEM.
+func (r *Ring) newKey(role evidence.Role, name string, algorithm evidence.Algorithm) ([]byte, error) {
+	private, err := r.config.NewKey(role, name, algorithm)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	der, err := evidence.MarshalPrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("encoding key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
 // load reads a key file.
@@ -102,14 +112,34 @@ func (r *Ring) parse(text []byte) (*Held, error) {
 		return nil, fmt.Errorf("first line: %w", err)
 	}
 	block, rest := pem.Decode(rest)
-	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, fmt.Errorf("want one PEM block of type %q after the first line", pemType)
+	switch {
+	case block == nil || block.Type != pemType && block.Type != token.PEMType || len(bytes.TrimSpace(rest)) > 0:
+		return nil, fmt.Errorf("want one PEM block of type %q or %q after the first line", pemType, token.PEMType)
+	case block.Type == token.PEMType:
+		return r.onToken(head, block)
 	}
 	private, err := evidence.ParsePrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	return r.key(head, private)
+}
+
+// onToken reads the reference to a key on a token.
+func (r *Ring) onToken(head header, block *pem.Block) (*Held, error) {
+	reference, err := token.ParseReference(block)
+	if err != nil {
+		return nil, err
+	}
+	private, err := r.config.Helpers.Signer(reference)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.key(head, private)
+	if err == nil {
+		key.Token = reference.URI
+	}
+	return key, err
 }
 
 func (r *Ring) key(head header, private crypto.Signer) (*Held, error) {

@@ -22,6 +22,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 	"jurat/internal/names"
+	"jurat/internal/token"
 )
 
 // Config is what a Ring is made of.
@@ -36,6 +37,8 @@ type Config struct {
 
 	// NewKey makes a private key. nil: a random one. Tests give keys that they know.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
+	// Helpers reach the helpers that keep keys on tokens. nil: those that this Ring needs, which are never closed.
+	Helpers *token.Helpers
 	// Random is used in signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic, which is repeatable.
 	Random io.Reader
 }
@@ -80,6 +83,7 @@ type Held struct {
 	Created   time.Time
 	With      evidence.KeyID // of a first key: the actor's second, if it was there before, so that this one never signs alone
 	File      string
+	Token     string // the key's URI, if it is on a token; "": the private key is in File
 
 	signer evidence.Signer
 }
@@ -112,6 +116,9 @@ func NewRing(config Config) (*Ring, error) {
 	}
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.Helpers == nil {
+		config.Helpers = &token.Helpers{}
 	}
 	if config.NewKey == nil {
 		config.NewKey = randomKey
@@ -231,7 +238,7 @@ func (r *Ring) maySign(history *History, role evidence.Role, name string) error 
 func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	key, err := r.find(ctx, history, placeOf(role, name, algorithm))
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = r.create(ctx, history, role, name, algorithm)
+		key, err = r.create(ctx, history, role, name, algorithm, nil)
 		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
 			key, err = r.find(ctx, history, placeOf(role, name, algorithm))
 		}
@@ -239,18 +246,22 @@ func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence
 	return key, err
 }
 
-// Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one.
-func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
-	key, err := r.createFirst(ctx, role, name, algorithm)
+// Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one. If on is not nil, the key is the
+// one on a token that on names.
+func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
+	key, err := r.createFirst(ctx, role, name, algorithm, on)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
 	return key, nil
 }
 
-func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	history, err := r.config.History(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.unused(ctx, history, on); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -258,7 +269,26 @@ func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string,
 	if err := r.maySign(history, role, name); err != nil {
 		return nil, err
 	}
-	return r.create(ctx, history, role, name, algorithm)
+	return r.create(ctx, history, role, name, algorithm, on)
+}
+
+// unused refuses a key on a token that is another actor's already, or was.
+func (r *Ring) unused(ctx context.Context, history *History, on *token.Reference) error {
+	if on == nil {
+		return nil
+	}
+	id, err := evidence.KeyIDOf(on.Public)
+	if err != nil {
+		return err
+	}
+	files, err := r.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	if history.Key(id) != nil || slices.ContainsFunc(files, func(k *Held) bool { return k.KeyID == id }) {
+		return fmt.Errorf("%w: %s is in use, or was: each actor has a key of its own", ErrExists, on.URI)
+	}
+	return nil
 }
 
 // Keys lists every key, by role and name, an actor's first key before its second.
@@ -374,7 +404,7 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 }
 
 // create makes the first key in a place, and its file. The lock is held.
-func (r *Ring) create(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+func (r *Ring) create(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	if err := r.checkName(ctx, history, role, name); err != nil {
 		return nil, err
 	}
@@ -389,30 +419,41 @@ func (r *Ring) create(ctx context.Context, history *History, role evidence.Role,
 	if history.Current(role, name, algorithm) != nil {
 		return nil, ErrExists
 	}
-	if err := r.make(ctx, r.file(at), role, name, algorithm, with); err != nil {
+	if err := r.make(ctx, r.file(at), header{Name: name, Role: role, With: with}, algorithm, on); err != nil {
 		return nil, err
 	}
 	delete(r.loaded, at)
 	return r.find(ctx, history, at) // what is used is what was written
 }
 
-// make makes a key in a new file.
-func (r *Ring) make(ctx context.Context, file string, role evidence.Role, name string, algorithm evidence.Algorithm, with evidence.KeyID) error {
-	if !slices.Contains(evidence.Roles(), role) {
-		return fmt.Errorf("role %q is none of %v", role, evidence.Roles())
+// make makes a key in a new file, or puts a reference to a key on a token there.
+func (r *Ring) make(ctx context.Context, file string, head header, algorithm evidence.Algorithm, on *token.Reference) error {
+	if !slices.Contains(evidence.Roles(), head.Role) {
+		return fmt.Errorf("role %q is none of %v", head.Role, evidence.Roles())
 	}
-	if err := evidence.CheckName(name); err != nil {
+	if err := evidence.CheckName(head.Name); err != nil {
 		return fmt.Errorf("name: %w", err)
 	}
 	if !slices.Contains(evidence.Algorithms(), algorithm) {
 		return fmt.Errorf("algorithm %q is none of %v", algorithm, evidence.Algorithms())
 	}
-	private, err := r.config.NewKey(role, name, algorithm)
+	head.Created = r.config.Now().UTC().Truncate(time.Second)
+	key, err := r.keyText(head, algorithm, on)
 	if err != nil {
-		return fmt.Errorf("making a key: %w", err)
+		return err
 	}
-	head := header{Name: name, Role: role, Created: r.config.Now().UTC().Truncate(time.Second), With: with}
-	return r.writeKey(ctx, file, head, private)
+	return r.writeKey(ctx, file, head, key)
+}
+
+// keyText is what stands below the head of a key file.
+func (r *Ring) keyText(head header, algorithm evidence.Algorithm, on *token.Reference) ([]byte, error) {
+	if on == nil {
+		return r.newKey(head.Role, head.Name, algorithm)
+	}
+	if is, err := evidence.AlgorithmOf(on.Public); err != nil || is != algorithm {
+		return nil, fmt.Errorf("%s is a key for %s, and one for %s is wanted", on.URI, is, algorithm)
+	}
+	return on.PEM()
 }
 
 // secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.

@@ -39,7 +39,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range firstAlgorithms() {
 		name := "agent " + string(algorithm)
-		made, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm)
+		made, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
-		if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm); !errors.Is(err, ErrExists) {
+		if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil); !errors.Is(err, ErrExists) {
 			t.Errorf("second Create: %v, want ErrExists", err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 
 func TestKeyFilesArePrivate(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key, err := r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256)
+	key, err := r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestKeyFilesArePrivate(t *testing.T) {
 
 func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key, err := r.Create(t.Context(), evidence.RoleJudge, "judge", evidence.Ed25519)
+	key, err := r.Create(t.Context(), evidence.RoleJudge, "judge", evidence.Ed25519, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestNamesThatDeceive(t *testing.T) {
 		for name, character := range map[string]string{"mia\u200b": "U+200B", ".": "U+002E"} {
 			r := newRing(t, dir)
 			_, signing := r.Signers(t.Context(), role, name)
-			_, creating := r.Create(t.Context(), role, name, evidence.MLDSA65)
+			_, creating := r.Create(t.Context(), role, name, evidence.MLDSA65, nil)
 			for _, err := range []error{signing, creating, r.CheckName(t.Context(), role, name)} {
 				var refused *evidence.FieldError
 				if !errors.As(err, &refused) || refused.Field != field || !strings.Contains(err.Error(), character) {
@@ -177,11 +177,11 @@ func TestNamesThatDeceive(t *testing.T) {
 	}
 	const name = "mia\u200b"
 	r := newRing(t, dir)
-	if err := r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), evidence.RoleAgent, name, evidence.ES256, evidence.KeyID{}); err != nil {
+	if err := r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), header{Name: name, Role: evidence.RoleAgent}, evidence.ES256, nil); err != nil {
 		t.Fatal(err)
 	}
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil); err != nil {
 		t.Errorf("the second key of an actor of earlier: %v", err)
 	}
 }

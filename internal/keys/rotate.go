@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/token"
 )
 
 // Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
@@ -41,15 +42,15 @@ func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) 
 
 // Next makes the key that is to take the place of an actor's present one, as soon as the log says so. One that was made
 // for this before, and of which the log has never been told, is returned again: a rotation that was broken off is gone
-// on with, and leaves no private key behind.
-func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
+// on with, and leaves no private key behind. If on is not nil, the key is the one on a token that on names.
+func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
 	if err := r.free(ctx, file); err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
-	err := r.make(ctx, file, role, name, algorithm, evidence.KeyID{})
+	err := r.make(ctx, file, header{Name: name, Role: role}, algorithm, on)
 	if err != nil && !errors.Is(err, ErrExists) {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
@@ -59,6 +60,9 @@ func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algori
 	}
 	if key.Role != role || key.Name != name || key.Algorithm != algorithm {
 		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
+	}
+	if on != nil && key.Token != on.URI || on == nil && key.Token != "" {
+		return nil, fmt.Errorf("%s is left of a rotation to another key that was broken off: go on with that one, or remove the file", key.File)
 	}
 	return key, nil
 }

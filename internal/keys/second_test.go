@@ -48,14 +48,14 @@ func TestSecondKey(t *testing.T) {
 	wantTwice(t, newRing(t, dir), "both") // without being asked again
 	r := newRing(t, dir)
 	only(t, r, evidence.RoleAgent, "later")
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantTwice(t, r, "later") // also who had the first key at hand
-	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65); !errors.Is(err, ErrExists) {
+	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("another second key: %v", err)
 	}
-	if _, err := r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65); err != nil {
+	if _, err := r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantTwice(t, r, "first")
@@ -92,7 +92,7 @@ func TestSecondKeyIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("lost", ErrSecondKey)
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65); err != nil {
+	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused("replaced", ErrSecondKey)

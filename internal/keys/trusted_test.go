@@ -22,7 +22,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 		name      string
 		algorithm evidence.Algorithm
 	}{{"alone", evidence.ES256}, {"later", evidence.Ed25519}, {"later", evidence.MLDSA65}, {"first", evidence.MLDSA65}, {"first", evidence.ES256}} {
-		if _, err := ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm); err != nil {
+		if _, err := ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,9 +49,12 @@ func (t *Token) Keys(ctx context.Context) (keys []token.Key, err error) {
 	return keys, err
 }
 
-// Key returns the key that a URI names.
+// Key returns the key that a URI names. It asks the token, whatever is remembered.
 func (t *Token) Key(ctx context.Context, uri string) (key token.Key, err error) {
 	err = t.with(ctx, func(s *session) error {
+		t.mu.Lock()
+		delete(t.keys, uri)
+		t.mu.Unlock()
 		k, err := t.find(s, uri)
 		if err == nil {
 			key = k.Key

@@ -21,6 +21,7 @@ import (
 	"jurat/internal/postgres"
 	"jurat/internal/provider"
 	"jurat/internal/queue"
+	"jurat/internal/token"
 )
 
 // known says which error of package api stands for what errors of other packages say. The first that fits counts.
@@ -47,6 +48,8 @@ var known = []struct{ is, means error }{
 	{keys.ErrForeign, api.ErrConflict},
 	{keys.ErrIncomplete, api.ErrConflict},
 	{access.ErrOrder, api.ErrInvalid},
+	{token.ErrUnavailable, api.ErrUnavailable},
+	{token.ErrPIN, api.ErrUnavailable},
 	{provider.ErrAway, api.ErrUnavailable},
 	{postgres.ErrUnreachable, api.ErrUnavailable},
 	{postgres.ErrNoDatabase, api.ErrUnavailable},

@@ -4,6 +4,7 @@ package tokentest
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +17,7 @@ import (
 // A Token is an initialised token of SoftHSM. SOFTHSM2_CONF names its folder as long as the test runs.
 type Token struct {
 	Label  string
-	PIN    string
+	PIN    string // random, and so in no program
 	Module string // the library
 	Folder string // of all that SoftHSM keeps; a token is a folder in it
 }
@@ -28,7 +29,7 @@ var modules = []string{"/usr/lib/softhsm/libsofthsm2.so", "/usr/lib64/pkcs11/lib
 // New makes a token. A test for which SoftHSM or OpenSC is missing is skipped, and fails under CI=true.
 func New(t testing.TB) *Token {
 	t.Helper()
-	token := &Token{Label: "house", PIN: "correct-horse-4711", Module: find(t, modules...), Folder: t.TempDir()}
+	token := &Token{Label: "house", PIN: rand.Text(), Module: find(t, modules...), Folder: t.TempDir()}
 	for _, program := range []string{"softhsm2-util", "pkcs11-tool"} {
 		if _, err := exec.LookPath(program); err != nil {
 			missing(t, program)

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"jurat/internal/tokentest"
+)
+
+// tokenHouse makes an installation whose log, authority, operator and agent have their keys on a token.
+func tokenHouse(t *testing.T) (soft *tokentest.Token, data string) {
+	t.Helper()
+	soft = tokentest.New(t)
+	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	data = filepath.Join(t.TempDir(), "data")
+	doing(t, 0, "--data", data, "init", "--token", "pkcs11:token=house")
+	doing(t, 0, "--data", data, "keys", "new", "operator", "operator", "--token", "pkcs11:token=house;object=operator")
+	doing(t, 0, "--data", data, "keys", "new", "agent", "mia", "--token", "pkcs11:token=house;object=mia")
+	return soft, data
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const action = `{"agent_id":"AGENT","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`
+
+// TestTokenCommands seals, verifies, lists, rotates, registers and signs with keys on a token.
+func TestTokenCommands(t *testing.T) {
+	_, data := tokenHouse(t)
+	trust := written(t, doing(t, 0, "--data", data, "trust"))
+	record := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(action, "AGENT", "mia"))))
+	doing(t, 0, "verify", "--trust", trust, record)
+	listed := doing(t, 0, "--data", data, "keys", "list")
+	if !strings.Contains(listed, "on a token: pkcs11:token=house;object=mia;id=") || !strings.Contains(doing(t, 0, "--data", data, "keys", "list", "--json"), `"token":`) {
+		t.Errorf("the list is\n%s", listed)
+	}
+	for _, file := range []string{"log.key", "authority/root.key", "authority/authority.key"} {
+		if text, err := os.ReadFile(filepath.Join(data, file)); err != nil || !strings.Contains(string(text), "BEGIN TOKEN KEY") || strings.Contains(string(text), "PRIVATE") {
+			t.Errorf("%s is %s, %v", file, text, err)
+		}
+	}
+	doing(t, 2, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=mia")
+	doing(t, 2, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=other?pin-value=1234")
+	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--token", "pkcs11:token=house;object=mia-2", "--reason", "once a year")
+	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--reason", "back to a file")
+	again := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(strings.ReplaceAll(action, "AGENT", "mia"), "r-1", "r-2"))))
+	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record, again)
+}
+
+// TestOwnersToken has an owner sign with a token of its own.
+func TestOwnersToken(t *testing.T) {
+	soft := tokentest.New(t)
+	mine := "pkcs11:token=house;object=mine"
+	tokentest.Run(t, tokentest.Program(t), append(soft.Helper(t)[1:], "generate", mine)...)
+	data := filepath.Join(t.TempDir(), "data")
+	helper := []string{"--token", mine, "--token-helper", strings.Join(soft.Helper(t), " ")}
+	doing(t, 0, "--data", data, "init")
+	id := doing(t, 0, append([]string{"--data", data, "keys", "register", "agent", "ann", "--reason", "the owner holds it"}, helper...)...)
+	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(id) {
+		t.Errorf("registered as %s", id)
+	}
+	payload := written(t, strings.ReplaceAll(action, "AGENT", "ann"))
+	doing(t, 2, "--data", data, "seal", payload) // nobody signs for the agent here
+	signed := written(t, doing(t, 0, append([]string{"sign", payload}, helper...)...))
+	record := written(t, doing(t, 0, "--data", data, "seal", signed))
+	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)
+	doing(t, 2, "sign", payload, "--token", "pkcs11:token=house;object=none", "--token-helper", strings.Join(soft.Helper(t), " "))
+	doing(t, 2, "sign", payload, "--token", mine, "--token-helper", "sh -c true")
+	doing(t, 2, "sign", payload, "--token", mine)
+}

@@ -1,0 +1,99 @@
+package installation
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"path"
+
+	"jurat/evidence"
+	"jurat/internal/filestore"
+	"jurat/internal/token"
+)
+
+// Token is where a new installation's own keys are made: those of its log and of its time-stamping authority.
+type Token struct {
+	URI    string // names the token, and no key: pkcs11:token=LABEL
+	Helper token.Helper
+}
+
+// A maker makes the keys that a new installation begins with: in files, or on a token.
+type maker struct {
+	token   *Token // nil: in files
+	helpers *token.Helpers
+	id      string // makes names on a token differ from those of other installations
+}
+
+func newMaker(c Config, helpers *token.Helpers) maker {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return maker{c.Token, helpers, fmt.Sprintf("%x", id)}
+}
+
+// make makes a key, and says in PEM where it is: in the block itself, or on the token.
+func (m maker) make(ctx context.Context, name string, algorithm evidence.Algorithm) (crypto.Signer, []byte, error) {
+	if m.token != nil {
+		return m.onToken(ctx, name, algorithm)
+	}
+	key, err := inFile(algorithm)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
+func inFile(algorithm evidence.Algorithm) (crypto.Signer, error) {
+	if algorithm == evidence.Ed25519 {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	}
+	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+}
+
+func (m maker) onToken(ctx context.Context, name string, algorithm evidence.Algorithm) (crypto.Signer, []byte, error) {
+	reference, err := m.helpers.FindOrGenerate(ctx, m.token.Helper, token.Named(m.token.URI, "jurat-"+name+"-"+m.id), algorithm)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := m.helpers.Signer(reference)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := reference.PEM()
+	return key, text, err
+}
+
+// readSigner reads a private key, or the reference to one on a token, and returns what follows it in the file, too.
+func readSigner(ctx context.Context, files filestore.Store, helpers *token.Helpers, file string) (key crypto.Signer, rest string, err error) {
+	text, err := files.Read(ctx, file)
+	if err != nil {
+		return nil, "", err
+	}
+	block, after := pem.Decode(text)
+	switch {
+	case block == nil:
+		err = fmt.Errorf("want a private key in PEM")
+	case block.Type == token.PEMType:
+		var reference token.Reference
+		if reference, err = token.ParseReference(block); err == nil {
+			key, err = helpers.Signer(reference)
+		}
+	default:
+		key, err = evidence.ParsePrivateKey(block.Bytes)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading %s: %w", files.Where(file), err)
+	}
+	return key, string(after), nil
+}
+
+func writePrivate(ctx context.Context, files filestore.Store, name string, key []byte) error {
+	return files.Create(ctx, path.Join(clockFolder, name), key)
+}

@@ -1,0 +1,196 @@
+package installation_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/keys"
+	"jurat/internal/token"
+	"jurat/internal/tokentest"
+)
+
+const courier = "pkcs11:token=house;object=courier"
+
+// onToken makes an installation all of whose keys are on a token, also that of the agent who signs in tests.
+func onToken(t *testing.T, helper token.Helper) (installation.Config, *installation.Installation) {
+	t.Helper()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Token: &installation.Token{URI: "pkcs11:token=house", Helper: helper}}
+	if err := installation.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, c)
+	makeKey(t, i, helper, evidence.RoleOperator, "operator")
+	makeKey(t, i, helper, evidence.RoleAgent, "courier")
+	return c, i
+}
+
+func makeKey(t *testing.T, i *installation.Installation, helper token.Helper, role evidence.Role, name string) *keys.Held {
+	t.Helper()
+	on, err := i.Helpers.FindOrGenerate(t.Context(), helper, "pkcs11:token=house;object="+name, evidence.ES256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must(i.Keys.Create(t.Context(), role, name, evidence.ES256, &on))
+}
+
+// TestKeysOnToken seals and verifies with keys that are in no file.
+func TestKeysOnToken(t *testing.T) {
+	soft := tokentest.New(t)
+	helper := token.Helper{Program: soft.Helper(t)}
+	c, i := onToken(t, helper)
+	r := seal(t, i)
+	wantStatus(t, i, "a record of keys on a token", r, byOperator)
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because); err != nil {
+		t.Fatal(err)
+	}
+	on := must(i.Helpers.FindOrGenerate(t.Context(), helper, courier+"-2", evidence.Ed25519))
+	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.Ed25519, &on, because); err != nil {
+		t.Fatal(err)
+	}
+	if next := seal(t, i); next.Payload.Signers[0].Algorithm != evidence.Ed25519 {
+		t.Errorf("the rotated key signs %v", next.Payload.Signers)
+	}
+	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "other", evidence.Ed25519, &on); !errors.Is(err, keys.ErrExists) {
+		t.Errorf("two actors with one key: %v", err)
+	}
+	noSecrets(t, c.Dir, soft.PIN)
+	again := open(t, installation.Config{Dir: c.Dir})
+	wantStatus(t, again, "after opening again", seal(t, again), byOperator)
+	if damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil); err != nil || len(damages) > 0 {
+		t.Errorf("examined: %v, %v", damages, err)
+	}
+}
+
+// noSecrets finds no PIN in a data folder, and a private key in none of its files but the operator's, who went back to one.
+func noSecrets(t *testing.T, dir, pin string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), pin) || strings.Contains(string(text), "PRIVATE KEY") && !strings.Contains(path, "operator") {
+			t.Errorf("%s has a secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTokenRemoved seals nothing while the token is away, says so, and goes on when it is back.
+func TestTokenRemoved(t *testing.T) {
+	soft := tokentest.New(t)
+	_, i := onToken(t, token.Helper{Program: soft.Helper(t)})
+	seal(t, i)
+	if err := i.Ready(t.Context()); err != nil {
+		t.Errorf("with the token: %v", err)
+	}
+	size := must(i.Ledger.Size(t.Context()))
+	putBack := soft.Remove(t)
+	if err := i.Ready(t.Context()); !errors.Is(err, token.ErrUnavailable) {
+		t.Errorf("ready without a token: %v", err)
+	}
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	if _, err := i.Ledger.Seal(t.Context(), draft(t), signers); !errors.Is(err, token.ErrUnavailable) {
+		t.Errorf("sealed without a token: %v", err)
+	}
+	if now := must(i.Ledger.Size(t.Context())); now != size {
+		t.Errorf("the log has grown from %d to %d", size, now)
+	}
+	putBack()
+	for deadline := time.Now().Add(time.Minute); i.Ready(t.Context()) != nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not ready with the token back: %v", i.Ready(t.Context()))
+		}
+	}
+	wantStatus(t, i, "with the token back", seal(t, i), byOperator)
+}
+
+// TestHelperKilled kills the helper again and again while records are sealed. The log holds whole records only.
+func TestHelperKilled(t *testing.T) {
+	soft := tokentest.New(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	script := filepath.Join(t.TempDir(), "jurat-token-pid")
+	text := "#!/bin/sh\necho $$ >> " + pids + "\nexec " + strings.Join(soft.Helper(t), " ") + "\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, i := onToken(t, token.Helper{Program: []string{script}})
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var sealing sync.WaitGroup
+	var mu sync.Mutex
+	sealed, failed := 0, 0
+	d := draft(t)
+	for range 4 {
+		sealing.Go(func() {
+			for ctx.Err() == nil {
+				_, err := i.Ledger.Seal(t.Context(), d, signers)
+				mu.Lock()
+				if err == nil {
+					sealed++
+				} else {
+					failed++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	count := func() int { mu.Lock(); defer mu.Unlock(); return sealed }
+	for range 3 {
+		before := count()
+		for deadline := time.Now().Add(time.Minute); count() < before+5; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("sealing does not go on")
+			}
+		}
+		all := strings.Fields(string(must(os.ReadFile(pids))))
+		if err := exec.Command("kill", "-9", all[len(all)-1]).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	sealing.Wait()
+	if failed == 0 || int64(sealed) != must(i.Ledger.Size(t.Context())) {
+		t.Errorf("%d were sealed and %d failed; the log has %d", sealed, failed, must(i.Ledger.Size(t.Context())))
+	}
+	damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil)
+	if err != nil || len(damages) > 0 {
+		t.Errorf("examined: %v, %v", damages, err)
+	}
+}
+
+// TestAnotherKeyOnToken puts another key in the place of one that the log knows. Nothing is sealed with it.
+func TestAnotherKeyOnToken(t *testing.T) {
+	soft := tokentest.New(t)
+	_, i := onToken(t, token.Helper{Program: soft.Helper(t)})
+	seal(t, i)
+	file := ""
+	for _, k := range must(i.Keys.Keys(t.Context())) {
+		if k.Name == "courier" {
+			file = k.File
+		}
+	}
+	text := must(os.ReadFile(file))
+	before, after, _ := strings.Cut(string(text), "Uri: ")
+	_, after, _ = strings.Cut(after, "\n")
+	if err := os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, installation.Config{Dir: i.Dir})
+	signers := must(again.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	if _, err := again.Ledger.Seal(t.Context(), draft(t), signers); !errors.Is(err, evidence.ErrSignature) {
+		t.Errorf("sealed with another key: %v", err)
+	}
+}

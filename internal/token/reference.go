@@ -1,0 +1,167 @@
+package token
+
+import (
+	"context"
+	"crypto"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+)
+
+// A Reference stands where a private key would stand: it says which key signs, and which helper keeps that key.
+type Reference struct {
+	URI    string
+	Helper Helper
+	Public crypto.PublicKey
+}
+
+// PEMType is of blocks that hold a reference: the public key, and in headers the URI and the helper.
+const PEMType = "TOKEN KEY"
+
+const (
+	headerURI    = "Uri"
+	headerHelper = "Helper"
+)
+
+// PEM writes a reference as ParseReference reads it.
+func (r Reference) PEM() ([]byte, error) {
+	helper, err := json.Marshal(r.Helper)
+	if err != nil {
+		return nil, fmt.Errorf("writing key reference: %w", err)
+	}
+	der, err := evidence.MarshalPublicKey(r.Public)
+	if err != nil {
+		return nil, fmt.Errorf("writing key reference: %w", err)
+	}
+	block := &pem.Block{Type: PEMType, Headers: map[string]string{headerURI: r.URI, headerHelper: string(helper)}, Bytes: der}
+	if _, err := ParseReference(block); err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// ParseReference reads a block of type PEMType.
+func ParseReference(block *pem.Block) (Reference, error) {
+	r := Reference{URI: block.Headers[headerURI]}
+	err := json.Unmarshal([]byte(block.Headers[headerHelper]), &r.Helper, json.RejectUnknownMembers(true))
+	if err == nil {
+		r.Public, err = evidence.ParsePublicKey(block.Bytes)
+	}
+	if err := errors.Join(err, CheckURI(r.URI), r.Helper.Check()); err != nil || block.Type != PEMType || len(block.Headers) != 2 {
+		return Reference{}, fmt.Errorf("reading key reference: want a block %q with the headers %s and %s: %w", PEMType, headerURI, headerHelper, err)
+	}
+	return r, nil
+}
+
+// Named names a key on the token that a URI names.
+func Named(uri, name string) string {
+	if strings.HasPrefix(uri, "pkcs11:") {
+		return uri + ";object=" + name
+	}
+	return uri + "/" + name
+}
+
+// Helpers are those that an installation uses, each reached once. The zero value is ready. It is safe for concurrent use.
+type Helpers struct {
+	mu   sync.Mutex // held while the list changes
+	used []used
+}
+
+type used struct {
+	helper Helper
+	client *Client
+	key    Reference // one that the helper keeps: Ready asks for it; of a helper that was only asked for keys: none
+}
+
+// Client returns the client of a helper.
+func (h *Helpers) Client(helper Helper) (*Client, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u, err := h.use(helper)
+	if err != nil {
+		return nil, err
+	}
+	return u.client, nil
+}
+
+// use returns the entry of a helper. mu is held.
+func (h *Helpers) use(helper Helper) (*used, error) {
+	n := slices.IndexFunc(h.used, func(u used) bool {
+		return u.helper.Socket == helper.Socket && slices.Equal(u.helper.Program, helper.Program)
+	})
+	if n < 0 {
+		client, err := New(helper)
+		if err != nil {
+			return nil, err
+		}
+		n, h.used = len(h.used), append(h.used, used{helper: helper, client: client})
+	}
+	return &h.used[n], nil
+}
+
+// Signer returns what signs with the key that a reference names. It does not connect yet.
+func (h *Helpers) Signer(r Reference) (crypto.Signer, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u, err := h.use(r.Helper)
+	if err != nil {
+		return nil, err
+	}
+	u.key = r
+	return u.client.Signer(r.URI, r.Public), nil
+}
+
+// FindOrGenerate returns a reference to the key that a URI names. If the helper has no such key, it makes one.
+func (h *Helpers) FindOrGenerate(ctx context.Context, helper Helper, uri string, algorithm evidence.Algorithm) (Reference, error) {
+	client, err := h.Client(helper)
+	if err != nil {
+		return Reference{}, err
+	}
+	k, err := client.Key(ctx, uri)
+	if errors.Is(err, ErrNotFound) {
+		k, err = client.Generate(ctx, uri, algorithm)
+	}
+	if err == nil && k.Algorithm != algorithm {
+		err = fmt.Errorf("key %s is for %s, and one for %s is wanted", k.URI, k.Algorithm, algorithm)
+	}
+	return Reference{k.URI, helper, k.Public}, err
+}
+
+// Ready returns an error if a helper that keeps a key cannot be reached now, or has another key in its place.
+func (h *Helpers) Ready(ctx context.Context) error {
+	h.mu.Lock()
+	all := slices.Clone(h.used)
+	h.mu.Unlock()
+	for _, u := range all {
+		if u.key.Public == nil {
+			continue
+		}
+		k, err := u.client.Key(ctx, u.key.URI)
+		if err == nil && !u.key.Public.(interface{ Equal(crypto.PublicKey) bool }).Equal(k.Public) {
+			err = fmt.Errorf("%s is another key than it was", u.key.URI)
+		}
+		if err != nil {
+			return fmt.Errorf("keys of helper %s: %w", u.helper, err)
+		}
+	}
+	return nil
+}
+
+// Close ends all helpers that were started.
+func (h *Helpers) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var err error
+	for _, u := range h.used {
+		err = errors.Join(err, u.client.Close())
+	}
+	h.used = nil
+	return err
+}
