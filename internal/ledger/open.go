@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // lastRows is how many rows at the end of the log Open holds against the tree. Package fsck reads all of them.
@@ -159,8 +160,8 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 		return err
 	}
 	if outside == "" && checkpoint.Size > 0 {
-		l.refuse = fmt.Errorf("%w: it has signed one over %d records, and none is published: "+
-			"put the latest that anybody has there", ErrBehind, checkpoint.Size)
+		l.refuse = fmt.Errorf("%w: it has signed one over %s, and none is published: "+
+			"put the latest that anybody has there", ErrBehind, plural.Of(checkpoint.Size, "record"))
 		return nil
 	}
 	published := storage.EmptyHead

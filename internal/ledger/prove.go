@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // Prove puts records into a bundle, in log order and each once, with all time stamps that the log has of them, and with
@@ -195,7 +196,7 @@ func (l *Ledger) within(ctx context.Context, low, high int64) error {
 		return err
 	}
 	if low < 0 || low > high || high > size {
-		return fmt.Errorf("%w: %d and %d in a log of %d records", ErrNotFound, low, high, size)
+		return fmt.Errorf("%w: %d and %d in a log of %s", ErrNotFound, low, high, plural.Of(size, "record"))
 	}
 	return nil
 }

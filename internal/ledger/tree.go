@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // A tree is what one must know of a log to append to it: its head, and the stored hashes on its right edge (at most
@@ -29,7 +30,7 @@ func loadTree(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 		return nil, err
 	}
 	if root != head.Root {
-		return nil, fmt.Errorf("%w: the head says %v, the stored hashes of %d records make the root %v", ErrDamaged, head, head.Size, root)
+		return nil, fmt.Errorf("%w: the head says %v, the stored hashes of %s make the root %v", ErrDamaged, head, plural.Of(head.Size, "record"), root)
 	}
 	return t, nil
 }
@@ -100,7 +101,7 @@ func rootAt(size int64, hashes tlog.HashReader) (tlog.Hash, error) {
 // contains checks that the log with the head now began as the log with the head before.
 func contains(now, before storage.Head, hashes tlog.HashReader) error {
 	if now.Size < before.Size {
-		return fmt.Errorf("%w: it holds %d records, and is known to have held %d", ErrBehind, now.Size, before.Size)
+		return fmt.Errorf("%w: it holds %s, and is known to have held %d", ErrBehind, plural.Of(now.Size, "record"), before.Size)
 	}
 	root, err := rootAt(before.Size, hashes)
 	if err != nil {

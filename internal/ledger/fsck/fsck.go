@@ -17,6 +17,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // pageSize is how many rows are read at once.
@@ -172,7 +173,7 @@ func (f *fsck) checkpoints(ctx context.Context) error {
 	if outside != "" {
 		f.claim(outside, DamagePublished, DamageBehind, DamagePublicFork)
 	} else if len(f.claims) > 0 && f.claims[0].Size > 0 {
-		f.report(DamageUnpublished, -1, "", "the last one in the store covers %d records", f.claims[0].Size)
+		f.report(DamageUnpublished, -1, "", "the last one in the store covers %s", plural.Of(f.claims[0].Size, "record"))
 	}
 	return nil
 }
@@ -220,9 +221,9 @@ func (f *fsck) judge() {
 		root, known := f.roots[c.Size]
 		switch {
 		case !known:
-			f.report(c.larger, -1, "", "it covers %d records, and the log holds %d", c.Size, f.head.Size)
+			f.report(c.larger, -1, "", "it covers %s, and the log holds %d", plural.Of(c.Size, "record"), f.head.Size)
 		case root != c.Root:
-			f.report(c.other, -1, "", "over %d records it says the root %v; the log makes %v", c.Size, c.Root, root)
+			f.report(c.other, -1, "", "over %s it says the root %v; the log makes %v", plural.Of(c.Size, "record"), c.Root, root)
 		}
 	}
 }

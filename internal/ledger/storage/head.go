@@ -7,6 +7,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
+	"jurat/internal/plural"
 )
 
 // A Head is the size of a log and the RFC 6962 hash over all of it.
@@ -24,7 +25,7 @@ func (h Head) Check() error {
 	return nil
 }
 
-func (h Head) String() string { return fmt.Sprintf("%d records, root %v", h.Size, h.Root) }
+func (h Head) String() string { return fmt.Sprintf("%s, root %v", plural.Of(h.Size, "record"), h.Root) }
 
 // EmptyHead is the head of a log without records.
 var EmptyHead = Head{Root: emptyRoot()}
