@@ -53,6 +53,7 @@
 // For tests:
 //
 //	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
+//	internal/listtest  trusted lists, written and signed
 //	internal/dertest   DER taken apart and put together again, changed where a test wants it
 //	internal/aeptest   evidence packages, honest and not
 //	internal/browsertest   a real browser, driven through pages
@@ -81,6 +82,7 @@
 //	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
 //	              keeping records: for how long, which are held, and which were deleted
+//	eutrust       authorities of a trust file, taken from the EU's trusted lists; and fetches these lists
 //	stamping      time-stamping authorities, asked over HTTP; what waits for a time stamp, gets one later, or needs a new one
 //	witness       cosigns checkpoints of logs that it has seen grow, and asks the witnesses of the own log to; and watches a log that somebody else
 //	              runs, and alarms when it forks, shrinks or rewrites

@@ -74,6 +74,8 @@ var importRules = []importRule{
 		"a program of its own, which knows keys and nothing of what is signed"},
 	{"jurat/internal/erasure", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/archive", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", jsonLibrary},
 		"it keeps what opens commitments, destroys it, and looks for what is left"},
+	{"jurat/internal/eutrust", []string{"jurat/evidence", "jurat/trustlist", "jurat/verify/trust", "jurat/internal/atomicfile"}, "it carries what trusted lists say into a trust file; what they say is for trustlist to read"},
+	{"jurat/internal/listtest", nil, "it writes lists, and knows nothing of how they are read"},
 	{"jurat/internal/stamping", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/witness",
 		jsonLibrary, logHashing},
 		"authorities are asked about imprints, and told nothing else; records get what the answers prove"},

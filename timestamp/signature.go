@@ -14,6 +14,16 @@ import (
 	"jurat/internal/rsakey"
 )
 
+// checkSignatureOnce is checkSignature, which is not asked again of the same certificate: the answer rests on nothing else.
+func (u *Unverified) checkSignatureOnce(signer *x509.Certificate) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.checked != signer {
+		u.checked, u.found = signer, u.checkSignature(signer)
+	}
+	return u.found
+}
+
 // checkSignature verifies what RFC 5652, 5.4 and 5.6 describe: the message
 // digest attribute is the digest of the content, and the signature is over the
 // attributes. The content is thereby signed, if and only if both hold.

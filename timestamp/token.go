@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -16,11 +17,15 @@ import (
 const MaxTokenSize = 64 << 10
 
 // Unverified is a TimeStampToken that was read and nothing more: anybody can
-// have made it. It is not changed after Parse and safe for concurrent use.
+// have made it. It is safe for concurrent use.
 type Unverified struct {
 	data         signedData
 	info         tstInfo
 	certificates []*x509.Certificate
+
+	mu      sync.Mutex        // guards what follows
+	checked *x509.Certificate // by which the signature was checked last: a token is held against one authority after another
+	found   error             // what came of it
 }
 
 // UnverifiedInfo is what a token claims, for choosing roots to verify it with

@@ -55,7 +55,7 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	if err := checkUsage(signer); err != nil {
 		return nil, err
 	}
-	if err := u.checkSignature(signer); err != nil {
+	if err := u.checkSignatureOnce(signer); err != nil {
 		return nil, err
 	}
 	chain, err := u.findPath(signer, opts)

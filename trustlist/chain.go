@@ -44,15 +44,14 @@ func segments(uris []string) (list [][]int) {
 	var numbers []int
 	before := true
 	for _, uri := range uris {
-		match := pivotName.FindStringSubmatch(uri)
-		if match == nil {
+		number, is := pivotNumber(uri)
+		if !is {
 			if before {
 				list = append(list, slices.Clone(numbers))
 			}
 			before = false
 			continue
 		}
-		number, _ := strconv.Atoi(match[1]) // of nine digits
 		numbers, before = slices.Insert(numbers, 0, number), true
 		if len(numbers) > maxPivots {
 			return list
@@ -75,4 +74,24 @@ func along(signers Signers, numbers []int, pivots []*Unverified, list *Unverifie
 		signers = pivot.Signers(pivot.Territory)
 	}
 	return list.Verify(signers)
+}
+
+// Pivots are the places of the pivots that a list of the lists claims to have, by their sequence numbers.
+func (u *Unverified) Pivots() map[int]string {
+	pivots := map[int]string{}
+	for _, uri := range u.list.URIs {
+		if number, is := pivotNumber(uri); is {
+			pivots[number] = uri
+		}
+	}
+	return pivots
+}
+
+func pivotNumber(uri string) (number int, is bool) {
+	match := pivotName.FindStringSubmatch(uri)
+	if match == nil {
+		return 0, false
+	}
+	number, err := strconv.Atoi(match[1])
+	return number, err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -164,4 +165,15 @@ func (l *List) Signers(territory string) (signers Signers) {
 		}
 	}
 	return signers
+}
+
+// Territories are those whose lists the list names, sorted.
+func (l *List) Territories() (territories []string) {
+	for _, p := range l.Pointers {
+		if p.Type == NationalList && strings.EqualFold(p.MIME, XML) {
+			territories = append(territories, p.Territory)
+		}
+	}
+	slices.Sort(territories)
+	return slices.Compact(territories)
 }

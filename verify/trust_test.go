@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/jurattest"
@@ -193,4 +194,81 @@ func FuzzParseTrust(f *testing.F) {
 			t.Fatalf("what was written has another fingerprint: %v, %v", err, err2)
 		}
 	})
+}
+
+// trustFileWithLists has an authority that trusted lists name.
+func trustFileWithLists(t testing.TB) string {
+	t.Helper()
+	file := jurattest.NewForStrangers(t).Trust(t)
+	list := trust.ListVersion{Sequence: 7, Digest: evidence.DigestOf([]byte("list"))}
+	at := func(year int) time.Time { return time.Date(year, 1, 2, 3, 4, 5, 0, time.UTC) }
+	file.Lists = &trust.Lists{Journal: []evidence.Digest{{1}, {2}}, LOTL: list, Issued: at(2026), Territories: []string{"BE", "EE"}, GrantedSince: at(2020)}
+	file.Authorities[0].Services = []trust.Service{{Territory: "BE", TSP: []string{"Notary", "Notaris"}, Name: "stamps", Type: "urn:type", List: trust.ServiceList{ListVersion: list, Issued: at(2026), NextUpdate: at(2027)},
+		Status: []trust.ServiceStatus{{From: at(2019), Status: "urn:granted"}, {From: at(2018), Status: "urn:withdrawn", Type: "urn:other"}}}}
+	doc, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+func TestListsInTrustFileAreReadStrictly(t *testing.T) {
+	doc := trustFileWithLists(t)
+	if file, err := trust.Parse([]byte(doc)); err != nil || len(file.Authorities[0].Services) != 1 || file.Lists.LOTL.Sequence != 7 {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	compact := compactLists(t)
+	for _, change := range listChanges {
+		changed := strings.Replace(compact, change.old, change.new, 1)
+		if changed == compact {
+			t.Errorf("%s: nothing is changed in %s", change.name, compact)
+		}
+		if _, err := trust.Parse([]byte(changed)); err == nil || !strings.Contains(err.Error(), change.says) {
+			t.Errorf("%s: %v", change.name, err)
+		}
+	}
+}
+
+// compactLists is that trust file in one line.
+func compactLists(t testing.TB) string {
+	return strings.NewReplacer("\n", "", "  ", "").Replace(trustFileWithLists(t))
+}
+
+// listChanges each break a rule about what trusted lists have said.
+var listChanges = []struct{ name, old, new, says string }{
+	{"services from nowhere", `"lists": {`, `"lists": null, "keys_of": {`, "keys_of"},
+	{"an unknown member of lists", `"lotl": {`, `"lotx": 1, "lotl": {`, "lotx"},
+	{"an unknown member of a service", `"territory": "BE"`, `"territory": "BE", "kind": 1`, "kind"},
+	{"no certificate of the journal", `"oj": ["sha256:01`, `"oj": [], "xx": ["sha256:01`, "xx"},
+	{"certificates out of order", `"oj": ["sha256:01`, `"oj": ["sha256:03`, "oj is not sorted"},
+	{"a certificate twice", `"oj": ["sha256:01`, `"oj": ["sha256:02`, "oj is not sorted"},
+	{"a digest that is none", `"oj": ["sha256:01`, `"oj": ["sha256:1`, "digest"},
+	{"a sequence of zero", `"sequence": 7`, `"sequence": 0`, "sequence"},
+	{"a sequence that is no number", `"sequence": 7`, `"sequence": 7.5`, "sequence"},
+	{"a territory in small letters", `"territory": "BE"`, `"territory": "be"`, "territory"},
+	{"territories out of order", `"BE","EE"`, `"EE","BE"`, "territories"},
+	{"a territory of three letters", `"BE","EE"`, `"BEL","EE"`, "territories"},
+	{"no name of the provider", `"tsp": ["Notary"`, `"tsp": [""`, "tsp"},
+	{"no name", `"name": "stamps"`, `"name": ""`, "name"},
+	{"no type", `"type": "urn:type"`, `"type": ""`, "type"},
+	{"no status", `"status": "urn:granted"`, `"status": ""`, "status/0"},
+	{"no beginning", `"from": "2019-01-02T03:04:05Z",`, ``, "status/0"},
+	{"a history out of order", `"from": "2018-`, `"from": "2020-`, "status/1"},
+	{"a list that was never issued", `"issued": "2026-01-02T03:04:05Z",`, ``, "issued"},
+}
+
+// TestServicesNeedLists: a trust file that names services says from which lists they are.
+func TestServicesNeedLists(t *testing.T) {
+	file, err := trust.Parse([]byte(trustFileWithLists(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Lists = nil
+	doc, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), "no lists") {
+		t.Error(err)
+	}
 }

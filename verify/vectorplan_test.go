@@ -885,6 +885,10 @@ func refusedTrust(t *testing.T) []given {
 		}
 		list = append(list, given{name: slug(change[0]), file: []byte(changed)})
 	}
+	lists := compactLists(t)
+	for _, change := range listChanges {
+		list = append(list, given{name: slug("lists with", change.name), file: []byte(strings.Replace(lists, change.old, change.new, 1))})
+	}
 	return list
 }
 
@@ -917,6 +921,14 @@ func oddTrust(t *testing.T) []given {
 		}
 		list = append(list, given{name: slug(change[0]), file: []byte(changed)})
 	}
+	lists := compactLists(t)
+	for name, changed := range map[string]string{
+		"with lists":              lists,
+		"with lists in few words": strings.NewReplacer(`"granted_since": "2020-01-02T03:04:05Z",`, `"granted_since": null,`, `"BE","EE"`, ``, `"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05.000+00:00"`, `"type": "urn:other"`, `"type": null`).Replace(lists),
+	} {
+		list = append(list, given{name: slug(name), file: []byte(changed)})
+	}
+	slices.SortStableFunc(list[len(list)-2:], func(a, b given) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 

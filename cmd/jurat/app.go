@@ -46,6 +46,7 @@ type app struct {
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
+	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`

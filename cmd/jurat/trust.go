@@ -5,12 +5,18 @@ import (
 	"fmt"
 
 	"jurat/internal/installation"
+	"jurat/verify/trust"
 )
 
-type trustCmd struct{}
+type trustCmd struct {
+	Own trustOwnCmd `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
+	EU  trustEUCmd  `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
+}
+
+type trustOwnCmd struct{}
 
 // Help is shown by 'jurat trust --help'.
-func (*trustCmd) Help() string {
+func (*trustOwnCmd) Help() string {
 	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
 Give the file to the people who verify, and the fingerprint over another channel.
 
@@ -18,20 +24,25 @@ Give the file to the people who verify, and the fingerprint over another channel
 }
 
 // Run prints the trust file.
-func (*trustCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (*trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		trust, err := i.Trust(ctx)
+		file, err := i.Trust(ctx)
 		if err != nil {
 			return err
 		}
-		fingerprint, err := trust.Fingerprint()
-		if err != nil {
-			return err
-		}
-		if err := io.print(trust); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
-		return err
+		return printTrust(file, io)
 	})
+}
+
+// printTrust prints a trust file, and its fingerprint on stderr.
+func printTrust(file *trust.Trust, io stdio) error {
+	fingerprint, err := file.Fingerprint()
+	if err != nil {
+		return err
+	}
+	if err := io.print(file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
+	return err
 }

@@ -45,7 +45,7 @@ class Authority:
     """A time-stamping authority that the reader trusts."""
 
     def __init__(self, source):
-        members(source, ("name", "certificate", "clock"), ("policies", "revocation", "not_after"))
+        members(source, ("name", "certificate", "clock"), ("policies", "revocation", "not_after", "services"))
         self.name, self.clock = source["name"], source["clock"]
         require(isinstance(self.name, str) and self.name, "an authority without a name")
         require(self.clock in ("independent", "operator"), "no such clock")
@@ -56,6 +56,51 @@ class Authority:
         self.not_after = _time(source, "not_after")
         self.revocation = source.get("revocation") or "none"
         require(self.revocation in ("crl", "none"), "no such revocation")
+        self.services = [_check_service(item) for item in _list(source, "services")]
+
+
+def _check_service(source):
+    """What a trusted list says of a service."""
+    members(source, ("territory", "tsp", "name", "type", "status", "list"), ())
+    require(_is_territory(source["territory"]), "no territory")
+    require(all(isinstance(item, str) and item for item in _list(source, "tsp")) and source["tsp"], "a provider without a name")
+    for name in ("name", "type"):
+        require(isinstance(source[name], str) and source[name], f"a service without {name}")
+    _check_list_version(source["list"], ("issued",), ("next_update",))
+    require(_time(source["list"], "issued") is not None, "a list that was never issued")
+    _time(source["list"], "next_update")
+    later = None
+    require(_list(source, "status"), "a service without a status")
+    for status in source["status"]:
+        members(status, ("from", "status"), ("type",))
+        require(isinstance(status["status"], str) and status["status"], "no status")
+        require(isinstance(status.get("type") or "", str), "no type")
+        begins = _time(status, "from")
+        require(begins is not None and (later is None or begins <= later), "a history that is not in order")
+        later = begins
+
+
+def _check_list_version(source, required=(), optional=()):
+    members(source, ("sequence", "digest") + required, optional)
+    require(is_whole(source["sequence"], 1, 2**31 - 1), "no sequence number")
+    require(is_digest(source["digest"]), "no digest")
+
+
+def _is_territory(text):
+    return isinstance(text, str) and bool(re.match(r"[A-Z]{2}\Z", text))
+
+
+def _check_lists(source):
+    """The trusted lists that authorities were taken from."""
+    members(source, ("oj", "lotl", "issued"), ("territories", "granted_since"))
+    journal, territories = _list(source, "oj"), _list(source, "territories")
+    require(journal and all(map(is_digest, journal)), "oj names no certificates")
+    require(all(map(_is_territory, territories)), "no territory")
+    for items in (journal, territories):
+        require(items == sorted(set(items)), "a list that is not sorted, or has something twice")
+    _check_list_version(source["lotl"])
+    require(_time(source, "issued") is not None, "a list that was never issued")
+    _time(source, "granted_since")
 
 
 class CA:
@@ -120,7 +165,7 @@ class Trust:
     """A whole trust file."""
 
     def __init__(self, data):
-        source = members(parse(without_mark(data)), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum"))
+        source = members(parse(without_mark(data)), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum", "lists"))
         require(source["format"] == FORMAT, "not a trust file")
         key_list = [Key(item) for item in _list(source, "keys")]
         self.keys = {key.id: key for key in key_list}
@@ -129,6 +174,9 @@ class Trust:
             self._check_with(key)
         self.authorities = [Authority(item) for item in _list(source, "authorities")]
         _no_two([authority.root for authority in self.authorities])
+        require(source.get("lists") is not None or not any(authority.services for authority in self.authorities), "services without lists")
+        if source.get("lists") is not None:
+            _check_lists(source["lists"])
         self.cas = [CA(item) for item in _list(source, "cas")]
         _no_two([ca.certificate.encoding for ca in self.cas])
         self.logs = [Log(item) for item in _list(source, "logs")]
@@ -185,13 +233,13 @@ def _time(source, name):
     return value
 
 
-_TIMES = ("not_before", "not_after", "with_from", "revoked")
+_TIMES = ("not_before", "not_after", "with_from", "revoked", "from", "issued", "next_update", "granted_since")
 
 
 def _normal(source):
     """The content of which the fingerprint is the digest."""
     cas = [_normal_item(item) for item in _list(source, "cas")]
-    later = {"cas": cas, "witnesses": _list(source, "witnesses"), "quorum": source.get("quorum")}
+    later = {"cas": cas, "witnesses": _list(source, "witnesses"), "quorum": source.get("quorum"), "lists": _normal_item(source.get("lists") or {})}
     return {name: value for name, value in later.items() if value} | {
         "format": FORMAT,
         "keys": [_normal_item(item) for item in _list(source, "keys")],
@@ -202,7 +250,13 @@ def _normal(source):
 
 def _normal_item(item):
     kept = {name: value for name, value in item.items() if value not in (None, [], "")}
-    return {name: _normal_time(value) if name in _TIMES else value for name, value in kept.items()}
+    return {name: _normal_time(value) if name in _TIMES else _normal_member(value) for name, value in kept.items()}
+
+
+def _normal_member(value):
+    if isinstance(value, list):
+        return [_normal_member(item) for item in value]
+    return _normal_item(value) if isinstance(value, dict) else value
 
 
 def _normal_time(text):

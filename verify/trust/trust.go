@@ -43,6 +43,8 @@ type Trust struct {
 	Witnesses []string `json:"witnesses,omitempty"`
 	Quorum    int      `json:"quorum,omitzero"`
 
+	Lists *Lists `json:"lists,omitempty"` // the trusted lists that authorities were taken from; nil: none
+
 	witnesses []*operator.Witness
 }
 
@@ -78,6 +80,9 @@ type Authority struct {
 	Clock       Clock      `json:"clock"`
 	Policies    []string   `json:"policies,omitempty"`  // accepted policy OIDs in dotted form; empty: any
 	Revocation  Revocation `json:"revocation,omitzero"` // of its certificates; left out: not asked
+
+	// Services are those to which the certificate belongs by the trusted lists that Trust.Lists names; empty: by none.
+	Services []Service `json:"services,omitempty"`
 
 	// NotAfter ends the belief in the authority's signature, for instance because its key was stolen or its algorithms were broken. After
 	// it, a token counts only if something else shows that it existed before. Zero: no end.
@@ -170,6 +175,9 @@ func (t *Trust) prepare() error {
 			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
 		}
 	}
+	if err := t.prepareLists(); err != nil {
+		return err
+	}
 	return t.prepareWitnesses()
 }
 
@@ -252,7 +260,7 @@ func (t *Trust) Prepared() (*Trust, error) {
 		return t, nil
 	}
 	made := &Trust{Format: cmp.Or(t.Format, Format), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
-		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum}
+		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum, Lists: t.Lists}
 	for i := range made.Authorities {
 		made.Authorities[i].policies = nil
 	}

@@ -1,0 +1,302 @@
+package eutrust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/listtest"
+	"jurat/jurattest"
+	"jurat/trustlist"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+const (
+	withdrawn = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn"
+	decoy     = "http://uri.etsi.org/TrstSvc/Svctype/TSA/TSS-QC"
+	home      = "https://lists.example/"
+)
+
+// A union is a list of the lists, the lists of two territories, and who signs them.
+type union struct {
+	journal, operator *listtest.Signer
+	lotl, xa, xb      *listtest.List
+}
+
+// newUnion has one good service in XA, whose certificate is the root of the authority that stamps what jurattest seals, and one in XB.
+func newUnion(t testing.TB) *union {
+	u := &union{journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator")}
+	pointer := func(territory string) listtest.Pointer {
+		return listtest.Pointer{Location: home + territory + ".xml", Type: trustlist.NationalList, Territory: territory, Signers: []*listtest.Signer{u.operator}}
+	}
+	u.lotl = &listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 5, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z",
+		URIs: []string{home + "journal"}, Pointers: []listtest.Pointer{pointer("XA"), pointer("XB")}}
+	national := func(territory, tsp string, certificate []byte, states ...listtest.State) *listtest.List {
+		return &listtest.List{Type: trustlist.NationalList, Territory: territory, Sequence: 7, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{home},
+			Services: []listtest.Service{{TSP: tsp, Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{certificate}, States: states}}}
+	}
+	u.xa = national("XA", "Alpha", stamper(t), listtest.State{Status: withdrawn, From: "2026-03-01T00:00:00Z"}, listtest.State{Status: trustlist.Granted, From: "2017-01-01T00:00:00Z"})
+	u.xb = national("XB", "Beta", listtest.NewSigner(t, "beta").Certificate, listtest.State{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"})
+	return u
+}
+
+// stamper is the certificate of an authority that nobody here runs.
+func stamper(t testing.TB) []byte {
+	certificates := jurattest.Authority(t, "stranger", jurattest.Start).Certificates()
+	return certificates[len(certificates)-1].Raw
+}
+
+func (u *union) files(t testing.TB) fstest.MapFS {
+	return fstest.MapFS{"a.xml": {Data: u.lotl.Sign(t, u.journal)}, "b.xml": {Data: u.xa.Sign(t, u.operator)}, "c.xml": {Data: u.xb.Sign(t, u.operator)}, "readme.txt": {Data: []byte("no list")}}
+}
+
+func (u *union) options() Options {
+	return Options{Journal: trustlist.Signers{sha256.Sum256(u.journal.Certificate)}}
+}
+
+func derive(t testing.TB, files fstest.MapFS, o Options) *Derived {
+	t.Helper()
+	read, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	derived, err := read.Derive(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return derived
+}
+
+func named(d *Derived) (names []string) {
+	for _, a := range d.Authorities {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func trustOf(t testing.TB, d *Derived) *trust.Trust {
+	t.Helper()
+	file := &trust.Trust{Format: trust.Format}
+	d.Into(file)
+	doc, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, err = trust.Parse(doc); err != nil {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	return file
+}
+
+// TestDerive: what the lists say is in the trust file, and whoever has the same lists has the same file.
+func TestDerive(t *testing.T) {
+	u := newUnion(t)
+	files := u.files(t)
+	d := derive(t, files, u.options())
+	if diff := cmp.Diff([]string{"XA Alpha: stamps", "XB Beta: stamps"}, named(d)); diff != "" || len(d.Notes) > 0 {
+		t.Errorf("%s, %q", diff, d.Notes)
+	}
+	file := trustOf(t, d)
+	want := trust.Service{Territory: "XA", TSP: []string{"Alpha"}, Name: "stamps", Type: trustlist.QualifiedTimeStamps,
+		Status: []trust.ServiceStatus{{From: at("2026-03-01T00:00:00Z"), Status: withdrawn}, {From: at("2017-01-01T00:00:00Z"), Status: trustlist.Granted}},
+		List:   trust.ServiceList{ListVersion: trust.ListVersion{Sequence: 7, Digest: evidence.DigestOf(files["b.xml"].Data)}, Issued: at("2026-05-01T00:00:00Z"), NextUpdate: at("2026-10-01T00:00:00Z")}}
+	if diff := cmp.Diff([]trust.Service{want}, file.Authorities[0].Services); diff != "" {
+		t.Error(diff)
+	}
+	others := fstest.MapFS{"1.xml": files["c.xml"], "2.xml": files["a.xml"], "3.xml": files["b.xml"]}
+	one, err := file.Fingerprint()
+	two, errTwo := trustOf(t, derive(t, others, u.options())).Fingerprint()
+	if err != nil || errTwo != nil || one != two {
+		t.Errorf("two fingerprints of the same lists: %v, %v", one, two)
+	}
+	if differences := derive(t, others, u.options()).Check(file); len(differences) > 0 {
+		t.Error(differences)
+	}
+	if notes := d.Overdue(at("2026-10-01T00:00:01Z")); len(notes) != 3 || len(d.Overdue(at("2026-10-01T00:00:00Z"))) != 0 {
+		t.Errorf("%q", notes)
+	}
+}
+
+func at(text string) time.Time {
+	moment, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return moment
+}
+
+// TestDeriveLeavesOut: what is not a qualified service of time stamps, or cannot be understood, is no authority, and says so where it might be missed.
+func TestDeriveLeavesOut(t *testing.T) {
+	tsu := func(name string) []byte { return listtest.NewSigner(t, name).Certificate }
+	granted := []listtest.State{{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"}}
+	for _, tt := range []struct {
+		name   string
+		change func(u *union, o *Options)
+		want   []string
+		note   string
+	}{
+		{"a decoy", func(u *union, o *Options) { u.xb.Services[0].Type = decoy }, []string{"XA Alpha: stamps"}, ""},
+		{"never granted", func(u *union, o *Options) { u.xb.Services[0].States[0].Status = withdrawn }, []string{"XA Alpha: stamps"}, ""},
+		{"granted until the Regulation", func(u *union, o *Options) {
+			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:00Z"}, {Status: trustlist.Granted, From: "2010-01-01T00:00:00Z"}}
+		}, []string{"XA Alpha: stamps"}, ""},
+		{"granted a second longer", func(u *union, o *Options) {
+			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:01Z"}, {Status: trustlist.Granted, From: "2010-01-01T00:00:00Z"}}
+		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
+		{"not granted since", func(u *union, o *Options) { o.GrantedSince = at("2026-03-01T00:00:00Z") }, []string{"XB Beta: stamps"}, ""},
+		{"granted since", func(u *union, o *Options) { o.GrantedSince = at("2026-02-28T23:59:59Z") }, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
+		{"one territory", func(u *union, o *Options) { o.Territories = []string{"XB"} }, []string{"XB Beta: stamps"}, ""},
+		{"a history out of order", func(u *union, o *Options) { slices.Reverse(u.xa.Services[0].States) }, []string{"XB Beta: stamps"}, "not in order"},
+		{"a critical extension", func(u *union, o *Options) {
+			u.xb.Services[0].Extension = `<Extension Critical="true"><x:New xmlns:x="urn:x"></x:New></Extension>`
+		}, []string{"XA Alpha: stamps"}, "New"},
+		{"a certificate that is none", func(u *union, o *Options) { u.xb.Services[0].Certificates[0] = []byte("none") }, []string{"XA Alpha: stamps"}, "certificate is left out"},
+		{"a certificate that is none beside a good one", func(u *union, o *Options) {
+			u.xb.Services[0].Certificates = append(u.xb.Services[0].Certificates, []byte("none"))
+		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, "certificate is left out"},
+		{"two services with one certificate", func(u *union, o *Options) {
+			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trustlist.QualifiedTimeStamps, Certificates: u.xb.Services[0].Certificates, States: granted})
+		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
+		{"two services", func(u *union, o *Options) {
+			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{tsu("gamma")}, States: granted})
+		}, []string{"XA Alpha: stamps", "XB Beta: stamps", "XB Gamma: too"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := newUnion(t)
+			o := u.options()
+			tt.change(u, &o)
+			d := derive(t, u.files(t), o)
+			trustOf(t, d)
+			if diff := cmp.Diff(tt.want, named(d)); diff != "" || (tt.note != "") != (len(d.Notes) > 0) || !strings.Contains(fmt.Sprint(d.Notes), tt.note) {
+				t.Errorf("%s, %q", diff, d.Notes)
+			}
+		})
+	}
+}
+
+// TestDeriveTakesTheNewestThatHolds: a forged list is passed over, and one that is missing is named.
+func TestDeriveTakesTheNewestThatHolds(t *testing.T) {
+	u := newUnion(t)
+	forger := listtest.NewSigner(t, "forger")
+	files := u.files(t)
+	for name, list := range map[string]*listtest.List{"d.xml": u.lotl, "e.xml": u.xa} {
+		list.Sequence += 100
+		files[name] = &fstest.MapFile{Data: list.Sign(t, forger)}
+	}
+	files["f.xml"] = &fstest.MapFile{Data: []byte("<a/>")}
+	d := derive(t, files, u.options())
+	if len(d.Authorities) != 2 || d.Lists.LOTL.Sequence != 5 || len(d.Notes) != 3 {
+		t.Errorf("%v, %d, %q", named(d), d.Lists.LOTL.Sequence, d.Notes)
+	}
+	delete(files, "c.xml")
+	if d = derive(t, files, u.options()); len(d.Authorities) != 1 || !strings.Contains(fmt.Sprint(d.Notes), "XB") {
+		t.Errorf("%v, %q", named(d), d.Notes)
+	}
+	read, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, territory := range []string{"XB", "XC"} {
+		if _, err := read.Derive(Options{Journal: u.options().Journal, Territories: []string{territory}}); err == nil || !strings.Contains(err.Error(), territory) {
+			t.Errorf("%s: %v", territory, err)
+		}
+	}
+	u.lotl.Pointers[1].Signers = []*listtest.Signer{forger}
+	if d = derive(t, u.files(t), u.options()); len(d.Authorities) != 1 {
+		t.Errorf("a list by one whom the list of the lists does not name: %v", named(d))
+	}
+	if _, err := read.Derive(Options{}); err == nil {
+		t.Error("without certificates")
+	}
+}
+
+// TestInto: what the reader named stays the reader's, and what was derived before goes.
+func TestInto(t *testing.T) {
+	u := newUnion(t)
+	d := derive(t, u.files(t), u.options())
+	own := trust.Authority{Name: "mine", Certificate: d.Authorities[0].Certificate, Clock: trust.OperatorClock}
+	file := &trust.Trust{Authorities: []trust.Authority{own}}
+	d.Into(file)
+	d.Into(file)
+	if len(file.Authorities) != 2 || file.Authorities[0].Name != "mine" || file.Authorities[0].Clock != trust.OperatorClock || len(file.Authorities[0].Services) != 1 {
+		t.Errorf("%+v", file.Authorities)
+	}
+	d.Authorities = nil
+	d.Into(file)
+	if diff := cmp.Diff([]trust.Authority{own}, file.Authorities, cmp.Comparer(func(a, b trust.Authority) bool { return same(a, b) })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCheck finds each way in which a trust file says something else than the lists.
+func TestCheck(t *testing.T) {
+	u := newUnion(t)
+	d := derive(t, u.files(t), u.options())
+	for name, change := range map[string]func(file *trust.Trust){
+		"another list of the lists": func(file *trust.Trust) { file.Lists.LOTL.Sequence++ },
+		"another status":            func(file *trust.Trust) { file.Authorities[0].Services[0].Status[0].Status = trustlist.Granted },
+		"one more": func(file *trust.Trust) {
+			file.Authorities[0].Certificate = listtest.NewSigner(t, "other").Certificate
+		},
+		"one less":    func(file *trust.Trust) { file.Authorities = file.Authorities[1:] },
+		"no services": func(file *trust.Trust) { file.Authorities[0].Services = nil },
+	} {
+		file := trustOf(t, d)
+		if differences := d.Check(file); len(differences) > 0 {
+			t.Fatal(differences)
+		}
+		if change(file); len(d.Check(file)) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+}
+
+// TestDerivedTrustProvesTime: a record that an authority of the lists has stamped proves its time by it, whether the lists have the authority's
+// own certificate or that of its CA.
+func TestDerivedTrustProvesTime(t *testing.T) {
+	for i, certificate := range jurattest.Authority(t, "", jurattest.Start).Certificates() {
+		u := newUnion(t)
+		u.xa.Services[0].Certificates = [][]byte{certificate.Raw}
+		house := jurattest.NewForStrangers(t)
+		record := house.Seal(t, evidence.Payload{AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "m-1",
+			Prompt: jsontext.Value(`"Which route?"`), Response: jsontext.Value(`"The A9."`), Parameters: jsontext.Value(`{}`)})
+		file := house.Trust(t)
+		file.Authorities = nil
+		if report := verify.Record(record, verify.Options{Trust: file}); report.Of(verify.Time).Status == verify.Proved {
+			t.Fatal("time is proved by nobody")
+		}
+		derive(t, u.files(t), u.options()).Into(file)
+		report := verify.Record(record, verify.Options{Trust: file})
+		if report.Of(verify.Time).Status != verify.Proved || report.Times[0].Authority != "XA Alpha: stamps" || report.Times[0].Clock != trust.Independent {
+			t.Errorf("certificate %d: %+v, %+v", i, report.Of(verify.Time), report.Times)
+		}
+	}
+}
+
+// TestJournal reads certificates and digests, and nothing else.
+func TestJournal(t *testing.T) {
+	signer := listtest.NewSigner(t, "journal")
+	digest := sha256.Sum256(signer.Certificate)
+	text := hex.EncodeToString(digest[:])
+	colons := strings.TrimSuffix(strings.ToUpper(strings.Join(strings.SplitAfterN(text, "", 65), "")), ":")
+	for _, good := range []string{string(signer.PEM()), text, " " + text + "\r\n", "sha256:" + text, colons, string(signer.PEM()) + text} {
+		if signers, err := Journal([]byte(good)); err != nil || signers[0] != digest {
+			t.Errorf("%s: %x, %v", good, signers, err)
+		}
+	}
+	for _, bad := range []string{"", "\n", text[1:], text + "0", "a certificate", strings.ReplaceAll(string(signer.PEM()), "CERTIFICATE", "PRIVATE KEY"), string(signer.PEM()) + "x"} {
+		if signers, err := Journal([]byte(bad)); err == nil {
+			t.Errorf("%s: %x", bad, signers)
+		}
+	}
+}
