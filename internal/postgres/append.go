@@ -38,7 +38,7 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	return translate(err)
 }
 
-// committed is what a plan sees, inside its transaction.
+// committed is what a plan reads, inside its transaction.
 type committed struct {
 	ctx context.Context
 	tx  *transaction
@@ -49,7 +49,8 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return hashes, translate(err)
 }
 
-// Find implements ledger.Committed. Of chains and cases the last count is the number: the log counts without gaps.
+// Find implements storage.Committed. The last count of a chain or case is its length, because the log counts without
+// gaps.
 func (c committed) Find(q storage.Query) (storage.Found, error) {
 	found := storage.NewFound()
 	batch := new(pgx.Batch)
@@ -98,7 +99,7 @@ func digests(list []evidence.Digest) [][]byte {
 // columns of a record, in the order of values.
 const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, signatures, kinds, tokens, payload`
 
-// insertRecords are statements that insert so many records each. A statement costs as much as several records.
+// insertRecords are statements that insert this many rows each. One statement costs as much as several records.
 var insertRecords = []struct {
 	rows int
 	text string
@@ -117,7 +118,7 @@ func insertOf(rows int) string {
 	return `INSERT INTO jurat.records (` + columns + `) VALUES ` + strings.Join(list, ", ")
 }
 
-// inserts are the statements that store a batch, and tell everybody who listens.
+// inserts are the statements that store a batch and notify all listeners.
 func inserts(batch *storage.Batch) *pgx.Batch {
 	statements := new(pgx.Batch)
 	all := values(batch)
@@ -135,7 +136,7 @@ func inserts(batch *storage.Batch) *pgx.Batch {
 	return statements
 }
 
-// values are the columns of all records, one after the other.
+// values are the columns of all records, concatenated.
 func values(batch *storage.Batch) []any {
 	all := make([]any, 0, len(batch.Rows)*(strings.Count(columns, ",")+1))
 	rest := batch.Hashes
@@ -157,11 +158,11 @@ func values(batch *storage.Batch) []any {
 	return all
 }
 
-// completes is how many hashes of the tree are made when this record comes to it: its own, and one for each subtree that it is the
-// last of. They are stored one after the other, and so stand with the record, by level.
+// completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
+// ends with it. They are consecutive in the tree's storage order, and are stored with the record, by level.
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
 
-// signatures are never NULL, and neither are parts, so that there is one way to say that there are none.
+// signatures returns an empty list instead of nil, as parts does: the columns are never NULL.
 func signatures(row *storage.Row) [][]byte {
 	if row.Signatures == nil {
 		return [][]byte{}
@@ -169,7 +170,7 @@ func signatures(row *storage.Row) [][]byte {
 	return row.Signatures
 }
 
-// payload of a row that is copied may have been shed.
+// payload returns empty bytes instead of nil, for a copied row that has shed its payload.
 func payload(row *storage.Row) []byte {
 	if row.Payload == nil {
 		return []byte{}
@@ -185,7 +186,7 @@ func parts(timestamps []evidence.Timestamp) (kinds []string, tokens [][]byte) {
 	return kinds, tokens
 }
 
-// optional is NULL for "none".
+// optional returns NULL for the zero digest.
 func optional(d evidence.Digest) []byte {
 	if d.IsZero() {
 		return nil
@@ -193,7 +194,8 @@ func optional(d evidence.Digest) []byte {
 	return d[:]
 }
 
-// duplicate names the row that is in the way: in the log, or earlier in the batch.
+// duplicate returns a storage.DuplicateError for the first row that exists already, in the log or earlier in the
+// batch.
 func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) error {
 	ids, payloads := make([]string, len(rows)), make([]evidence.Digest, len(rows))
 	for i := range rows {
@@ -204,7 +206,7 @@ func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) 
 	defer cancel()
 	known, err := s.pool.Query(ctx, `SELECT record_id, digest, idx FROM jurat.records WHERE record_id = ANY($1) OR digest = ANY($2)`, ids, digests(payloads))
 	if err != nil {
-		return fmt.Errorf("looking for the record in the way: %w", translate(err))
+		return fmt.Errorf("looking for the existing record: %w", translate(err))
 	}
 	var row storage.Row
 	var digest []byte
@@ -213,7 +215,7 @@ func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) 
 		byID[row.RecordID], byDigest[row.Digest] = row, row
 		return nil
 	}); err != nil {
-		return fmt.Errorf("looking for the record in the way: %w", translate(err))
+		return fmt.Errorf("looking for the existing record: %w", translate(err))
 	}
 	for _, row := range rows {
 		if first, there := byID[row.RecordID]; there {
@@ -224,7 +226,7 @@ func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) 
 		}
 		byID[row.RecordID], byDigest[row.Digest] = row, row
 	}
-	return fmt.Errorf("%w: the database has a place in the log, or its index, twice: %w", storage.ErrDamaged, cause)
+	return fmt.Errorf("%w: a key is in the database or in its index twice: %w", storage.ErrDamaged, cause)
 }
 
 // SetCheckpoint implements storage.Store.
@@ -252,12 +254,13 @@ func scanHead(row pgx.Row) (storage.Head, error) {
 		return head, err
 	}
 	if root == nil {
-		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: what came after it is missing", storage.ErrDamaged, head.Size-1)
+		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: the records after it are missing", storage.ErrDamaged, head.Size-1)
 	}
 	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
 }
 
-// readHashes returns the hashes in the order of their indexes. Each stands with the record that completes it.
+// readHashes returns the hashes in the order of their indexes. Each is stored with the record that completes it. It
+// returns storage.ErrNotFound for a hash outside the log, and storage.ErrDamaged if a record lacks one.
 func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
 	if len(indexes) == 0 {
 		return nil, nil
@@ -293,10 +296,10 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 	return hashes, nil
 }
 
-// fixed copies bytes whose length the tables promise.
+// fixed copies bytes whose length the tables guarantee, and returns storage.ErrDamaged for another length.
 func fixed(to, from []byte) error {
 	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash of %d bytes", storage.ErrDamaged, len(from))
+		return fmt.Errorf("%w: a hash has %d bytes", storage.ErrDamaged, len(from))
 	}
 	copy(to, from)
 	return nil

@@ -56,7 +56,8 @@ func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storag
 	}))
 }
 
-// Shed implements storage.Store. The time stamps that a record was sealed with stand with it, those that came later stand apart.
+// Shed implements storage.Store. The time stamps that a record was sealed with are in its row. Later ones are in a
+// table of their own.
 func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	indexes, stamps := make([]int64, len(rows)), make([]int32, len(rows))
 	for i, r := range rows {
@@ -82,8 +83,9 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	}))
 }
 
-// Reclaim implements storage.Reclaimer: the room is free for new records from then on. The files get smaller only as far as their
-// ends are empty; for more than that PostgreSQL has VACUUM FULL, which keeps everybody out meanwhile, and is not done here.
+// Reclaim implements storage.Reclaimer: it frees the room for new records. The files shrink only where their ends are
+// empty. VACUUM FULL could shrink them further, but would lock out every reader and writer, so Reclaim does not use
+// it.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	if s.closed.Load() {
 		return storage.ErrClosed

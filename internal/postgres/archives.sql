@@ -1,7 +1,8 @@
--- Files that hold what rows have shed. They follow one another without a gap, from the beginning of the log.
+-- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of
+-- the log.
 CREATE TABLE jurat.archives (
 	first  bigint PRIMARY KEY CHECK (first >= 0),                     -- index of the first row
-	past   bigint  NOT NULL CHECK (past > first),                     -- index after the last
+	past   bigint  NOT NULL CHECK (past > first),                     -- index after the last row
 	file   text    NOT NULL CHECK (file <> ''),
 	digest bytea   NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
 	shed   boolean NOT NULL                                           -- the rows have shed
@@ -17,7 +18,7 @@ END $$;
 CREATE TRIGGER archives_stay BEFORE DELETE OR TRUNCATE ON jurat.archives FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
 CREATE TRIGGER archives_follow BEFORE INSERT OR UPDATE ON jurat.archives FOR EACH ROW EXECUTE FUNCTION jurat.archives_follow();
 
--- What an archive holds of a row may go, and nothing else, and nothing may take its place.
+-- A row in an archived range may lose the parts that the archive holds. Every other change to it is refused.
 CREATE FUNCTION jurat.only_shed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NOT EXISTS (SELECT 1 FROM jurat.archives WHERE first <= OLD.idx AND OLD.idx < past) THEN

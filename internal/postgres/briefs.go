@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// queueBriefs has a batch store briefs, with a statement for the briefs and one for their keys.
+// queueBriefs adds to a batch one statement for the briefs and one for their keys.
 func queueBriefs(statements *pgx.Batch, briefs []storage.StoredBrief) {
 	if len(briefs) == 0 {
 		return
@@ -52,7 +52,8 @@ func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.Sto
 	})
 }
 
-// selected is the condition of a query. That on the chains of trials is that of an index.
+// selected returns the condition of a query. The condition for the chains of trials is that of the index in
+// trials.sql.
 func selected(q storage.BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:
@@ -120,7 +121,7 @@ func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	})
 }
 
-// Unbriefed implements storage.Briefs. Where all are there they are only counted.
+// Unbriefed implements storage.Briefs. If no brief is missing, it only counts them.
 func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
 	from = max(0, from)
 	return reading(ctx, s, func() ([]storage.Range, error) {

@@ -11,9 +11,9 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Check implements storage.Checker: it complains of settings under which a crash of the server's machine can damage what is committed, of
-// pages that the server has found damaged, and of indexes that do not say what the tables do. Where the extension amcheck is in the
-// database it does that, and otherwise every index is read beside its table.
+// Check implements storage.Checker. It reports server settings under which a crash of the server's machine can damage
+// committed data, pages that the server found damaged, and indexes that differ from their tables. With the extension
+// amcheck in the database, Check uses it for the indexes. Otherwise it compares every index with its table.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return reading(ctx, s, func() (complaints []string, err error) {
 		err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -41,10 +41,10 @@ func settingsAndPages(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// An index of the log, and the tables' word for what it has to say.
+// An index of the log, and what its table says that it must contain.
 type index struct {
 	name   string
-	fields string // what it is sorted by
+	fields string // the sort key
 	table  string
 	where  string
 }
@@ -64,7 +64,7 @@ func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	var amcheck string // the schema that it is in
+	var amcheck string // the schema of the extension
 	err = tx.QueryRow(ctx, `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'`).Scan(&amcheck)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, err
@@ -91,7 +91,7 @@ func (x *index) check(ctx context.Context, tx pgx.Tx, amcheck string) (complaint
 	if amcheck != "" {
 		_, err = nested.Exec(ctx, `SELECT `+pgx.Identifier{amcheck, "bt_index_check"}.Sanitize()+`($1::text::regclass, true)`, x.name)
 		var failure *pgconn.PgError
-		if !errors.As(err, &failure) || failure.Code != "42501" { // who may not use it compares as if it were not there
+		if !errors.As(err, &failure) || failure.Code != "42501" { // without the right to use amcheck, compare instead
 			return x.complain(err)
 		}
 		if nested, err = again(ctx, tx, nested); err != nil {
@@ -119,7 +119,7 @@ func again(ctx context.Context, tx, nested pgx.Tx) (pgx.Tx, error) {
 	return tx.Begin(ctx)
 }
 
-// complain makes a complaint of what the server says of damage.
+// complain returns a complaint if the server's error reports damage, and otherwise the error.
 func (x *index) complain(err error) (string, error) {
 	if errors.Is(translate(err), storage.ErrDamaged) {
 		return fmt.Sprintf("the index %s: %v", x.name, err), nil
@@ -127,13 +127,13 @@ func (x *index) complain(err error) (string, error) {
 	return "", err
 }
 
-// A sum stands for the rows that were read, and for their order.
+// A sum identifies the rows that were read, and their order.
 type sum struct {
 	rows int64
 	hash int64
 }
 
-// sum reads all rows in the order of the index: sorted from the table, or as the index has them.
+// sum reads all rows in the order of the index: sorted from the table, or through the index.
 func (x *index) sum(ctx context.Context, tx pgx.Tx, fromTable bool) (s sum, err error) {
 	for _, setting := range []string{"enable_seqscan", "enable_sort"} {
 		if _, err := tx.Exec(ctx, `SELECT set_config($1, $2, true)`, setting, onOff(fromTable)); err != nil {
@@ -146,7 +146,8 @@ func (x *index) sum(ctx context.Context, tx pgx.Tx, fromTable bool) (s sum, err 
 			return s, err
 		}
 	}
-	// Each time anew: how a statement without parameters is carried out is decided on once.
+	// QueryExecModeExec plans the statement anew each time. A prepared statement without parameters keeps its first
+	// plan.
 	err = tx.QueryRow(ctx, `SELECT count(*), coalesce(bit_xor(hashtextextended(r::text, n)), 0) FROM
 		(SELECT idx AS r, row_number() OVER () AS n FROM (SELECT idx FROM `+x.table+` WHERE `+x.where+` ORDER BY `+x.fields+`) rows) numbered`, pgx.QueryExecModeExec).Scan(&s.rows, &s.hash)
 	return s, err

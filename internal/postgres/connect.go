@@ -14,15 +14,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// standstill is how long the server waits for a process to go on with its transaction, while everybody else waits for that.
+// standstill is how long the server waits for a process to continue its transaction. All other writers wait
+// meanwhile.
 const standstill = 10 * time.Second
 
-// settings are those of every connection, whatever the server, the database or the role has made the default. That a transaction is durable when
-// it is committed is what an acknowledgement promises; an even stronger setting is left. How long one waits for another process is for
-// the caller's context to say. A machine that is cut off is noticed within a quarter of a minute, by both ends. And how a statement
-// is carried out is decided on once, as deciding takes longer than doing; nothing is then read from end to end because there was little of
-// it when that was decided. Functions and operators are the server's own: where others may make some in public, those that fit better than
-// its general ones would be taken.
+// settings are applied to every connection. They override the defaults of the server, the database and the role.
+//
+//   - synchronous_commit: a commit is durable when it is acknowledged; a stronger setting of the server stays.
+//   - lock_timeout, statement_timeout: off, because the caller's context limits how long to wait for another process.
+//   - tcp_*: both ends notice within 15 seconds that the other machine is cut off.
+//   - plan_cache_mode: a statement is planned once, because planning takes longer than running it.
+//   - enable_seqscan: off, because a plan made while a table is small would later read the whole table.
+//   - search_path: only the server's own functions and operators are used. Other users may create better matching
+//     ones in the schema public.
 var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
 		ELSE current_setting('synchronous_commit') END, $1),
 	set_config('idle_in_transaction_session_timeout', '%d', $1), set_config('lock_timeout', '0', $1), set_config('statement_timeout', '0', $1),
@@ -30,16 +34,17 @@ var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current
 	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1), set_config('jit', 'off', $1),
 	set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
-// isURL reports whether a name of a database is one that Connect understands.
+// isURL reports whether name has the form of a URL that Connect accepts.
 func isURL(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// Connect returns a pool of connections that are as settings say. It has reached the server once. No error
-// of it, or of anything that uses it, says the password.
+// Connect returns a pool of connections that have the settings above, after it has reached the server once. Its error
+// wraps ErrURL, ErrUnreachable, ErrNoDatabase or ErrNotLetIn where one of them is the cause. No error of Connect, or
+// of the pool's users, contains the password.
 //
-// The URL is libpq's, and may say how many connections there may be at most (pool_max_conns, 16). Behind a proxy that keeps no
-// prepared statements it has to say default_query_exec_mode=exec.
+// The URL is libpq's. Its parameter pool_max_conns limits the number of connections (default 16). Behind a proxy that
+// keeps no prepared statements, the URL must contain default_query_exec_mode=exec.
 func Connect(ctx context.Context, name string) (*pgxpool.Pool, error) {
 	config, err := parse(name)
 	if err != nil {
@@ -56,7 +61,7 @@ func Connect(ctx context.Context, name string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// CheckURL says what is wrong with a name of a database for Connect, as far as that shows without the server.
+// CheckURL returns the error that Connect would return for a bad URL, without contacting the server.
 func CheckURL(name string) error {
 	_, err := parse(name)
 	return err
@@ -67,17 +72,17 @@ func parse(name string) (*pgxpool.Config, error) {
 		return nil, ErrURL
 	}
 	u, err := url.Parse(name)
-	if err != nil { // which can quote a part of the password
-		return nil, errors.New("the database's URL cannot be read: in a user's name and password, every character but letters, digits and -._~ " +
-			"is to be written as % and two hexadecimal digits")
+	if err != nil { // the error can quote a part of the password
+		return nil, errors.New("the database's URL cannot be read: in the user name and password, write every character except letters, digits and -._~ " +
+			"as % and two hexadecimal digits")
 	}
 	config, err := pgxpool.ParseConfig(name)
 	if err != nil {
-		var unreadable *pgconn.ParseConfigError // which quotes the whole
+		var unreadable *pgconn.ParseConfigError // it quotes the whole URL
 		if errors.As(err, &unreadable) {
 			err = errors.Unwrap(unreadable)
 		}
-		u.User, u.RawQuery = nil, "" // a password may be in either
+		u.User, u.RawQuery = nil, "" // either can contain a password
 		return nil, fmt.Errorf("the database's URL %s: %w", u, err)
 	}
 	if !u.Query().Has("pool_max_conns") {
@@ -91,8 +96,8 @@ func parse(name string) (*pgxpool.Config, error) {
 		conn.RuntimeParams["application_name"] = "jurat"
 	}
 	conn.DialFunc = newDialer(&conn.Config, silence, answerTime).dial
-	// Whoever does not want to wait any more for another writer says so to the server. The default is to hang up, which the server
-	// would notice only once it had the lock.
+	// A caller that stops waiting for another writer cancels its request at the server. pgx would by default close
+	// the connection, which the server would notice only after it got the lock.
 	conn.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// silence is how long a connection may keep whoever reads from it waiting before somebody asks whether the server is still there.
+	// silence is how long a read may wait before the dialer asks the server whether it is still running.
 	silence = 15 * time.Second
 	// answerTime is how long the server may take to answer that.
 	answerTime = 5 * time.Second
 )
 
-// A dialer makes connections that end when nobody is at the other end any more. What is sent and not confirmed, and what is not sent
-// at all, the operating system notices (TCP_USER_TIMEOUT, keepalive). But whatever stands in between, a proxy or a balancer, may confirm
-// everything and pass on nothing. So while somebody waits for the server to say something, which may take as long as another's lock, or
-// a large index, the server itself is asked over another connection. Callers need no deadline for that, and set none where they wait for
-// what may take long.
+// A dialer makes connections that end when the server is gone. The operating system notices data that is not
+// confirmed or not sent (TCP_USER_TIMEOUT, keepalive). But a proxy or load balancer in between may confirm everything
+// and pass on nothing. A read may wait as long as another process's lock, or a large index, takes. Therefore, while a
+// read waits, the dialer asks the server over another connection. Callers need no deadline for this, and set none
+// where a wait may be long.
 type dialer struct {
 	net.Dialer
 	silence, answer time.Duration
-	config          *pgconn.Config // by which whoever asks logs in
+	config          *pgconn.Config // the login for the other connection
 }
 
 func newDialer(config *pgconn.Config, silence, answer time.Duration) *dialer {
@@ -43,24 +43,24 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, err
 	}
 	tcp, is := conn.(*net.TCPConn)
-	if !is { // a socket of this machine ends with the server
+	if !is { // a Unix socket ends with the server
 		return conn, nil
 	}
 	if err := boundUnconfirmed(tcp, d.silence); err != nil {
-		return nil, errors.Join(fmt.Errorf("bounding how long %s may leave unconfirmed what is sent to it: %w", address, err), tcp.Close())
+		return nil, errors.Join(fmt.Errorf("limiting how long %s may leave sent data unconfirmed: %w", address, err), tcp.Close())
 	}
 	return &watched{Conn: tcp, dialer: d}, nil
 }
 
-// ask returns nil if the server answers, be it that it refuses. A proxy speaks for itself until there is a statement, so one is sent;
-// what it says of a server that it does not reach is of class 08.
+// ask returns nil if the server answers, even if it refuses the login. A proxy may answer the login itself, so ask
+// sends a statement. A proxy that cannot reach its server answers with an error of class 08.
 func (d *dialer) ask(address net.Addr) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // net.Conn passes no context
 	defer cancel()
 	conn, err := pgconn.ConnectConfig(ctx, d.asking(address))
 	if err == nil {
 		_, err = conn.Exec(ctx, `SELECT 1`).ReadAll()
-		_ = conn.Close(ctx) // whoever has answered has
+		_ = conn.Close(ctx) // the server has answered already
 	}
 	var said *pgconn.PgError
 	if errors.As(err, &said) && !strings.HasPrefix(said.Code, "08") {
@@ -69,10 +69,11 @@ func (d *dialer) ask(address net.Addr) error {
 	return err
 }
 
-// asking is how somebody asks who is at an address: there and nowhere else, whatever other servers the URL names and whichever it prefers.
+// asking returns the configuration for ask. It connects to this address only, whatever other servers the URL names or
+// prefers.
 func (d *dialer) asking(address net.Addr) *pgconn.Config {
 	config := d.config.Copy()
-	config.ConnectTimeout = 0 // the answer's is shorter
+	config.ConnectTimeout = 0 // answer is shorter
 	config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address.String()}, nil }
 	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return d.DialContext(ctx, address.Network(), address.String())
@@ -84,15 +85,15 @@ func (d *dialer) asking(address net.Addr) *pgconn.Config {
 	return config
 }
 
-// watched is a connection that ends when the server does not answer any more.
+// watched is a connection that ends when the server stops answering.
 type watched struct {
 	net.Conn
 	dialer *dialer
-	reads  atomic.Int64          // how many have begun and how many have ended, so that it is odd while somebody waits
-	silent atomic.Pointer[error] // why it was ended
+	reads  atomic.Int64          // reads begun plus reads ended: odd while one waits
+	silent atomic.Pointer[error] // why the dialer closed the connection
 }
 
-// Read implements net.Conn. Only one reads at a time, as from every connection to PostgreSQL.
+// Read implements net.Conn. Only one caller reads at a time, as pgx does.
 func (c *watched) Read(into []byte) (int, error) {
 	this := c.reads.Add(1)
 	timer := time.AfterFunc(c.dialer.silence, func() { c.doubt(this) })
@@ -105,7 +106,7 @@ func (c *watched) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// doubt asks the server while somebody waits for this reading, and ends the connection when it does not answer.
+// doubt asks the server while the given read still waits, and closes the connection if the server does not answer.
 func (c *watched) doubt(this int64) {
 	if c.reads.Load() != this {
 		return
@@ -116,8 +117,9 @@ func (c *watched) doubt(this int64) {
 	case err == nil:
 		time.AfterFunc(c.dialer.silence, func() { c.doubt(this) })
 	default:
-		// That it timed out is not a deadline of who waits here, for whom the connection is broken.
-		why := fmt.Errorf("nothing was heard for %v, and asked whether it is there the server does not answer: %v", c.dialer.silence, err)
+		// The error of ask is not wrapped: its timeout is not the reader's deadline. For the reader, the connection
+		// is broken.
+		why := fmt.Errorf("the server sent nothing for %v and does not answer on a new connection: %v", c.dialer.silence, err)
 		c.silent.Store(&why)
 		c.Close()
 	}

@@ -10,7 +10,7 @@ import (
 // tcpUserTimeout is TCP_USER_TIMEOUT of tcp(7), which package syscall does not name.
 const tcpUserTimeout = 18
 
-// boundUnconfirmed has a connection end when what was sent on it is not confirmed for so long.
+// boundUnconfirmed makes the connection end when sent data stays unconfirmed for longer than bound.
 func boundUnconfirmed(conn *net.TCPConn, bound time.Duration) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

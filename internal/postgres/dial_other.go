@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// boundUnconfirmed leaves it to keepalive, and to asking the server, to end a connection.
+// boundUnconfirmed does nothing: keepalive, and asking the server, end a dead connection.
 func boundUnconfirmed(*net.TCPConn, time.Duration) error { return nil }

@@ -13,21 +13,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// What keeps a process from using a database. None of them, nor what they are wrapped in, says the password.
+// Errors that keep a process from using a database. Neither they nor the errors that wrap them contain the password.
 var (
-	// ErrURL says that a name is not one that Connect understands.
-	ErrURL = errors.New("the database's name is no URL of the form postgres://USER@HOST:PORT/DATABASE")
-	// ErrUnreachable says that there is no connection to the server, or none any more.
+	// ErrURL means that the name is not a URL that Connect accepts.
+	ErrURL = errors.New("the database's name must be a URL of the form postgres://USER@HOST:PORT/DATABASE")
+	// ErrUnreachable means that the connection to the server failed or broke.
 	ErrUnreachable = errors.New("the database server is out of reach")
-	// ErrNoDatabase says that the server has no database of that name.
+	// ErrNoDatabase means that the server has no database of that name.
 	ErrNoDatabase = errors.New("the server has no such database")
-	// ErrNotLetIn says that the server lets nobody in under this name, with this password, or from here.
+	// ErrNotLetIn means that the server refuses this role, this password, or logins from this machine.
 	ErrNotLetIn = errors.New("the server does not let this role in")
-	// ErrNotAllowed says that the role may not do what is needed. It is an fs.ErrPermission.
+	// ErrNotAllowed means that the role lacks a right. It wraps fs.ErrPermission.
 	ErrNotAllowed = fmt.Errorf("the role may not do what is needed: %w", fs.ErrPermission)
 )
 
-// Explain says in words what an error means that came out of a connection, or of making one. What it does not know it leaves as it is.
+// Explain wraps an error of a connection in the error above that says its meaning. It returns other errors unchanged.
 func Explain(err error) error {
 	meaning := meaningOf(err)
 	if meaning == nil || errors.Is(err, meaning) {
@@ -36,7 +36,7 @@ func Explain(err error) error {
 	return fmt.Errorf("%w: %w", meaning, oneLine{err})
 }
 
-// oneLine is an error of pgconn, which puts what became of each address on a line of its own.
+// oneLine prints an error of pgconn on one line. pgconn uses one line for each address.
 type oneLine struct{ error }
 
 func (o oneLine) Error() string {
@@ -67,21 +67,21 @@ func meaningOf(err error) error {
 	return nil
 }
 
-// outOfReach reports whether nobody answered who speaks as a PostgreSQL server does, or whoever did fell silent.
+// outOfReach reports whether no PostgreSQL server answered, or a connection broke off.
 func outOfReach(err error) bool {
 	var network *net.OpError
 	var connecting *pgconn.ConnectError
 	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// isCut reports whether an error is about the connection, and not about what was said over it.
+// isCut reports whether an error is about the connection, not an answer that came over it.
 func isCut(err error) bool {
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
 		return !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	switch failure.Code {
-	case "57P01", "57P02", "57P03", "25P03", "25P04": // the server ends, has crashed, begins; it was waited for too long
+	case "57P01", "57P02", "57P03", "25P03", "25P04": // the server shuts down, crashed, starts up; a transaction was idle or ran for too long
 		return true
 	}
 	return strings.HasPrefix(failure.Code, "08")

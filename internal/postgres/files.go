@@ -20,21 +20,22 @@ var filesTable string
 // filesPatience is how long one call for a file waits for the database.
 const filesPatience = 15 * time.Second
 
-// Files are a filestore.Store in a database. It is safe for concurrent use, also by several machines.
+// Files is a filestore.Store in a database. It is safe for concurrent use, also by several machines.
 type Files struct {
 	pool     *pgxpool.Pool
 	keys     *filestore.Keys
-	patience time.Duration // tests have less
+	patience time.Duration // shorter in tests
 }
 
 var _ filestore.Store = (*Files)(nil)
 
-// NewFiles returns the file store in a database, whose table PrepareFiles has made. The pool stays the caller's to close.
+// NewFiles returns the file store in a database in which PrepareFiles has made the table. The caller closes the pool.
 func NewFiles(pool *pgxpool.Pool, keys *filestore.Keys) *Files {
 	return &Files{pool: pool, keys: keys, patience: filesPatience}
 }
 
-// PrepareFiles makes the table where it is missing, in the schema jurat, which is there. Only one may do so at a time.
+// PrepareFiles makes the table if it is missing. The schema jurat must exist. The caller makes sure that only one
+// process prepares at a time.
 func PrepareFiles(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, filesTable)
 	return err
@@ -46,18 +47,19 @@ func (s *Files) Prepared(ctx context.Context) (there bool, err error) {
 	return there, err
 }
 
-// Key names the key under which files are wrapped.
+// Key returns the ID of the key that wraps new files.
 func (s *Files) Key() filestore.ID { return s.keys.IDs()[0] }
 
 // Where implements filestore.Store.
 func (s *Files) Where(name string) string { return name + " in the database" }
 
-// once does what may not be done twice, and does it again only where it certainly was not done.
+// once runs an operation that must not be done twice. It repeats the operation only if the first attempt certainly
+// had no effect.
 func (s *Files) once(ctx context.Context, op, name string, f func(context.Context) error) error {
 	return s.do(ctx, op, name, undone, f)
 }
 
-// often does what may be done twice, and does it again also where nobody knows whether it was done.
+// often runs an operation that may be done twice. It repeats the operation also if the outcome is unknown.
 func (s *Files) often(ctx context.Context, op, name string, f func(context.Context) error) error {
 	return s.do(ctx, op, name, undoneOrBroken, f)
 }
@@ -70,7 +72,7 @@ func (s *Files) do(ctx context.Context, op, name string, again func(error) bool,
 	defer cancel()
 	err := retry(ctx, s.pool.Reset, func(err error) bool { return again(err) && !isAnswer(err) }, func() error { return f(ctx) })
 	if err == nil {
-		err = ctx.Err() // a COMMIT that is not waited for any more succeeds, and no standby has it that the server waits for
+		err = ctx.Err() // a COMMIT that the caller stopped waiting for succeeds without the standby that the server waits for
 	}
 	if err != nil {
 		return &fs.PathError{Op: op, Path: s.Where(name), Err: Explain(err)}
@@ -78,7 +80,7 @@ func (s *Files) do(ctx context.Context, op, name string, again func(error) bool,
 	return nil
 }
 
-// isAnswer reports whether an error says what is in the file store, and not that it could not be asked.
+// isAnswer reports whether an error says what is in the file store, not that the store could not be asked.
 func isAnswer(err error) bool {
 	for _, answer := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, filestore.ErrDamaged, filestore.ErrOtherKey} {
 		if errors.Is(err, answer) {
@@ -88,7 +90,7 @@ func isAnswer(err error) bool {
 	return false
 }
 
-// exec executes a statement in a transaction of its own, with one question to the server.
+// exec executes a statement in a transaction of its own, with one message to the server.
 func (s *Files) exec(ctx context.Context, statement string, arguments ...any) (tag pgconn.CommandTag, err error) {
 	batch := new(pgx.Batch)
 	batch.Queue(settings, true)
@@ -107,7 +109,7 @@ func (s *Files) transact(ctx context.Context, f func(pgx.Tx) error) error {
 	})
 }
 
-// changed turns a statement that changed nothing into an error.
+// changed returns otherwise if a statement succeeded but changed no row.
 func changed(tag pgconn.CommandTag, err, otherwise error) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return otherwise
@@ -137,7 +139,7 @@ func (s *Files) read(ctx context.Context, from querier, name, query string) ([]b
 	return s.keys.Unwrap(name, key, content)
 }
 
-// Create implements filestore.Store. Whoever comes second waits for the first, and learns that there is one.
+// Create implements filestore.Store. Of two concurrent callers, the second waits for the first and gets fs.ErrExist.
 func (s *Files) Create(ctx context.Context, name string, content []byte) error {
 	return s.put(ctx, s.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
 }
@@ -159,7 +161,7 @@ func (s *Files) put(ctx context.Context, do doer, op, name string, content []byt
 	})
 }
 
-// CreateAll makes several new files, all or none: with one that is there already, none.
+// CreateAll makes several new files, all or none. It returns fs.ErrExist, wrapped, if one of them exists.
 func (s *Files) CreateAll(ctx context.Context, files map[string][]byte) error {
 	return s.transact(ctx, func(tx pgx.Tx) error {
 		for name, content := range files {
@@ -175,7 +177,7 @@ func (s *Files) CreateAll(ctx context.Context, files map[string][]byte) error {
 
 const selectForUpdate = `SELECT content, wrapped FROM jurat.files WHERE name = $1 FOR UPDATE`
 
-// Rename implements filestore.Store. As what is wrapped is bound to its name, it is wrapped again.
+// Rename implements filestore.Store. It wraps the content again, because a wrapping is bound to the file's name.
 func (s *Files) Rename(ctx context.Context, from, to string) error {
 	return s.once(ctx, "rename", from, func(ctx context.Context) error {
 		if !fs.ValidPath(to) {
@@ -204,14 +206,14 @@ func (s *Files) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// Overwrite implements filestore.Store. The database writes a new version of the row and forgets the old one later: this
-// does for whoever asks the database, and for its copies from then on.
+// Overwrite implements filestore.Store. The database writes a new version of the row and removes the old one later.
+// From now on its clients and its new copies see only the new version.
 func (s *Files) Overwrite(ctx context.Context, name string, content []byte) error {
 	return s.often(ctx, "overwrite", name, func(ctx context.Context) error {
 		return s.transact(ctx, func(tx pgx.Tx) error {
 			old, err := s.read(ctx, tx, name, selectForUpdate)
 			switch {
-			case errors.Is(err, filestore.ErrDamaged): // what cannot be read can be written over all the same
+			case errors.Is(err, filestore.ErrDamaged): // a damaged file can still be overwritten
 				old = nil
 			case err != nil:
 				return err

@@ -12,11 +12,11 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// channel is that on which every transaction that appends tells so, when it is committed.
+// channel is the notification channel. Every appending transaction notifies it on commit.
 const channel = "jurat_grown"
 
-// listenSilence is after how much of it the server is asked whether it is still there, and whether it has told everything: a proxy can let
-// LISTEN pass and keep what is told to itself.
+// listenSilence is how long Listen hears nothing before it reads the head. A proxy can let LISTEN pass and keep the
+// notifications. The answer also shows that the server still runs.
 const listenSilence = 10 * time.Second
 
 // Listen implements storage.Notifier, over a connection of its own.
@@ -33,7 +33,7 @@ func (s *Store) Listen(ctx context.Context, grown func()) error {
 
 func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 	config := s.pool.Config().ConnConfig
-	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // that silence is over is not the server's business
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // the end of a wait needs no cancel request to the server
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -48,7 +48,7 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 	if _, err := conn.Exec(ctx, `LISTEN `+channel); err != nil {
 		return err
 	}
-	grown() // of what came before nobody has told
+	grown() // growth before LISTEN was not notified
 	size := int64(-1)
 	for {
 		told, err := waitFor(ctx, conn, s.silence)
@@ -70,15 +70,14 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 	}
 }
 
-// askHead does not wait for long: of a connection that has died without a word one hears nothing for a quarter of an hour, and meanwhile others
-// that are made anew work.
+// askHead limits its wait: a connection that died silently would block for a quarter of an hour, while new ones work.
 func askHead(ctx context.Context, conn *pgx.Conn, patience time.Duration) (storage.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return scanHead(conn.QueryRow(ctx, selectHead))
 }
 
-// waitFor waits for a notification, or for silence.
+// waitFor waits for a notification, for at most silence. told is false if none came.
 func waitFor(ctx context.Context, conn *pgx.Conn, silence time.Duration) (told bool, err error) {
 	short, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()

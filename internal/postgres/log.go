@@ -27,14 +27,14 @@ var archivesTable string
 //go:embed briefs.sql
 var briefsTables string
 
-// versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been given out is
-// never changed: older tables are brought up to date by those that they lack.
+// versions are the statements that lead to each version of the tables, from 1, from the version before. Released
+// statements never change: older tables are updated by the statements that they lack.
 var versions = []string{logTables, trialsIndex, archivesTable, briefsTables}
 
-// oldest is the first version of PostgreSQL that has all that is used here.
+// oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000
 
-// Schema is the name of the schema that the tables are in, so that others can be in the same database.
+// Schema is the name of the schema that holds the tables. Other programs can use other schemas of the same database.
 const Schema = "jurat"
 
 // Store is a storage.Store in a database. It is safe for concurrent use.
@@ -45,14 +45,14 @@ type Store struct {
 	done   context.Context // ends with Close
 	finish context.CancelFunc
 
-	standstill time.Duration // how long others wait for a process that does not go on
-	answer     time.Duration // how long this process waits for the server's answer in a transaction that has begun to matter to others
-	silence    time.Duration // after how much of it whoever listens asks whether the server is still there
+	standstill time.Duration // how long other writers wait for a process that has stopped
+	answer     time.Duration // how long an open transaction waits for an answer of the server
+	silence    time.Duration // how long Listen hears nothing before it asks the server
 
-	writing storage.Lock // held while a transaction of this process is at work, or waits for another process's
+	writing storage.Lock // held while a transaction of this process runs, or waits for another process
 
-	// unsettled says that the answer to a COMMIT was lost, and that nobody knows yet that the transaction is over. As long as it is
-	// not, no record can be said to be missing.
+	// unsettled is set while the outcome of a transaction whose answer to COMMIT was lost is unknown. Until it is
+	// known, the store cannot say that a record is missing.
 	unsettled atomic.Bool
 }
 
@@ -62,8 +62,9 @@ var (
 	_ storage.Notifier = (*Store)(nil)
 )
 
-// Create makes the tables in a database, and opens it. It opens one that has them already, so that it can be repeated after a crash;
-// that a log is not begun twice is for ledger.Create to see to. The pool stays the caller's, and is to be closed after the Store.
+// Create makes the tables in a database, and opens it. It accepts a database that has them already, so that it can be
+// repeated after a crash. ledger.Create makes sure that a log is not begun twice. The caller owns the pool, and
+// closes it after the Store.
 func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	s := newStore(pool)
 	if err := s.createTables(ctx); err != nil {
@@ -72,11 +73,11 @@ func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	return s, nil
 }
 
-// ErrNoTables says that nobody has called Create on a database.
-var ErrNoTables = errors.New("there is no ledger in this database")
+// ErrNoTables means that Create was never called on this database.
+var ErrNoTables = errors.New("this database contains no ledger")
 
-// Open opens a database in which Create has made the tables, or returns ErrNoTables. The pool stays the caller's, and is to be closed
-// after the Store.
+// Open opens a database in which Create has made the tables, and updates tables of an older version. It returns
+// ErrNoTables if they are missing. The caller owns the pool, and closes it after the Store.
 func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	s := newStore(pool)
 	version, err := s.version(ctx, pool)
@@ -91,12 +92,12 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 
 func newStore(pool *pgxpool.Pool) *Store {
 	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: commitAnswer, silence: listenSilence, writing: storage.NewLock()}
-	s.done, s.finish = context.WithCancel(context.Background()) // Close ends it, and not the caller of Open
+	s.done, s.finish = context.WithCancel(context.Background()) // ends with Close, not with the context of Open
 	return s
 }
 
-// createTables makes the tables, or brings those of an older version up to date, in one transaction. Of several processes that do so
-// at once, all but one find it done.
+// createTables makes the tables, or updates those of an older version, in one transaction. If several processes call
+// it at once, one does the work.
 func (s *Store) createTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := suits(ctx, tx); err != nil {
@@ -140,22 +141,23 @@ func update(ctx context.Context, tx pgx.Tx, version int) error {
 	return err
 }
 
-// suits refuses a server on which the log could not be kept as it is.
+// suits returns an error if this server cannot keep the log: its version is too old, or its encoding is not UTF8.
 func suits(ctx context.Context, tx pgx.Tx) error {
 	var version, encoding string
 	if err := tx.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('server_encoding')`).Scan(&version, &encoding); err != nil {
 		return err
 	}
 	if n, err := strconv.Atoi(version); err != nil || n < oldest {
-		return fmt.Errorf("the server's version is %s, and PostgreSQL %d or later is needed", version, oldest/10000)
+		return fmt.Errorf("the server's version is %s, but jurat needs PostgreSQL %d or later", version, oldest/10000)
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("the database's encoding is %s, and UTF8 is needed: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
+		return fmt.Errorf("the database's encoding is %s, but jurat needs UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
 	}
 	return nil
 }
 
-// version is that of the tables, which must be one that this program knows.
+// version returns the version of the tables. It returns ErrNoTables if they are missing, and an error for an unknown
+// version.
 func (s *Store) version(ctx context.Context, q querier) (int, error) {
 	var there bool
 	if err := q.QueryRow(ctx, `SELECT to_regclass('jurat.meta') IS NOT NULL`).Scan(&there); err != nil {
@@ -170,7 +172,7 @@ func (s *Store) version(ctx context.Context, q querier) (int, error) {
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil || version < 1 || version > len(versions) {
-		return 0, fmt.Errorf("the tables have the version %q, this program knows 1 to %d", text, len(versions))
+		return 0, fmt.Errorf("the tables have version %q, but this program knows only 1 to %d", text, len(versions))
 	}
 	return version, nil
 }
@@ -181,7 +183,7 @@ type querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// Close implements storage.Store. It waits for the transaction that is at work, and leaves the pool to whoever has made it.
+// Close implements storage.Store. It waits for the running transaction, and leaves the pool open.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -3,7 +3,7 @@ CREATE TABLE jurat.meta (
 	value text NOT NULL
 );
 
--- One row. Whoever appends locks it, and changes nothing in it, so that no old versions of it are left for everybody to step over.
+-- One row. Every writer locks it but does not update it: old row versions would slow down every reader.
 CREATE TABLE jurat.head (
 	one        boolean PRIMARY KEY CHECK (one),
 	checkpoint text    NOT NULL                                       -- the last signed one
@@ -11,14 +11,14 @@ CREATE TABLE jurat.head (
 
 CREATE TABLE jurat.records (
 	idx         bigint PRIMARY KEY CHECK (idx >= 0),                  -- place in the log
-	chain_seq   bigint NOT NULL,                                      -- which one of its chain; 0: in no chain
-	case_seq    bigint NOT NULL,                                      -- which one of its case; 0: not a submission
+	chain_seq   bigint NOT NULL,                                      -- place in its chain, from 1; 0: in no chain
+	case_seq    bigint NOT NULL,                                      -- place in its case, from 1; 0: not a submission
 	record_id   text   COLLATE "C" NOT NULL UNIQUE,
 	digest      bytea  NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
 	chain_id    text   COLLATE "C",                                   -- NULL: in no chain
-	case_digest bytea  CHECK (octet_length(case_digest) = 32),        -- of a submission: what is submitted
-	root        bytea  CHECK (octet_length(root) = 32),               -- of the log that ends here; NULL: the batch goes on
-	hashes      bytea  NOT NULL CHECK (octet_length(hashes) > 0 AND octet_length(hashes) % 32 = 0), -- that this record completes, by level
+	case_digest bytea  CHECK (octet_length(case_digest) = 32),        -- of a submission: digest of what is submitted
+	root        bytea  CHECK (octet_length(root) = 32),               -- of the log that ends here; NULL: the batch continues
+	hashes      bytea  NOT NULL CHECK (octet_length(hashes) > 0 AND octet_length(hashes) % 32 = 0), -- tree hashes that this record completes, by level
 	signatures  bytea[] NOT NULL,
 	kinds       text[]  NOT NULL,                                     -- of the time stamps that it was sealed with
 	tokens      bytea[] NOT NULL CHECK (cardinality(tokens) = cardinality(kinds)),
@@ -32,13 +32,13 @@ CREATE INDEX records_by_case ON jurat.records (case_digest, case_seq) WHERE case
 -- Time stamps that came after the record was sealed. The record itself never changes.
 CREATE TABLE jurat.timestamps (
 	idx      bigint  NOT NULL REFERENCES jurat.records,
-	position integer NOT NULL,                                        -- in the order in which they came
+	position integer NOT NULL,                                        -- order of arrival
 	kind     text    NOT NULL,
 	token    bytea   NOT NULL,
 	PRIMARY KEY (idx, position)
 );
 
--- Time stamps that are still to come. A row goes in the transaction that stores the stamp, with the act that says so.
+-- Time stamps that are still missing. The transaction that stores the stamp, and the act about it, deletes the row.
 CREATE TABLE jurat.waiting (
 	authority text   COLLATE "C" NOT NULL CHECK (authority <> ''),
 	idx       bigint NOT NULL REFERENCES jurat.records,
@@ -46,7 +46,8 @@ CREATE TABLE jurat.waiting (
 	PRIMARY KEY (authority, idx)
 );
 
--- These stop mistakes. Whoever owns the tables can drop them: signatures and checkpoints are against that.
+-- These triggers stop mistakes. The owner of the tables can drop them; signatures and checkpoints show what an owner
+-- changed.
 CREATE FUNCTION jurat.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';

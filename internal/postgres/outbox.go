@@ -11,13 +11,14 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// insertLate adds a time stamp after those that have come, unless the record has it already.
+// insertLate adds a time stamp after the earlier ones of its record, unless the record has it already.
 const insertLate = `INSERT INTO jurat.timestamps (idx, position, kind, token)
 	SELECT $1, (SELECT coalesce(max(position) + 1, 0) FROM jurat.timestamps WHERE idx = $1), $2, $3
 	WHERE NOT EXISTS (SELECT 1 FROM jurat.timestamps WHERE idx = $1 AND kind = $2 AND token = $3)
 	AND NOT EXISTS (SELECT 1 FROM jurat.records r, unnest(r.kinds, r.tokens) AS had(kind, token) WHERE r.idx = $1 AND had.kind = $2 AND had.token = $3)`
 
-// stamp takes out what is settled and adds the time stamps. It is not left to commit, since it can turn out that another was first.
+// stamp deletes the waiting entries and adds the time stamps. It runs before commit, because it can find that another
+// writer was first: then it returns storage.ErrConflict.
 func (tx *transaction) stamp(ctx context.Context, stamps []storage.Stamp) error {
 	if len(stamps) == 0 {
 		return nil

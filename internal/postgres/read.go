@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// reading reads, again where a connection had died, and says ErrClosed of whatever goes wrong once the store is closed.
+// reading calls read, and repeats it if a connection broke. It returns storage.ErrClosed after Close.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (result T, err error) {
 	err = retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		if s.closed.Load() {
@@ -57,7 +57,8 @@ func (s *Store) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx = ANY($1)`, at)
 }
 
-// ByRecordID implements storage.Store. What it says of a record holds for good: it waits until all that this process has begun is over.
+// ByRecordID implements storage.Store. It first waits until all transactions of this process are over, so that "not
+// found" is final.
 func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Row{}, err
@@ -102,7 +103,8 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 	return rows[0], nil
 }
 
-// selectRows reads records with all their time stamps in one statement, and so from one state of the database.
+// selectRows reads records with all their time stamps in one statement, so that both come from one state of the
+// database.
 const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures,
 		r.kinds || coalesce(late.kinds, '{}'), r.tokens || coalesce(late.tokens, '{}')
 	FROM jurat.records r LEFT JOIN LATERAL
@@ -119,8 +121,8 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 	})
 }
 
-// scanRow reads a record. A digest of another length than this package writes is left out: such a row does not open as a record, and
-// the rows beside it are not held up by it.
+// scanRow reads a record. It leaves out a digest of the wrong length: such a row does not open as a record, and the
+// rows beside it can still be read.
 func scanRow(found pgx.CollectableRow) (row storage.Row, err error) {
 	var digest, submitted []byte
 	var kinds []string

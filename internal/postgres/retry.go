@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// tries is how often something is tried that fails for no reason of its own: a server that is started again, or one that took over, may
-// have left more than one dead connection behind.
+// tries is how often an operation is tried after broken connections: a server that restarted or took over may leave
+// several dead ones in the pool.
 const tries = 3
 
-// retry does something, and does it again as often as it fails in a way of which again says that it may be. Where the connection was
-// broken, so are others of the pool, which reset has it forget.
+// retry runs do, and repeats it while again accepts its error, up to tries times. When a connection broke, others of
+// the pool are broken as well, so retry calls reset to empty the pool.
 func retry(ctx context.Context, reset func(), again func(error) bool, do func() error) (err error) {
 	for range tries {
 		if err = do(); err == nil || !again(err) || ctx.Err() != nil {
@@ -25,8 +25,8 @@ func retry(ctx context.Context, reset func(), again func(error) bool, do func() 
 	return err
 }
 
-// undone reports whether what failed was certainly not done, and may succeed when it is done again: the server was not asked, or
-// has undone it in favour of somebody else.
+// undone reports whether a failed operation certainly had no effect and may succeed when repeated: the server did not
+// receive it, or rolled it back in favour of another transaction.
 func undone(err error) bool {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") { // serialization failure, deadlock
@@ -36,5 +36,5 @@ func undone(err error) bool {
 	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) && isCut(err)
 }
 
-// undoneOrBroken reports whether what failed may be done again if it does not matter that it was done already.
+// undoneOrBroken reports whether a failed operation may be repeated, if doing it twice does no harm.
 func undoneOrBroken(err error) bool { return undone(err) || isCut(err) }

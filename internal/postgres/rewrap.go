@@ -10,10 +10,10 @@ import (
 	"jurat/internal/filestore"
 )
 
-// CheckKeys returns an error with filestore.ErrOtherKey in its chain when there are files that these keys do not unwrap. It
-// asks the index and no file.
+// CheckKeys returns an error that wraps filestore.ErrOtherKey if there are files that these keys do not unwrap. It
+// reads the index only, not the files.
 func (s *Files) CheckKeys(ctx context.Context) error {
-	// The distinct values of an index, each looked up after the one before.
+	// This lists the distinct values of an index, each looked up after the one before.
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
 		SELECT min(wrapped) AS id FROM jurat.files
 		UNION ALL SELECT (SELECT min(wrapped) FROM jurat.files WHERE wrapped > used.id) FROM used WHERE used.id IS NOT NULL
@@ -27,14 +27,14 @@ func (s *Files) CheckKeys(ctx context.Context) error {
 	}
 	for _, id := range used {
 		if !s.keys.Has(id) {
-			return fmt.Errorf("%w: %s, and given is %s", filestore.ErrOtherKey, id, s.keys)
+			return fmt.Errorf("%w: %s; the given key is %s", filestore.ErrOtherKey, id, s.keys)
 		}
 	}
 	return nil
 }
 
-// Rewrap wraps every file under the first key that is not. It can be broken off and called again, and while it is at work every
-// one is wrapped under a key that is given. It returns how many it has wrapped.
+// Rewrap wraps every file under the first key that is not wrapped under it yet, and returns how many it wrapped. It
+// can be interrupted and called again: at every moment each file is wrapped under one of the given keys.
 func (s *Files) Rewrap(ctx context.Context, progress func(done int64)) (done int64, err error) {
 	first := s.keys.IDs()[0]
 	for after := ""; ; {
@@ -69,7 +69,7 @@ func (s *Files) rewrap(ctx context.Context, name string, first filestore.ID) (do
 		var key filestore.ID
 		err := tx.QueryRow(ctx, selectForUpdate, name).Scan(&stored, &key)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && key == first {
-			return nil // removed, or wrapped by somebody else, since its name was read
+			return nil // since its name was read, the file was removed, or wrapped by another process
 		}
 		if err != nil {
 			return err

@@ -9,12 +9,12 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Snapshot calls f with the log as it is at one moment, whatever is appended, stamped or signed meanwhile: everything that f reads it
-// reads in one transaction. It can only read, one thing after the other, and keeps nobody from writing; but the server cleans up
-// nothing that was replaced since, as long as f lasts.
+// Snapshot calls f with the log as it is at one moment: everything that f reads comes from one transaction. f can
+// only read, and must make one call at a time. Writers continue meanwhile, but the server keeps all replaced row
+// versions until f returns.
 func (s *Store) Snapshot(ctx context.Context, f func(storage.Store) error) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		// However long whoever reads takes between two questions, and whatever the server allows others.
+		// f may take any time between two reads, whatever limits the server sets for others.
 		if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true)`); err != nil {
 			return err
 		}
@@ -24,7 +24,7 @@ func (s *Store) Snapshot(ctx context.Context, f func(storage.Store) error) error
 		return f(frozen)
 	})
 	if err != nil {
-		return fmt.Errorf("reading the log as of one moment: %w", translate(err))
+		return fmt.Errorf("reading a snapshot of the log: %w", translate(err))
 	}
 	return nil
 }

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// commitAnswer is Store.answer, but in tests.
+	// commitAnswer is the value of Store.answer outside tests.
 	commitAnswer = 30 * time.Second
-	// fenceTime is how long Append itself looks for what became of a transaction whose answer was lost.
+	// fenceTime is how long transact itself tries to learn the outcome of a transaction whose answer was lost.
 	fenceTime = 5 * time.Second
 )
 
 const (
-	// lock says as well whether the settings hold: a proxy can have put the transaction on another connection.
+	// lock also reports whether the settings hold: a proxy may have moved the transaction to another connection.
 	lock = `SELECT current_setting('synchronous_commit') <> 'off' AND current_setting('idle_in_transaction_session_timeout') <> '0'
 		FROM jurat.head FOR UPDATE`
-	// selectHead is a statement of its own, as its snapshot has to come after the lock.
+	// selectHead is a statement of its own, because its snapshot must come after the lock.
 	selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LIMIT 1`
 )
 
@@ -34,8 +34,10 @@ type transaction struct {
 	head storage.Head
 }
 
-// transact runs f in a transaction that excludes every other writer. Waiting to begin ends with the context. After that nothing is
-// cancelled, so that the outcome is known. f has its last statements and the end of the transaction sent together, by commit.
+// transact runs f in a transaction that excludes every other writer. The context ends the wait for the transaction to
+// begin. After that nothing is cancelled, so that the outcome is known. f calls commit, which sends its last
+// statements and the COMMIT together. If the answer to the COMMIT is lost, transact returns an error that wraps a
+// lostError.
 func (s *Store) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -47,25 +49,28 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.answer)
 	defer cancel()
-	// A crash from here to COMMIT leaves a connection that is closed, or does not go on: the server undoes what came over it.
+	// A crash from here to COMMIT leaves a connection that is closed, or that stops. The server rolls its transaction
+	// back.
 	err = f(ctx, tx)
-	// A crash inside of COMMIT leaves all or nothing. So does a server that dies then: when it is back, its own log says which.
+	// A crash during COMMIT leaves all or nothing. So does a crash of the server: after its restart, its own log
+	// decides.
 	var lost *lostError
 	if errors.As(err, &lost) {
-		tx.conn.Conn().PgConn().Conn().Close() // nothing more gets through to the server by this
+		tx.conn.Conn().PgConn().Conn().Close() // so that the server receives nothing more from it
 		tx.conn.Release()
 		s.unsettled.Store(true)
-		_ = s.fence(context.WithoutCancel(ctx), fenceTime) // if it does not succeed, ByRecordID will not answer before it has
+		_ = s.fence(context.WithoutCancel(ctx), fenceTime) // if it fails, ByRecordID repeats it before it answers
 		return err
 	}
 	if err == nil {
-		s.unsettled.Store(false) // what was committed comes after all that was before, on every machine that keeps it
+		s.unsettled.Store(false) // this commit follows all earlier ones, on every machine that keeps them
 	}
 	tx.end(ctx)
 	return err
 }
 
-// enter waits for this process's turn: of all its connections one at most waits for another process.
+// enter waits for this process's turn: at most one of its connections waits for another process. It returns
+// storage.ErrClosed after Close.
 func (s *Store) enter(ctx context.Context) error {
 	err := s.writing.Acquire(ctx)
 	if err == nil && s.closed.Load() {
@@ -75,7 +80,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return err
 }
 
-// begin waits until no other process writes. A connection that has died while it was idle is replaced.
+// begin waits until no other process writes. It replaces a connection that died while it was idle.
 func (s *Store) begin(ctx context.Context) (tx *transaction, err error) {
 	err = retry(ctx, s.pool.Reset, isBroken, func() (err error) {
 		tx, err = s.tryBegin(ctx)
@@ -97,7 +102,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	pid := conn.Conn().PgConn().PID() // asked now: later the connection may have been given back
+	pid := conn.Conn().PgConn().PID() // read now: later the connection may be back in the pool
 	patience := s.standstill
 	defer time.AfterFunc(patience, func() { s.evict(waiting, pid, patience) }).Stop()
 	set := false
@@ -117,11 +122,12 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	return tx, nil
 }
 
-// evict ends the transactions of those who keep a connection waiting for their lock while the server waits for them to go on with a
-// message. The server's own patience with a process that stands still counts between messages alone.
+// evict ends transactions that block the given connection while the server waits for the rest of a message from them.
+// The server's own timeout for idle transactions counts only between messages.
 func (s *Store) evict(ctx context.Context, waiting uint32, patience time.Duration) {
 	for ctx.Err() == nil {
-		// Without the right to, or behind a proxy, nobody is evicted, and one waits as long as the context lets one.
+		// Without the right to terminate, or behind a proxy, this has no effect: the wait lasts until the context
+		// ends.
 		_, _ = s.pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1))
 			AND wait_event = 'ClientRead' AND greatest(state_change, query_start) < clock_timestamp() - $2 * interval '1 microsecond'`,
 			int32(waiting), patience.Microseconds())
@@ -132,27 +138,28 @@ func (s *Store) evict(ctx context.Context, waiting uint32, patience time.Duratio
 	}
 }
 
-// end gives the connection back, and ends its transaction if that has not ended.
+// end returns the connection to the pool, after it has rolled back a transaction that is still open.
 func (tx *transaction) end(ctx context.Context) {
-	defer tx.conn.Release() // which closes a connection that is still in a transaction
+	defer tx.conn.Release() // Release closes a connection that is still in a transaction
 	if tx.conn.Conn().IsClosed() || tx.conn.Conn().PgConn().TxStatus() == 'I' {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	_, _ = tx.conn.Exec(ctx, `ROLLBACK`) // if it fails, closing the connection does the same
+	_, _ = tx.conn.Exec(ctx, `ROLLBACK`) // if it fails, Release closes the connection, with the same effect
 }
 
-// commit sends statements and the end of the transaction in one message.
+// commit sends the statements and the COMMIT in one message. It returns a lostError if the server's answer did not
+// arrive.
 func (tx *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	batch.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
-			return fmt.Errorf("the server has answered COMMIT with %s", tag)
+			return fmt.Errorf("the server answered COMMIT with %s", tag)
 		}
 		return nil
 	})
-	// Who has waited for too long hangs up. To ask the server to stop would end its wait for a standby, and not the transaction: that
-	// would count from then on, and be lost with this one machine.
+	// When the context ends, commit closes the connection. A cancel request would only end the server's wait for a
+	// standby. The transaction would then count as committed, yet be lost with this one machine.
 	wire := tx.conn.Conn().PgConn().Conn()
 	defer context.AfterFunc(ctx, func() { wire.Close() })()
 	err := tx.conn.SendBatch(context.WithoutCancel(ctx), batch).Close()
@@ -162,20 +169,22 @@ func (tx *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	return &lostError{err}
 }
 
-// A lostError says that the server's answer to COMMIT did not arrive.
+// A lostError means that the server's answer to COMMIT did not arrive.
 type lostError struct{ err error }
 
 func (e *lostError) Error() string { return "the server's answer is lost: " + e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// refused reports whether the server has said that it has not done something. When it ends the connection, it has not said that.
+// refused reports whether the server said that it rejected the statement. An error that ends the connection does not
+// say that.
 func refused(err error) bool {
 	var failure *pgconn.PgError
 	return errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR"
 }
 
-// fence returns when every transaction that has begun before is over: it takes their lock. While one is not, it can still be committed.
-// And it commits, so that what was committed before is on the standby as well, where the server waits for one.
+// fence takes the writers' lock, so that every earlier transaction is over when it returns. Before that, an earlier
+// transaction can still be committed. fence commits too: where the server waits for a standby, earlier commits are
+// then on the standby as well.
 func (s *Store) fence(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -192,12 +201,12 @@ func (s *Store) fence(ctx context.Context, patience time.Duration) error {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("whether an earlier transaction was committed is not known yet: %w", err)
+			return fmt.Errorf("the outcome of an earlier transaction is still unknown: %w", err)
 		}
 	}
 }
 
-// settle returns when what became of every transaction of this process can be read.
+// settle returns once the outcome of every transaction of this process can be read.
 func (s *Store) settle(ctx context.Context) error {
 	if !s.unsettled.Load() {
 		return nil

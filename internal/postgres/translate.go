@@ -10,12 +10,12 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// isBroken reports whether an error is about the connection, and not about what was said over it or is kept there.
+// isBroken reports whether an error is about the connection, not an answer of the store.
 func isBroken(err error) bool {
 	return isCut(err) && !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrClosed)
 }
 
-// translate puts PostgreSQL's errors into the ledger's words.
+// translate replaces PostgreSQL's errors by those of package storage and of this package.
 func translate(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return storage.ErrNotFound
@@ -29,7 +29,7 @@ func translate(err error) error {
 		"25006": storage.ErrReadOnly, // a standby, or default_transaction_read_only
 		"XX001": storage.ErrDamaged,
 		"XX002": storage.ErrDamaged,
-		"42P01": ErrNoTables, // or not these
+		"42P01": ErrNoTables, // or these tables do not exist
 		"3F000": ErrNoTables,
 	}[failure.Code]
 	if meaning == nil || errors.Is(err, meaning) {
@@ -38,7 +38,7 @@ func translate(err error) error {
 	return fmt.Errorf("%w: %w", meaning, err)
 }
 
-// breaksUnique reports whether an insertion failed because a key is there already.
+// breaksUnique reports whether an insertion failed because its key exists already.
 func breaksUnique(err error) bool {
 	var failure *pgconn.PgError
 	return errors.As(err, &failure) && failure.Code == "23505"
