@@ -108,6 +108,7 @@
 //	portal        the page on which a stranger verifies in his own browser; portal/verifier is the program that runs there, of
 //	              portal/visit, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
+//	backup        copies an installation that is in use, and makes one of a copy
 //	bench         what this machine does, measured in turn with what cannot be done without
 //	names         which names people and agents may begin to act under, and which names are one person's
 //	access        who may do what: read from the log, as acts of the operator

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"jurat/evidence/operator"
-	"jurat/internal/installation"
+	"jurat/internal/backup"
 	"jurat/internal/plural"
 )
 
@@ -29,7 +29,7 @@ when you restore it.`
 
 // Run makes a backup.
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
-	m, err := installation.Backup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
+	m, err := backup.Make(ctx, a.config(), backup.Order{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ checkpoint, but it takes no new records.`
 
 // Run restores a backup.
 func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
-	order := installation.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
+	order := backup.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
 	if c.Checkpoint != "" {
 		text, err := os.ReadFile(c.Checkpoint)
 		if err != nil {
@@ -75,8 +75,8 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return fmt.Errorf("--consistency: %s: %w", c.Consistency, err)
 		}
 	}
-	r, err := installation.Restore(ctx, a.config(), order)
-	var damaged *installation.DamagedError
+	r, err := backup.Restore(ctx, a.config(), order)
+	var damaged *backup.DamagedError
 	if errors.As(err, &damaged) {
 		for _, d := range damaged.Damages {
 			fmt.Fprintf(io.err, "jurat: %s\n", d)
@@ -88,7 +88,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return c.tell(r, a, io)
 }
 
-func (c *restoreCmd) tell(r *installation.Restored, a *app, io stdio) error {
+func (c *restoreCmd) tell(r *backup.Restored, a *app, io stdio) error {
 	lost := 0
 	for _, d := range r.Damages {
 		if !d.Kind.Harmless() {

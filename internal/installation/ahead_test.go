@@ -1,4 +1,4 @@
-package installation
+package installation_test
 
 import (
 	"errors"
@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
+	"jurat/internal/backup"
+	"jurat/internal/installation"
 	"jurat/verify"
 )
 
 // begin opens an installation, which it makes.
-func begin(t *testing.T, c Config) (*Installation, error) {
+func begin(t *testing.T, c installation.Config) (*installation.Installation, error) {
 	t.Helper()
-	i, _, err := OpenOrCreate(t.Context(), c)
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
 	if err == nil {
 		t.Cleanup(func() { _ = i.Close() }) // a test may have closed it
 	}
@@ -33,7 +34,7 @@ func draftAt(t *testing.T, at time.Time) *evidence.Draft {
 	return draft
 }
 
-func sealAt(t *testing.T, i *Installation, at time.Time) (*evidence.Record, error) {
+func sealAt(t *testing.T, i *installation.Installation, at time.Time) (*evidence.Record, error) {
 	t.Helper()
 	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")
 	if err != nil {
@@ -44,7 +45,7 @@ func sealAt(t *testing.T, i *Installation, at time.Time) (*evidence.Record, erro
 
 // TestSealRefusesTheFuture: a payload that claims more than readers allow for clocks is refused where it is sealed, and leaves nothing.
 func TestSealRefusesTheFuture(t *testing.T) {
-	i, err := begin(t, Config{Dir: filepath.Join(t.TempDir(), "data")})
+	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestSealRefusesTheFuture(t *testing.T) {
 // TestMostAheadIsProved: the most that is taken in is proved, also where the clock stands still from the check to the stamp, between two milliseconds.
 func TestMostAheadIsProved(t *testing.T) {
 	still := time.Now().Truncate(time.Second).Add(999_999_999)
-	i, err := begin(t, Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
+	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestMostAheadIsProved(t *testing.T) {
 // TestSkewIsNoDamage: a log has a record that claims to be of the future, as earlier programs sealed it. The log is whole: it is
 // examined, archived, backed up and restored.
 func TestSkewIsNoDamage(t *testing.T) {
-	c := Config{Dir: filepath.Join(t.TempDir(), "data")}
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, err := begin(t, c)
 	if err != nil {
 		t.Fatal(err)
@@ -102,12 +103,8 @@ func TestSkewIsNoDamage(t *testing.T) {
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ahead, config, err := unlock(t.Context(), c)
+	ahead, err := installation.OpenAhead(t.Context(), c, func() time.Time { return time.Now().Add(time.Hour) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	config.Now = func() time.Time { return time.Now().Add(time.Hour) } // the stampers have another clock
-	if ahead.Ledger, err = ledger.Open(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	r, err := sealAt(t, ahead, time.Now().Add(time.Hour))
@@ -130,16 +127,16 @@ func TestSkewIsNoDamage(t *testing.T) {
 	if err := ahead.Close(); err != nil {
 		t.Fatal(err)
 	}
-	damages, _, err := Fsck(t.Context(), c, nil)
+	damages, _, err := installation.Fsck(t.Context(), c, nil)
 	if err != nil || len(damages) > 0 {
 		t.Errorf("fsck: %v, %v", damages, err)
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	if _, err := Backup(t.Context(), c, BackupOrder{To: to}); err != nil {
+	if _, err := backup.Make(t.Context(), c, backup.Order{To: to}); err != nil {
 		t.Fatal(err)
 	}
-	restored := Config{Dir: filepath.Join(t.TempDir(), "restored")}
-	if _, err := Restore(t.Context(), restored, RestoreOrder{From: to, NoneLater: true}); err != nil {
+	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}
+	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: to, NoneLater: true}); err != nil {
 		t.Errorf("restore: %v", err)
 	}
 	if _, err := os.Stat(restored.Dir); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/backup"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -401,11 +402,11 @@ func TestArchiveBackup(t *testing.T) {
 	}
 	before := contents(t, i)
 	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: copied}); err != nil {
+	if _, err := backup.Make(t.Context(), c, backup.Order{To: copied}); err != nil {
 		t.Fatal(err)
 	}
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}
-	if _, err := installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}); err != nil {
+	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, contents(t, open(t, restored))); diff != "" {
@@ -418,7 +419,7 @@ func TestArchiveBackup(t *testing.T) {
 	if err := os.Remove(i.Archivist.Folder.Path(files[0].File)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: filepath.Join(t.TempDir(), "lacking")}); err == nil || !strings.Contains(err.Error(), files[0].File) {
+	if _, err := backup.Make(t.Context(), c, backup.Order{To: filepath.Join(t.TempDir(), "lacking")}); err == nil || !strings.Contains(err.Error(), files[0].File) {
 		t.Errorf("a backup without an archive file: %v", err)
 	}
 }

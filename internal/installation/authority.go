@@ -73,23 +73,23 @@ func openAuthority(ctx context.Context, files filestore.Store, helpers *token.He
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := readSigner(ctx, files, helpers, path.Join(clockFolder, authorityKey))
+	key, _, err := readSigner(ctx, files, helpers, path.Join(AuthorityFolder, authorityKey))
 	if err != nil {
 		return nil, err
 	}
 	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root}, Now: now})
 	if err != nil {
-		return nil, fmt.Errorf("opening time-stamping authority in %s: %w", files.Where(clockFolder), err)
+		return nil, fmt.Errorf("opening time-stamping authority in %s: %w", files.Where(AuthorityFolder), err)
 	}
 	return &stamping.Own{Authority: a, Root: root}, nil
 }
 
 func writeCertificate(ctx context.Context, files filestore.Store, name string, c *x509.Certificate) error {
-	return files.Create(ctx, path.Join(clockFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+	return files.Create(ctx, path.Join(AuthorityFolder, name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 }
 
 func readCertificate(ctx context.Context, files filestore.Store, name string) (*x509.Certificate, error) {
-	file := path.Join(clockFolder, name)
+	file := path.Join(AuthorityFolder, name)
 	text, err := files.Read(ctx, file)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/backup"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/fsck"
@@ -67,7 +68,7 @@ func TestBackupInUse(t *testing.T) {
 		id, count := last.id, last.n
 		last.Unlock()
 		copied := filepath.Join(t.TempDir(), "copy")
-		m, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true})
+		m, err := backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true})
 		if err != nil {
 			if _, missing := os.Stat(copied); missing == nil {
 				t.Fatal("a backup that failed is there")
@@ -79,8 +80,8 @@ func TestBackupInUse(t *testing.T) {
 			t.Errorf("backup %d has %d records, %d were acknowledged", n, m.Size, count)
 		}
 		back := installation.Config{Dir: filepath.Join(t.TempDir(), "back")}
-		r, err := installation.Restore(ctx, back, installation.RestoreOrder{From: copied, NoneLater: true})
-		var damaged *installation.DamagedError
+		r, err := backup.Restore(ctx, back, backup.RestoreOrder{From: copied, NoneLater: true})
+		var damaged *backup.DamagedError
 		if errors.As(err, &damaged) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
@@ -127,19 +128,19 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied}); err != nil {
+	if _, err := backup.Make(ctx, c, backup.Order{To: copied}); err != nil {
 		t.Fatal(err)
 	}
 	back := filepath.Join(t.TempDir(), "back")
-	_, err = installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true})
-	var damaged *installation.DamagedError
+	_, err = backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true})
+	var damaged *backup.DamagedError
 	if !errors.As(err, &damaged) || damaged.Damages[0].Kind != fsck.DamageDigest {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(back); err == nil {
 		t.Error("it was restored all the same")
 	}
-	if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied}); !errors.Is(err, installation.ErrLater) {
+	if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied}); !errors.Is(err, backup.ErrLater) {
 		t.Errorf("%v", err)
 	}
 }
@@ -171,13 +172,13 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 		"a folder":        func(copied string) error { return manifest(copied, "keys") },
 	} {
 		copied, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
-		if _, err := installation.Backup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true}); err != nil {
+		if _, err := backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := spoil(copied); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+		if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 		if _, err := os.Stat(back); err == nil {
@@ -207,11 +208,11 @@ func TestBackupOfANewInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: copied}); err != nil {
+	if _, err := backup.Make(t.Context(), c, backup.Order{To: copied}); err != nil {
 		t.Fatal(err)
 	}
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if _, err := installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}); err != nil {
+	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
 		t.Fatal(err)
 	}
 	open(t, restored)

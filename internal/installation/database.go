@@ -47,7 +47,7 @@ func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
 	}
 	files := postgres.NewFiles(pool, keys)
 	p := &place{files: files, claims: lock.NewDatabase(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
-	published := ledger.CheckpointFile(filepath.Join(c.Dir, checkpointFile))
+	published := ledger.CheckpointFile(filepath.Join(c.Dir, CheckpointFile))
 	p.published = published
 	p.store = func(ctx context.Context) (storage.Store, error) {
 		store, err := postgres.Open(ctx, pool)

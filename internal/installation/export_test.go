@@ -3,10 +3,12 @@ package installation
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
 	"jurat/internal/filestore"
+	"jurat/internal/ledger"
 	"jurat/internal/stamping"
 )
 
@@ -39,3 +41,14 @@ func AddOutside(ctx context.Context, c Config, o stamping.Outside, untried bool)
 
 // ListOutside lists the authorities of an installation that is not open.
 func ListOutside(ctx context.Context, c Config) ([]stamping.Outside, error) { return of(c).List(ctx) }
+
+// OpenAhead opens an installation whose ledger has another clock than its stampers.
+func OpenAhead(ctx context.Context, c Config, now func() time.Time) (*Installation, error) {
+	i, config, err := unlock(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	config.Now = now
+	i.Ledger, err = ledger.Open(ctx, config)
+	return i, err
+}

@@ -28,17 +28,17 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 		return nil, err
 	}
 	path := func(part string) string { return filepath.Join(c.Dir, part) }
-	if err := checkOwner(path(logKeyFile)); err != nil {
+	if err := checkOwner(path(LogKeyFile)); err != nil {
 		return nil, err
 	}
-	for _, part := range []string{c.Dir, path(keys.Folder), path(databaseFile), path(logKeyFile)} {
+	for _, part := range []string{c.Dir, path(keys.Folder), path(DatabaseFile), path(LogKeyFile)} {
 		if err := checkPrivate(part); err != nil {
 			return nil, err
 		}
 	}
-	return &place{files: filestore.NewFolder(c.Dir), claims: lock.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(checkpointFile)),
-		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(databaseFile)) },
-		parts: strings.Join([]string{path(databaseFile), path(logKeyFile), path(checkpointFile)}, ", ")}, nil
+	return &place{files: filestore.NewFolder(c.Dir), claims: lock.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
+		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
+		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
 
 // ErrOpen says that others than its owner can write to a data folder: they could put keys of theirs into it, or take its log away.
@@ -62,7 +62,7 @@ func checkParts(ctx context.Context, dir string) error {
 	var there int
 	var missing, err error
 	for range 2 { // somebody may be making an installation in the middle of the first look at it
-		if err := settled(ctx, dir); err != nil {
+		if err := Settled(ctx, dir); err != nil {
 			return err
 		}
 		if there, missing, err = lookForParts(dir); err != nil || missing == nil {
@@ -76,7 +76,7 @@ func checkParts(ctx context.Context, dir string) error {
 }
 
 // folderParts are those that every installation in a folder has.
-var folderParts = []string{logKeyFile, databaseFile, keys.Folder, clockFolder}
+var folderParts = []string{LogKeyFile, DatabaseFile, keys.Folder, AuthorityFolder}
 
 func lookForParts(dir string) (there int, missing, err error) {
 	for _, part := range folderParts {
@@ -94,7 +94,7 @@ func lookForParts(dir string) (there int, missing, err error) {
 
 // createInFolder makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
 func createInFolder(ctx context.Context, c Config) error {
-	return settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
+	return Settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
 }
 
 // furnish makes everything that an installation has from its first day.
@@ -112,11 +112,11 @@ func furnish(ctx context.Context, c Config, dir string) error {
 	if err != nil {
 		return err
 	}
-	store, err := sqlite.Create(ctx, filepath.Join(dir, databaseFile))
+	store, err := sqlite.Create(ctx, filepath.Join(dir, DatabaseFile))
 	if err != nil {
 		return err
 	}
-	book, err := ledger.Create(ctx, ledgerConfig(c, ledger.CheckpointFile(filepath.Join(dir, checkpointFile)), store, log))
+	book, err := ledger.Create(ctx, ledgerConfig(c, ledger.CheckpointFile(filepath.Join(dir, CheckpointFile)), store, log))
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}

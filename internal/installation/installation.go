@@ -29,13 +29,6 @@
 // A database that is set back passes for the present one to itself. What each machine keeps for itself is the one thing that must
 // not come back from the same backup: the last checkpoint that it has seen.
 //
-// # A backup has one form
-//
-// It is the data folder: a log in SQLite and files, also of a database. So there is one restore, one proof against the published
-// checkpoint, and a way from one machine to several and back. Keys are copied after the log and must still be what they were before
-// it; what has come since does no harm. A restore to a database ends with the checkpoint: before that there is no installation in
-// it, and it can be repeated.
-//
 // # The clock is not set back
 //
 // While the system's clock is behind what the installation has said already, in this process or in the log's last record, its clock
@@ -109,13 +102,14 @@ type Installation struct {
 	after     func(step string) // told of each step of an erasure or of a change to keys when it is done; tests crash there
 }
 
+// The parts of a data folder, for whoever copies it.
 const (
-	databaseFile   = "jurat.db"
-	jobsFile       = "jobs.db"
-	checkpointFile = "checkpoint"
-	logKeyFile     = "log.key"
-	clockFolder    = "authority"
-	casesFolder    = "cases"
+	DatabaseFile    = "jurat.db"
+	jobsFile        = "jobs.db"
+	CheckpointFile  = "checkpoint"
+	LogKeyFile      = "log.key"
+	AuthorityFolder = "authority"
+	CasesFolder     = "cases"
 )
 
 // ErrNone says that there is no installation in the folder.
@@ -196,7 +190,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), archives: archive.NewFolder(c.archives()), now: house.now, after: func(string) {}}
+	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), archives: archive.NewFolder(c.ArchiveDir()), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -334,18 +328,18 @@ func (i *Installation) operator() ledger.Operator {
 	return ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}
 }
 
-// archiveFolder is where archives lie, in the data folder.
-const archiveFolder = "archive"
+// ArchiveFolder is where archives lie, in the data folder.
+const ArchiveFolder = "archive"
 
-// archives is the folder of archive files.
-func (c Config) archives() string {
+// ArchiveDir is the folder of archive files.
+func (c Config) ArchiveDir() string {
 	if c.Archives != "" {
 		return c.Archives
 	}
-	return filepath.Join(c.Dir, archiveFolder)
+	return filepath.Join(c.Dir, ArchiveFolder)
 }
 
 // CaseFile is where the case file of a trial goes unless the caller says otherwise.
 func (i *Installation) CaseFile(trialID string) string {
-	return filepath.Join(i.Dir, casesFolder, trialID+".jurat")
+	return filepath.Join(i.Dir, CasesFolder, trialID+".jurat")
 }

@@ -31,7 +31,7 @@ func createLogKey(ctx context.Context, files filestore.Store, m maker) (logKey, 
 	if err != nil {
 		return logKey{}, fmt.Errorf("making the log's key: %w", err)
 	}
-	if err := files.Create(ctx, logKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
+	if err := files.Create(ctx, LogKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
 		return logKey{}, err
 	}
 	return openLogKey(ctx, files, m.helpers)
@@ -50,14 +50,14 @@ func newLogKey(ctx context.Context, m maker) (private, public string, err error)
 }
 
 func openLogKey(ctx context.Context, files filestore.Store, helpers *token.Helpers) (logKey, error) {
-	text, err := files.Read(ctx, logKeyFile)
+	text, err := files.Read(ctx, LogKeyFile)
 	if err != nil {
 		return logKey{}, err
 	}
 	lines := strings.Split(string(text), "\n")
 	onToken := strings.HasPrefix(string(text), "-----BEGIN ")
 	if n := len(lines); n < 3 || lines[n-1] != "" || n > 3 && !onToken {
-		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", files.Where(logKeyFile))
+		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", files.Where(LogKeyFile))
 	}
 	k := logKey{public: lines[len(lines)-2]}
 	var signerErr, verifierErr error
@@ -68,7 +68,7 @@ func openLogKey(ctx context.Context, files filestore.Store, helpers *token.Helpe
 		k.signer, signerErr = note.NewSigner(lines[0])
 	}
 	if err := errors.Join(signerErr, verifierErr); err != nil {
-		return logKey{}, fmt.Errorf("reading %s: %w", files.Where(logKeyFile), err)
+		return logKey{}, fmt.Errorf("reading %s: %w", files.Where(LogKeyFile), err)
 	}
 	return k, nil
 }
@@ -88,7 +88,7 @@ func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Help
 	if k.verifier == nil {
 		return nil, nil // its own error says why
 	}
-	key, rest, err := readSigner(ctx, files, helpers, logKeyFile)
+	key, rest, err := readSigner(ctx, files, helpers, LogKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -100,4 +100,10 @@ func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Help
 		return nil, errors.New("the key on the token is not the one of the verifier key")
 	}
 	return noteSigner{k.verifier, key}, nil
+}
+
+// LogVerifier reads what verifies the checkpoints of an installation's log.
+func LogVerifier(ctx context.Context, files filestore.Store) (note.Verifier, error) {
+	log, err := openLogKey(ctx, files, &token.Helpers{}) // nothing is signed
+	return log.verifier, err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/backup"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -90,7 +91,7 @@ func TestMove(t *testing.T) {
 				}
 				copied := filepath.Join(t.TempDir(), "copy")
 				told := int64(0)
-				m, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
+				m, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
 				if err != nil || told == 0 {
 					t.Fatal(told, err)
 				}
@@ -98,7 +99,7 @@ func TestMove(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 				target := to(t)
-				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); err != nil {
+				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
 					t.Fatal(err)
 				}
 				wantKept(t, target, k)
@@ -108,11 +109,11 @@ func TestMove(t *testing.T) {
 				if target.DB == "" {
 					return
 				}
-				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
 					t.Error("restored over what this machine has seen")
 				}
 				target.Dir = filepath.Join(t.TempDir(), "other")
-				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
+				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
 					t.Errorf("restored over an installation: %v", err)
 				}
 			})
@@ -125,7 +126,7 @@ func TestBackupHasNoWrappingKey(t *testing.T) {
 	c, i, _ := begun(t)
 	must(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.Backup(t.Context(), c, installation.BackupOrder{To: copied}))
+	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
 	secret := bytes.TrimSpace(bytes.SplitN(must(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
 	private := 0
 	for name, mode := range tree(t, copied) {
@@ -173,7 +174,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 	for range 2 {
 		size := must(i.Ledger.Size(t.Context()))
 		copied := filepath.Join(t.TempDir(), "copy")
-		m, err := installation.Backup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true})
+		m, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +182,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 			t.Errorf("%d records, and %d were acknowledged before", m.Size, size)
 		}
 		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-		if _, err := installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}); err != nil {
+		if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +201,7 @@ func TestRestoreBrokenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.Backup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	must(backup.Make(t.Context(), folder, backup.Order{To: copied, ApartKeys: true}))
 	for name, undo := range map[string][]string{
 		"before the checkpoint":  {`UPDATE jurat.head SET checkpoint = ''`},
 		"before the small files": {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
@@ -209,14 +210,14 @@ func TestRestoreBrokenOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := machines(t)
 			c := machine()
-			order := installation.RestoreOrder{From: copied, NoneLater: true}
-			must(installation.Restore(t.Context(), c, order))
+			order := backup.RestoreOrder{From: copied, NoneLater: true}
+			must(backup.Restore(t.Context(), c, order))
 			execute(t, c.DB, undo...)
 			c = machine()
 			if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "restore") {
 				t.Errorf("half an installation: %v", err)
 			}
-			must(installation.Restore(t.Context(), c, order))
+			must(backup.Restore(t.Context(), c, order))
 			wantKept(t, c, k)
 		})
 	}
@@ -227,11 +228,11 @@ func TestRestoreOlderToDatabase(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.Backup(t.Context(), c, installation.BackupOrder{To: copied}))
+	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
 	must(sealRequest(t, i, "r"))
 	later := must(i.Ledger.Checkpoint(t.Context()))
 	target := machines(t)()
-	r := must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, Checkpoint: later}))
+	r := must(backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, Checkpoint: later}))
 	if r.Missing != 1 || r.Known != 2 {
 		t.Errorf("%+v", r)
 	}

@@ -95,5 +95,5 @@ func readSigner(ctx context.Context, files filestore.Store, helpers *token.Helpe
 }
 
 func writePrivate(ctx context.Context, files filestore.Store, name string, key []byte) error {
-	return files.Create(ctx, path.Join(clockFolder, name), key)
+	return files.Create(ctx, path.Join(AuthorityFolder, name), key)
 }

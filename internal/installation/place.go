@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func (c Config) check() error {
 	if c.WrappingKey == "" {
 		return ErrNoWrappingKey
 	}
-	for _, part := range []string{logKeyFile, databaseFile} {
+	for _, part := range []string{LogKeyFile, DatabaseFile} {
 		if _, err := os.Stat(filepath.Join(c.Dir, part)); err == nil {
 			return fmt.Errorf("the folder %s holds an installation of its own (%s): name another one for what this machine keeps for itself", c.Dir, part)
 		}
@@ -95,3 +96,56 @@ func (i *Installation) Database() *pgxpool.Pool { return i.pool }
 // Joined reports whether this machine had no checkpoint of the log before it opened the installation, and so took the
 // database's word for the latest.
 func (i *Installation) Joined() bool { return i.joined }
+
+// A Place is where an installation is, or is to be, that is not open: for whoever copies it.
+type Place struct {
+	Files filestore.Store
+	Pool  *pgxpool.Pool // of the database that is shared; nil: a folder of one machine
+
+	at      *place
+	secrets *postgres.Files // in a database
+	config  Config
+}
+
+// Find looks for an installation. Where there is none, the error has ErrNone in its chain.
+func Find(ctx context.Context, c Config) (*Place, error) {
+	at, err := find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{Files: at.files, Pool: at.pool, at: at, config: c}, nil
+}
+
+// Reach reaches a database, whatever is in it.
+func Reach(ctx context.Context, c Config) (*Place, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	at, files, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{Files: at.files, Pool: at.pool, at: at, secrets: files, config: c}, nil
+}
+
+// Leave lets go of it.
+func (p *Place) Leave() error { return p.at.leave() }
+
+// Fill makes an installation in a database in which there is none, while no other machine does. The log that fill is given is empty,
+// or what an attempt before has left.
+func (p *Place) Fill(ctx context.Context, fill func(log *postgres.Store) error) error {
+	return p.at.alone(ctx, func() (err error) {
+		log, err := p.at.tables(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, log.Close()) }()
+		if signed, err := log.Checkpoint(ctx); err != nil || signed != "" {
+			return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, p.config.Where()))
+		}
+		if err := p.secrets.CheckKeys(ctx); err != nil {
+			return err
+		}
+		return fill(log)
+	})
+}

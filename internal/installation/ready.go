@@ -44,7 +44,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Helpers.Ready(ctx); err != nil || i.pool != nil {
 		return err
 	}
-	for _, part := range []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
+	for _, part := range []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
 		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err

@@ -14,6 +14,9 @@ import (
 	"jurat/internal/lock"
 )
 
+// ManifestFile says that a folder is a backup, and what is in it. It is the last to appear.
+const ManifestFile = "backup.json"
+
 // An installation, or a backup, comes to be inside its folder, which may be there already, belong to a service manager or be a mount
 // point of its own. While it is made it has one of these names in it:
 const (
@@ -23,11 +26,11 @@ const (
 	lockPause   = 20 * time.Millisecond
 )
 
-// settle makes what a folder holds, which is not there or is empty. It is there whole or not at all: build makes it in a draft, the
+// Settle makes what a folder holds, which is not there or is empty. It is there whole or not at all: build makes it in a draft, the
 // renaming of the draft decides, and from then on whoever opens the folder carries out what is left to do.
-func settle(ctx context.Context, dir string, build func(draft string) error) (err error) {
+func Settle(ctx context.Context, dir string, build func(draft string) error) (err error) {
 	dir = filepath.Clean(dir)
-	if err := checkVacant(dir); err != nil {
+	if err := CheckVacant(dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -47,7 +50,7 @@ func settle(ctx context.Context, dir string, build func(draft string) error) (er
 		if err := carryOut(dir); err != nil {
 			return err
 		}
-		if err := checkVacant(dir); err != nil {
+		if err := CheckVacant(dir); err != nil {
 			return err
 		}
 		return makeIn(dir, build)
@@ -92,8 +95,8 @@ func closeToOthers(dir string) error {
 	return err
 }
 
-// settled carries out what a crash has left of settle, if there is anything.
-func settled(ctx context.Context, dir string) error {
+// Settled carries out what a crash has left of Settle, if there is anything.
+func Settled(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, finished)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -138,9 +141,9 @@ func inOrder(parts []os.DirEntry) (names []string) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
 		switch {
-		case a == manifestFile:
+		case a == ManifestFile:
 			return 1
-		case b == manifestFile:
+		case b == ManifestFile:
 			return -1
 		}
 		return 0
@@ -180,8 +183,8 @@ func removeDrafts(dir string) error {
 	return err
 }
 
-// checkVacant refuses a folder in which anything is, but what file systems and making it leave there.
-func checkVacant(dir string) error {
+// CheckVacant refuses a folder in which anything is, but what file systems and making it leave there.
+func CheckVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,4 +1,12 @@
-package installation
+// Package backup copies installations that are in use, and makes installations of copies.
+//
+// # A backup has one form
+//
+// It is the data folder: a log in SQLite and files, also of a database. So there is one restore, one proof against the published
+// checkpoint, and a way from one machine to several and back. Keys are copied after the log and must still be what they were before
+// it; what has come since does no harm. A restore to a database ends with the checkpoint: before that there is no installation in
+// it, and it can be repeated.
+package backup
 
 import (
 	"context"
@@ -23,18 +31,16 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/erasure"
 	"jurat/internal/filestore"
+	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/stamping"
-	"jurat/internal/token"
 	"jurat/internal/witness"
 )
 
-// BackupFormat is the version of the manifest that backups have.
-const BackupFormat = "jurat/backup/v1"
-
-const manifestFile = "backup.json"
+// Format is the version of the manifest that backups have.
+const Format = "jurat/backup/v1"
 
 // A Manifest says what a backup holds.
 type Manifest struct {
@@ -47,8 +53,8 @@ type Manifest struct {
 	Files     map[string]string `json:"files"`      // path, with slashes → SHA-256, hexadecimal
 }
 
-// A BackupOrder says what is copied where.
-type BackupOrder struct {
+// A Order says what is copied where.
+type Order struct {
 	To        string // a folder that does not exist or is empty
 	ApartKeys bool   // copy the keys to what is sealed apart, too: whoever has the copy can read what was erased since
 	Progress  func(done, total int64)
@@ -57,18 +63,18 @@ type BackupOrder struct {
 // standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
 // copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
 // Settings are among them, as they decide on what is sealed.
-var standing = []string{logKeyFile, keys.Folder, clockFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
+var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing are copied after the log: what is in them is there before the record that needs it.
-var growing = []string{casesFolder, erasure.ValuesFolder, erasure.IntentsFolder, archiveFolder}
+var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, installation.ArchiveFolder}
 
 // maxBackups is how often a copy is begun anew because keys were changed meanwhile, which people do rarely.
 const maxBackups = 5
 
 var errChanged = errors.New("keys, settings or archives were changed while the log was copied")
 
-// Backup copies an installation that may be in use. The copy appears whole or not at all.
-func Backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
+// Make copies an installation that may be in use. The copy appears whole or not at all.
+func Make(ctx context.Context, c installation.Config, o Order) (*Manifest, error) {
 	m, err := backup(ctx, c, o)
 	if err != nil {
 		return nil, fmt.Errorf("backing up %s: %w", c.Dir, err)
@@ -76,7 +82,7 @@ func Backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
 	return m, nil
 }
 
-func backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
+func backup(ctx context.Context, c installation.Config, o Order) (*Manifest, error) {
 	from, err := openOrigin(ctx, c)
 	if err != nil {
 		return nil, err
@@ -85,8 +91,8 @@ func backup(ctx context.Context, c Config, o BackupOrder) (*Manifest, error) {
 	return m, errors.Join(err, from.close())
 }
 
-func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*Manifest, error) {
-	if err := checkVacant(o.To); err != nil {
+func backupFrom(ctx context.Context, c installation.Config, from origin, o Order) (*Manifest, error) {
+	if err := installation.CheckVacant(o.To); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
@@ -97,8 +103,8 @@ func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*Man
 	}
 }
 
-func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *Manifest, err error) {
-	err = settle(ctx, o.To, func(draft string) error {
+func backupOnce(ctx context.Context, c installation.Config, from origin, o Order) (m *Manifest, err error) {
+	err = installation.Settle(ctx, o.To, func(draft string) error {
 		p := &copying{from: from, to: draft, files: map[string]string{}, progress: o.Progress}
 		if err := p.installation(ctx, o.ApartKeys); err != nil {
 			return err
@@ -110,7 +116,7 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 			return err
 		}
 		database := &copying{from: folderOrigin{draft}, files: p.files} // as it is after it was opened
-		if err := database.file(ctx, databaseFile); err != nil {
+		if err := database.file(ctx, installation.DatabaseFile); err != nil {
 			return err
 		}
 		m.ApartKeys, m.Files = o.ApartKeys, p.files
@@ -118,7 +124,7 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *M
 		if err != nil {
 			return err
 		}
-		return atomicfile.Create(filepath.Join(draft, manifestFile), append(text, '\n'), 0o600)
+		return atomicfile.Create(filepath.Join(draft, installation.ManifestFile), append(text, '\n'), 0o600)
 	})
 	return m, err
 }
@@ -129,14 +135,14 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	if withApartKeys {
 		parts = append(parts, erasure.KeysFolder)
 	}
-	if err := p.measure(ctx, append(slices.Clone(parts), databaseFile)); err != nil {
+	if err := p.measure(ctx, append(slices.Clone(parts), installation.DatabaseFile)); err != nil {
 		return err
 	}
 	before := &copying{from: p.from, files: map[string]string{}}
 	if err := before.all(ctx, standing); err != nil {
 		return err
 	}
-	if err := p.from.log(ctx, filepath.Join(p.to, databaseFile), p.tell); err != nil {
+	if err := p.from.log(ctx, filepath.Join(p.to, installation.DatabaseFile), p.tell); err != nil {
 		return err
 	}
 	if err := p.all(ctx, parts); err != nil {
@@ -150,14 +156,21 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	return nil
 }
 
+func now(c installation.Config) time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
 // describe says what the log in a copy is.
-func describe(ctx context.Context, c Config, dir string) (*Manifest, error) {
-	log, err := openLogKey(ctx, filestore.NewFolder(dir), &token.Helpers{}) // nothing is signed
+func describe(ctx context.Context, c installation.Config, dir string) (*Manifest, error) {
+	log, err := installation.LogVerifier(ctx, filestore.NewFolder(dir))
 	if err != nil {
 		return nil, err
 	}
 	head, _, err := stateIn(ctx, dir)
-	return &Manifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.verifier.Name(), Size: head.Size,
+	return &Manifest{Format: Format, Made: now(c).UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
 		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
 }
 
@@ -166,7 +179,7 @@ func archivesCopied(ctx context.Context, dir string, files map[string]string) er
 	return inStore(ctx, dir, func(store storage.Store) error {
 		list, err := store.Archives(ctx)
 		for _, a := range list {
-			if _, ok := files[archiveFolder+"/"+a.File]; !ok {
+			if _, ok := files[installation.ArchiveFolder+"/"+a.File]; !ok {
 				return fmt.Errorf("%w: archive file %s is missing", errChanged, a.File)
 			}
 		}
@@ -195,7 +208,7 @@ func rootIn(ctx context.Context, dir string, size int64) (root tlog.Hash, err er
 }
 
 func inStore(ctx context.Context, dir string, do func(storage.Store) error) error {
-	store, err := sqlite.Open(ctx, filepath.Join(dir, databaseFile))
+	store, err := sqlite.Open(ctx, filepath.Join(dir, installation.DatabaseFile))
 	if err != nil {
 		return err
 	}

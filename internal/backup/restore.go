@@ -1,4 +1,4 @@
-package installation
+package backup
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
+	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/token"
 )
 
 // ErrLater says that a backup was to be restored without a word on what the log published after it.
@@ -58,7 +58,7 @@ func (e *DamagedError) Error() string {
 
 // Restore makes an installation of a backup: in a folder that does not exist or is empty, whole or not at all; or in a database in
 // which there is none. There it becomes one with the last step, and one that was broken off before that can be repeated.
-func Restore(ctx context.Context, c Config, o RestoreOrder) (*Restored, error) {
+func Restore(ctx context.Context, c installation.Config, o RestoreOrder) (*Restored, error) {
 	r, err := restore(ctx, c, o)
 	if err != nil {
 		return nil, fmt.Errorf("restoring %s: %w", o.From, err)
@@ -66,7 +66,7 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (*Restored, error) {
 	return r, nil
 }
 
-func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err error) {
+func restore(ctx context.Context, c installation.Config, o RestoreOrder) (r *Restored, err error) {
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}
@@ -80,9 +80,9 @@ func restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	return restoreToFolder(ctx, c, o, m)
 }
 
-func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
+func restoreToFolder(ctx context.Context, c installation.Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
 	r = &Restored{Manifest: *m}
-	err = settle(ctx, c.Dir, func(draft string) error {
+	err = installation.Settle(ctx, c.Dir, func(draft string) error {
 		if err := unpack(ctx, m, o.From, draft); err != nil {
 			return err
 		}
@@ -92,29 +92,29 @@ func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *Manifest)
 			return err
 		}
 		_, _, archives := sorted(m)
-		return keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, c.Archives)
+		return keepOwn(ctx, filepath.Join(draft, installation.ArchiveFolder), archives, c.Archives)
 	})
 	return r, err
 }
 
 func readManifest(ctx context.Context, dir string) (*Manifest, error) {
-	if err := settled(ctx, dir); err != nil {
+	if err := installation.Settled(ctx, dir); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	text, err := os.ReadFile(filepath.Join(dir, installation.ManifestFile))
 	if err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(text, m, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+		return nil, fmt.Errorf("%s: %w", installation.ManifestFile, err)
 	}
-	if m.Format != BackupFormat {
-		return nil, fmt.Errorf("%s: format is %q, want %q", manifestFile, m.Format, BackupFormat)
+	if m.Format != Format {
+		return nil, fmt.Errorf("%s: format is %q, want %q", installation.ManifestFile, m.Format, Format)
 	}
 	for name := range m.Files {
 		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, fmt.Errorf("%s: files: %q is no path within the backup", manifestFile, name)
+			return nil, fmt.Errorf("%s: files: %q is no path within the backup", installation.ManifestFile, name)
 		}
 	}
 	return m, nil
@@ -155,7 +155,7 @@ func regular(from, name string) error {
 }
 
 // examine looks at all of a restored log, and holds it against what is known of it.
-func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error {
+func (r *Restored) examine(ctx context.Context, c installation.Config, o RestoreOrder) error {
 	head, signed, err := stateIn(ctx, c.Dir)
 	if err != nil {
 		return err
@@ -169,10 +169,10 @@ func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error 
 	} else if err := r.compare(ctx, c, o, head); err != nil {
 		return err
 	}
-	if err := atomicfile.Create(filepath.Join(c.Dir, checkpointFile), []byte(published), 0o644); err != nil {
+	if err := atomicfile.Create(filepath.Join(c.Dir, installation.CheckpointFile), []byte(published), 0o644); err != nil {
 		return err
 	}
-	damages, _, err := Fsck(ctx, c, o.Progress)
+	damages, _, err := installation.Fsck(ctx, c, o.Progress)
 	if err != nil {
 		return err
 	}
@@ -202,12 +202,12 @@ func (r *Restored) expected(d fsck.Damage) bool {
 }
 
 // compare holds the restored log against the checkpoint that is known from elsewhere.
-func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head storage.Head) error {
-	log, err := openLogKey(ctx, filestore.NewFolder(c.Dir), &token.Helpers{}) // nothing is signed
+func (r *Restored) compare(ctx context.Context, c installation.Config, o RestoreOrder, head storage.Head) error {
+	log, err := installation.LogVerifier(ctx, filestore.NewFolder(c.Dir))
 	if err != nil {
 		return err
 	}
-	known, err := operator.OpenCheckpoint(o.Checkpoint, log.verifier)
+	known, err := operator.OpenCheckpoint(o.Checkpoint, log)
 	if err != nil {
 		return fmt.Errorf("the checkpoint from elsewhere: %w", err)
 	}

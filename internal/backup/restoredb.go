@@ -1,4 +1,4 @@
-package installation
+package backup
 
 import (
 	"context"
@@ -12,24 +12,23 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/filestore"
+	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/postgres"
 )
 
 // restoreToDatabase unpacks and examines a backup in a folder beside the machine's own, and then copies it.
-func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
+func restoreToDatabase(ctx context.Context, c installation.Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
 	if err := checkUnseen(c.Dir); err != nil {
 		return nil, err
 	}
-	p, files, err := connect(ctx, c)
+	to, err := installation.Reach(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.leave()) }()
+	defer func() { err = errors.Join(err, to.Leave()) }()
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -47,12 +46,12 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *Manifes
 	if err := r.examine(ctx, unpacked, o); err != nil {
 		return nil, err
 	}
-	return r, p.alone(ctx, func() error { return fill(ctx, c, p, files, draft, m, o.Progress) })
+	return r, to.Fill(ctx, func(log *postgres.Store) error { return fill(ctx, c, log, to.Files, draft, m, o.Progress) })
 }
 
 // checkUnseen refuses the folder of a machine that has seen a checkpoint of a log before.
 func checkUnseen(dir string) error {
-	file := filepath.Join(dir, checkpointFile)
+	file := filepath.Join(dir, installation.CheckpointFile)
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("this machine has seen a checkpoint before, %s: say it with --checkpoint and put it away, or name another folder", file)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -62,19 +61,8 @@ func checkUnseen(dir string) error {
 }
 
 // fill copies an unpacked backup into a database. The checkpoint comes last: without it there is no installation.
-func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft string, m *Manifest, progress func(done, total int64)) (err error) {
-	to, err := p.tables(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
-	if signed, err := to.Checkpoint(ctx); err != nil || signed != "" {
-		return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where()))
-	}
-	if err := files.CheckKeys(ctx); err != nil {
-		return err
-	}
-	from, err := sqlite.Open(ctx, filepath.Join(draft, databaseFile))
+func fill(ctx context.Context, c installation.Config, to *postgres.Store, files filestore.Store, draft string, m *Manifest, progress func(done, total int64)) (err error) {
+	from, err := sqlite.Open(ctx, filepath.Join(draft, installation.DatabaseFile))
 	if err != nil {
 		return err
 	}
@@ -83,14 +71,14 @@ func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft 
 		return err
 	}
 	own, small, archives := sorted(m)
-	if err := keepOwn(ctx, filepath.Join(draft, archiveFolder), archives, c.archives()); err != nil {
+	if err := keepOwn(ctx, filepath.Join(draft, installation.ArchiveFolder), archives, c.ArchiveDir()); err != nil {
 		return err
 	}
 	if err := unpackInto(ctx, draft, small, files); err != nil {
 		return err
 	}
 	// A crash before the last line leaves a database in which there is no installation, and a machine that remembers what it restored.
-	if err := keepOwn(ctx, draft, append(own, checkpointFile), c.Dir); err != nil {
+	if err := keepOwn(ctx, draft, append(own, installation.CheckpointFile), c.Dir); err != nil {
 		return err
 	}
 	return storage.FinishCopy(ctx, from, to)
@@ -100,11 +88,11 @@ func fill(ctx context.Context, c Config, p *place, files *postgres.Files, draft 
 func sorted(m *Manifest) (own, small, archives []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		switch {
-		case name == databaseFile:
-		case strings.HasPrefix(name, casesFolder+"/"):
+		case name == installation.DatabaseFile:
+		case strings.HasPrefix(name, installation.CasesFolder+"/"):
 			own = append(own, name)
-		case strings.HasPrefix(name, archiveFolder+"/"):
-			archives = append(archives, strings.TrimPrefix(name, archiveFolder+"/"))
+		case strings.HasPrefix(name, installation.ArchiveFolder+"/"):
+			archives = append(archives, strings.TrimPrefix(name, installation.ArchiveFolder+"/"))
 		default:
 			small = append(small, name)
 		}

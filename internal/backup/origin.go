@@ -1,4 +1,4 @@
-package installation
+package backup
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"jurat/internal/filestore"
+	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/postgres"
@@ -33,15 +34,15 @@ type origin interface {
 }
 
 // openOrigin finds what a configuration names.
-func openOrigin(ctx context.Context, c Config) (origin, error) {
-	at, err := find(ctx, c)
+func openOrigin(ctx context.Context, c installation.Config) (origin, error) {
+	at, err := installation.Find(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if at.pool == nil {
-		return archiveOrigin{folderOrigin{c.Dir}, folderOrigin{c.archives()}}, at.leave()
+	if at.Pool == nil {
+		return archiveOrigin{folderOrigin{c.Dir}, folderOrigin{c.ArchiveDir()}}, at.Leave()
 	}
-	return archiveOrigin{databaseOrigin{folderOrigin{c.Dir}, at}, folderOrigin{c.archives()}}, nil
+	return archiveOrigin{databaseOrigin{folderOrigin{c.Dir}, at}, folderOrigin{c.ArchiveDir()}}, nil
 }
 
 // An archiveOrigin has its archive files in a folder that may be elsewhere.
@@ -51,7 +52,7 @@ type archiveOrigin struct {
 }
 
 func (s archiveOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
-	i := slices.Index(parts, archiveFolder)
+	i := slices.Index(parts, installation.ArchiveFolder)
 	if i < 0 {
 		return s.origin.each(ctx, parts, f)
 	}
@@ -62,12 +63,12 @@ func (s archiveOrigin) each(ctx context.Context, parts []string, f func(name str
 		if strings.Contains(name, "/") {
 			return nil
 		}
-		return f(path.Join(archiveFolder, name), size)
+		return f(path.Join(installation.ArchiveFolder, name), size)
 	})
 }
 
 func (s archiveOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if path.Dir(name) == archiveFolder {
+	if path.Dir(name) == installation.ArchiveFolder {
 		return s.files.open(ctx, path.Base(name))
 	}
 	return s.origin.open(ctx, name)
@@ -120,7 +121,7 @@ func (s folderOrigin) open(ctx context.Context, name string) (io.ReadCloser, err
 // log has SQLite copy its file, and looks how far that is.
 func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64)) error {
 	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, databaseFile), to) }()
+	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, installation.DatabaseFile), to) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	grown := growth(to, tell)
@@ -151,12 +152,12 @@ func (s folderOrigin) close() error { return nil }
 // A databaseOrigin is a database that machines share, and of the folder of this machine its case files.
 type databaseOrigin struct {
 	own folderOrigin
-	at  *place
+	at  *installation.Place
 }
 
 func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
 	for _, part := range parts {
-		if part == casesFolder {
+		if part == installation.CasesFolder {
 			if err := s.own.each(ctx, []string{part}, f); err != nil {
 				return err
 			}
@@ -168,7 +169,7 @@ func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name st
 			}
 			continue
 		}
-		if err := s.at.files.List(ctx, part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
+		if err := s.at.Files.List(ctx, part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name st
 
 // single calls f for a part that is a file, if it is there.
 func (s databaseOrigin) single(ctx context.Context, name string, f func(name string, size int64) error) error {
-	if _, err := s.at.files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.at.Files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -186,15 +187,15 @@ func (s databaseOrigin) single(ctx context.Context, name string, f func(name str
 }
 
 func (s databaseOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if path.Dir(name) == casesFolder {
+	if path.Dir(name) == installation.CasesFolder {
 		return s.own.open(ctx, name)
 	}
-	content, err := s.at.files.Read(ctx, name) // a secret comes out as it is: a backup is whole without the wrapping key
+	content, err := s.at.Files.Read(ctx, name) // a secret comes out as it is: a backup is whole without the wrapping key
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
 func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64)) (err error) {
-	shared, err := postgres.Open(ctx, s.at.pool)
+	shared, err := postgres.Open(ctx, s.at.Pool)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 	})
 }
 
-func (s databaseOrigin) close() error { return s.at.leave() }
+func (s databaseOrigin) close() error { return s.at.Leave() }
 
 // unpackInto puts the small files of an unpacked backup into a file store, in which the same may be already, and nothing else.
 func unpackInto(ctx context.Context, dir string, names []string, files filestore.Store) error {
