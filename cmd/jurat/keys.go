@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -62,11 +63,12 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 			lines[n].Token = files[held].Token
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b keyLine) int {
+	sort.SliceStable(lines, func(i, j int) bool {
+		a, b := &lines[i], &lines[j]
 		if order := strings.Compare(string(a.Role)+"\x00"+a.Name, string(b.Role)+"\x00"+b.Name); order != 0 {
-			return order
+			return order < 0
 		}
-		return strings.Compare(a.Created, b.Created)
+		return a.Created < b.Created
 	})
 	return lines
 }

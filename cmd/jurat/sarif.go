@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -249,7 +250,7 @@ func findingsOf(t *trial.Trial) []heldFinding {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b heldFinding) int { return cmp.Compare(a.Message, b.Message) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Message < list[j].Message })
 	return list
 }
 

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -190,6 +190,6 @@ func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b Setting) int { return strings.Compare(a.Actor, b.Actor) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Actor < list[j].Actor })
 	return list, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"jurat/evidence"
@@ -92,9 +93,7 @@ func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role,
 	if old = append(old, before...); len(old) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s %q has none", ErrNoSuchKey, role, name)
 	}
-	slices.SortStableFunc(old, func(a, b operator.KeyEventBody) int {
-		return map[bool]int{true: 0, false: 1}[a.Algorithm.PostQuantum()] - map[bool]int{true: 0, false: 1}[b.Algorithm.PostQuantum()]
-	})
+	sort.SliceStable(old, func(i, j int) bool { return old[i].Algorithm.PostQuantum() && !old[j].Algorithm.PostQuantum() })
 	return before, old, nil
 }
 

@@ -140,12 +140,9 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 	if len(events) == 2 && events[0].Algorithm.PostQuantum() == events[1].Algorithm.PostQuantum() {
 		return nil, fmt.Errorf("two keys of %s and %s: one of two is of ML-DSA-65, and the other is not", events[0].Algorithm, events[1].Algorithm)
 	}
-	slices.SortFunc(events, func(a, _ operator.KeyEventBody) int {
-		if a.Algorithm.PostQuantum() {
-			return -1
-		}
-		return 1
-	})
+	if len(events) == 2 && events[1].Algorithm.PostQuantum() { // which comes first
+		slices.Reverse(events)
+	}
 	return events, nil
 }
 

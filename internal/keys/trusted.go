@@ -2,6 +2,7 @@ package keys
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func Trusted(held []*Held, history *History) []trust.Key {
 	for n := range trusted {
 		trusted[n].NotBefore = trusted[n].NotBefore.Add(-Skew)
 	}
-	slices.SortStableFunc(trusted, compareKeys)
+	sort.SliceStable(trusted, func(i, j int) bool { return compareKeys(trusted[i], trusted[j]) < 0 })
 	return trusted
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -38,7 +39,7 @@ func NewDesk(trials []Summary, viewer string) *Desk {
 			d.Items = append(d.Items, NewItem(s, viewer))
 		}
 	}
-	slices.SortStableFunc(d.Items, func(a, b Item) int { return a.At.Compare(b.At) })
+	sort.SliceStable(d.Items, func(i, j int) bool { return d.Items[i].At.Before(d.Items[j].At) })
 	return d
 }
 

@@ -11,8 +11,8 @@
 package stats
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"jurat/evidence"
 	"jurat/internal/trial"
@@ -234,6 +234,6 @@ func (t *Tally) Stats() *Stats {
 		one.latencies = nil
 		s.Jurors = append(s.Jurors, one)
 	}
-	slices.SortFunc(s.Jurors, func(a, b JurorStats) int { return cmp.Compare(a.JurorID, b.JurorID) })
+	sort.Slice(s.Jurors, func(i, j int) bool { return s.Jurors[i].JurorID < s.Jurors[j].JurorID })
 	return &s
 }

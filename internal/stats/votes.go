@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -102,7 +102,7 @@ func Read(from io.Reader) ([]Ballot, error) {
 	for _, b := range ballots {
 		list = append(list, *b)
 	}
-	slices.SortFunc(list, func(a, b Ballot) int { return strings.Compare(a.Item, b.Item) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Item < list[j].Item })
 	return list, nil
 }
 

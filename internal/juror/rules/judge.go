@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"jurat/internal/juror"
@@ -75,8 +76,9 @@ func combine(c *subject.Case, own []jury.Finding, b jury.Brief) (findings []jury
 		}
 		findings = append(findings, h.finding)
 	}
-	slices.SortStableFunc(findings, func(x, y jury.Finding) int {
-		return cmp.Or(cmp.Compare(rank(y.Severity), rank(x.Severity)), cmp.Compare(x.Message, y.Message))
+	sort.SliceStable(findings, func(i, j int) bool {
+		x, y := &findings[i], &findings[j]
+		return cmp.Or(cmp.Compare(rank(y.Severity), rank(x.Severity)), cmp.Compare(x.Message, y.Message)) < 0
 	})
 	return findings, unfounded
 }

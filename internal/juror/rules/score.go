@@ -1,9 +1,9 @@
 package rules
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"jurat/jury"
 )
@@ -51,7 +51,7 @@ func score(rubric jury.Rubric, findings []jury.Finding) (jury.Scores, int) {
 	}
 	floor := map[jury.Position]int{jury.SafePass: passBand, jury.NeedsReview: reviewBand}[positionOf(findings)]
 	ordered := slices.Clone(findings)
-	slices.SortStableFunc(ordered, func(a, b jury.Finding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
+	sort.SliceStable(ordered, func(i, j int) bool { return rank(ordered[i].Severity) > rank(ordered[j].Severity) })
 	for i, f := range ordered {
 		points := min(cost(f.Severity, i == 0), max(0, total-floor))
 		total -= points

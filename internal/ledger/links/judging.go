@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
@@ -131,7 +132,7 @@ func (j *Judging) file(s *chainState) []placedLink {
 		all = append(all, named)
 	}
 	all = append(append(all, j.subjects...), j.reviews...)
-	slices.SortFunc(all, byIndex)
+	sort.Slice(all, func(i, j int) bool { return all[i].index < all[j].index })
 	return slices.CompactFunc(all, func(a, b placedLink) bool { return a.index == b.index })
 }
 
