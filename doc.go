@@ -97,9 +97,8 @@
 //	panel         a jury that is seated: models behind their adapters, held to time, rate and money
 //	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it, and who may read what, is decided here
 //	trial         a case through jury and ledger to a verdict; its read model, from which page, events, result, statistics and lists are made
-//	queue         a durable job for every trial that is to be held, for one process or many
-//	docket        trials that wait and are under way; follows each that is watched in the log, once for all watchers
-//	live          events of trials over WebSocket, and as server-sent events
+//	schedule      which trials are to be held, and by which process: the queue, who conducts them, and what happens in them, for any number
+//	              of watchers over WebSocket or as server-sent events; a watched trial is followed in the log once for all
 //	stats         what many trials have in common; how reliable jurors are, measured, and votes weighed by that
 //	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
 //	incident      the statement for people about what happened

@@ -16,9 +16,9 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -39,9 +39,9 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 	ctx, cancel := context.WithCancel(context.Background())
 	i, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: filepath.Join(dir, "data")})
 	ok(err)
-	trials, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: scripted})
+	trials, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: scripted})
 	ok(err)
-	s, err := server.New(ctx, server.Config{Installation: i, Docket: trials, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Log: slog.New(slog.DiscardHandler)})
 	ok(err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(err)

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"jurat/internal/access"
-	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/provider"
+	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/tracing"
 )
@@ -153,13 +153,13 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer queue.Close()
-		trials, err := docket.Open(ctx, docket.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
+		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
 			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(ctx, server.Config{Installation: i, Docket: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

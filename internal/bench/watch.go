@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"jurat/internal/schedule"
+	"jurat/internal/trial"
 	"net"
 	"net/http"
 	"time"
-
-	"jurat/internal/docket"
-	"jurat/internal/live"
-	"jurat/internal/trial"
 )
 
 // Watch measures a trial that many watch over WebSocket, in turn with the same trial that nobody watches. Watchers are on loopback and in
@@ -56,7 +54,7 @@ func watched(ctx context.Context, c Config, h *house, r *Report) error {
 func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d, err := docket.Open(ctx, docket.Config{Ledger: h.Ledger, Keys: h.Keys, Claim: h.Claim, Claimed: h.Claimed,
+	d, err := schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Claim: h.Claim, Claimed: h.Claimed,
 		Sit: func(int64) (trial.Config, error) { return deliberating(c.Delay), nil }})
 	if err != nil {
 		return 0, err
@@ -70,7 +68,7 @@ func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Du
 	if err != nil {
 		return 0, err
 	}
-	id, err := d.Submit(ctx, docket.Order{Case: on})
+	id, err := d.Submit(ctx, schedule.Order{Case: on})
 	if err != nil {
 		return 0, err
 	}
@@ -108,14 +106,14 @@ func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Du
 }
 
 // serve serves trials over WebSocket on a free port.
-func serve(ctx context.Context, d *docket.Docket) (*http.Server, error) {
+func serve(ctx context.Context, d *schedule.Scheduler) (*http.Server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	server := &http.Server{Addr: listener.Addr().String(), ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// What went wrong for a watcher, the watcher tells: it misses an event.
-		_ = (live.Config{}).WebSocket(w, r, func(ctx context.Context) (*docket.Watching, error) { return d.Watch(ctx, r.URL.Path[1:], 0) })
+		_ = (schedule.Delivery{}).WebSocket(w, r, func(ctx context.Context) (*schedule.Watching, error) { return d.Watch(ctx, r.URL.Path[1:], 0) })
 	})}
 	go func() { _ = server.Serve(listener) }() // it ends when it is closed
 	return server, nil

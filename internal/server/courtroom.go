@@ -14,9 +14,9 @@ import (
 	"jurat/examples"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/docket"
 	"jurat/internal/limits"
 	"jurat/internal/pages"
+	"jurat/internal/schedule"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -33,7 +33,7 @@ func (s *Server) homePage(w http.ResponseWriter, r *http.Request, c *Caller) err
 func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error {
 	h := &pages.Home{Hidden: c.Stranger(), Problem: problem, Key: rand.Text()}
 	if !c.Stranger() {
-		entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
+		entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
 		if errors.Is(err, trial.ErrUnknown) {
 			return fmt.Errorf("%w: before: it is none of the trials that were listed", api.ErrMalformed)
 		}
@@ -76,8 +76,8 @@ func exampleCase(name string) (*subject.Case, error) {
 	return subject.New(card, conversation)
 }
 
-// inBrief is an entry of the docket as pages list it.
-func inBrief(e *docket.Entry) pages.Summary {
+// inBrief is an entry of the scheduler as pages list it.
+func inBrief(e *schedule.Entry) pages.Summary {
 	return pages.Summary{Summary: e.Summary, State: e.State}
 }
 
@@ -88,9 +88,9 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 		return err
 	}
 	// Where it is first, and then what was said: the other way round a trial could be over of which the end is not shown.
-	e, err := s.docket.Entry(r.Context(), id)
+	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
-		return onDocket(err)
+		return ofScheduler(err)
 	}
 	court, err := s.courtOf(r, c, id)
 	if err != nil {
@@ -113,9 +113,9 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 // that all who watch share, and takes no longer in a long trial.
 func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Court, err error) {
 	if after, err := strconv.Atoi(r.URL.Query().Get("after")); err == nil {
-		err := s.docket.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
+		err := s.scheduler.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
 		if court != nil || err != nil {
-			return court, onDocket(err)
+			return court, ofScheduler(err)
 		}
 	}
 	records, err := s.readableChain(r.Context(), c, id)
@@ -130,10 +130,10 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	on, err := s.caseOfForm(r, c)
 	if err == nil {
 		var id string
-		if id, err = s.submitOnce(r.Context(), docket.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
+		if id, err = s.submitOnce(r.Context(), schedule.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
 			return goTo(w, r, "submissions", id)
 		}
-		err = onDocket(err)
+		err = ofScheduler(err)
 	}
 	p := problemOf(refusedCase(err))
 	if p.Status == http.StatusInternalServerError {

@@ -14,9 +14,9 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/docket"
 	"jurat/internal/names"
 	"jurat/internal/pages"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -27,11 +27,11 @@ const deskLimit = 200
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	visible := s.visible(c)
-	open, err := s.docket.Oldest(r.Context(), deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
+	open, err := s.scheduler.Oldest(r.Context(), deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
 	if err != nil {
 		return err
 	}
-	decided, _, err := s.docket.Entries(r.Context(), "", trialsPerPage, func(t *trial.Summary) bool {
+	decided, _, err := s.scheduler.Entries(r.Context(), "", trialsPerPage, func(t *trial.Summary) bool {
 		return visible(t) && t.Outcome != nil && t.Outcome.Decision != nil
 	})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) err
 // nextCase is the record id of the verdict that has waited longest for this reviewer, but for one trial's; "": none waits.
 func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
 	visible := s.visible(c)
-	next, err := s.docket.Oldest(ctx, 1, func(t *trial.Summary) bool {
+	next, err := s.scheduler.Oldest(ctx, 1, func(t *trial.Summary) bool {
 		return t.ID != but && !names.Same(t.Submitter, c.Name()) && visible(t) && t.NeedsPerson()
 	})
 	if err != nil || len(next) == 0 {
@@ -56,7 +56,7 @@ func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, e
 	return next[0].Outcome.Verdict.Record, nil
 }
 
-func briefs(entries []docket.Entry) (list []pages.Summary) {
+func briefs(entries []schedule.Entry) (list []pages.Summary) {
 	for i := range entries {
 		list = append(list, inBrief(&entries[i]))
 	}
@@ -121,9 +121,9 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	if !inTrial(p.ChainID) {
 		return nil
 	}
-	e, err := s.docket.Entry(ctx, p.ChainID)
+	e, err := s.scheduler.Entry(ctx, p.ChainID)
 	if err != nil {
-		return onDocket(err)
+		return ofScheduler(err)
 	}
 	review.Trial, review.Subject = p.ChainID, e.Agent
 	if p.ActionType != evidence.FinalJudgment {

@@ -20,7 +20,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/postgres"
 	"jurat/internal/provider"
-	"jurat/internal/queue"
+	"jurat/internal/schedule"
 	"jurat/internal/token"
 )
 
@@ -35,8 +35,8 @@ var known = []struct{ is, means error }{
 	{ledger.ErrForked, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
-	{queue.ErrBusy, api.ErrUnavailable},
-	{queue.ErrFull, api.ErrUnavailable},
+	{schedule.ErrBusy, api.ErrUnavailable},
+	{schedule.ErrNoSpace, api.ErrUnavailable},
 	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as those of keys
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},

@@ -13,11 +13,10 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
-	"jurat/internal/live"
 	"jurat/internal/provider"
+	"jurat/internal/schedule"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -29,8 +28,8 @@ type Config struct {
 	URL           string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
 	Provider      *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
 	Seats         []jury.Seat                // who would sit in a trial that is submitted now, for pages to say; nil: nothing is said of it
-	Docket        *docket.Docket             // nil: no trials are held here, only shown; the Server runs it
-	Live          live.Config                // how who watches a trial is treated
+	Scheduler     *schedule.Scheduler        // nil: no trials are held here, only shown; the Server runs it
+	Live          schedule.Delivery          // how who watches a trial is treated
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins       []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
 	Local         bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
@@ -53,20 +52,20 @@ const (
 
 // A Server answers requests about one installation. It is safe for concurrent use.
 type Server struct {
-	config   Config
-	access   *access.Register
-	acts     *acts.Acts
-	refusals *refusals
-	limiter  *limits.Limiter
-	budget   *limits.Budget
-	ready    *readiness
-	meters   *meters
-	cosigned *cosigning
-	portal   portalPage
-	docket   *docket.Docket
-	live     live.Config
-	table    []Route
-	handler  http.Handler
+	config    Config
+	access    *access.Register
+	acts      *acts.Acts
+	refusals  *refusals
+	limiter   *limits.Limiter
+	budget    *limits.Budget
+	ready     *readiness
+	meters    *meters
+	cosigned  *cosigning
+	portal    portalPage
+	scheduler *schedule.Scheduler
+	live      schedule.Delivery
+	table     []Route
+	handler   http.Handler
 
 	streaming sync.WaitGroup // streams that are open
 
@@ -91,13 +90,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Docket == nil {
+	if c.Scheduler == nil {
 		var err error
-		if c.Docket, err = emptyDocket(ctx, c); err != nil {
+		if c.Scheduler, err = idleScheduler(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	s := &Server{config: c, docket: c.Docket, live: c.Live}
+	s := &Server{config: c, scheduler: c.Scheduler, live: c.Live}
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, and not the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
@@ -105,7 +104,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
 	s.ready = &readiness{probe: c.Installation.Ready, log: c.Log, now: c.Now}
-	s.meters = newMeters(c.Installation.Ledger.Size, c.Docket.Waiting, c.Docket.UnderWay)
+	s.meters = newMeters(c.Installation.Ledger.Size, c.Scheduler.Waiting, c.Scheduler.UnderWay)
 	s.cosigned = &cosigning{server: s}
 	s.cosigned.measure(s.meters)
 	s.table = s.routes()
@@ -116,9 +115,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// emptyDocket shows trials, and holds none.
-func emptyDocket(ctx context.Context, c Config) (*docket.Docket, error) {
-	return docket.Open(ctx, docket.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
+// idleScheduler shows trials, and holds none.
+func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
+	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
 		Sit: func(int64) (trial.Config, error) {
 			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
 		}})
@@ -128,7 +127,7 @@ func emptyDocket(ctx context.Context, c Config) (*docket.Docket, error) {
 func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	holding, end := context.WithCancel(ctx)
 	held := make(chan struct{})
-	go func() { defer close(held); s.docket.Run(holding) }()
+	go func() { defer close(held); s.scheduler.Run(holding) }()
 	return func() {
 		end()
 		<-held

@@ -13,8 +13,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/docket"
-	"jurat/internal/live"
+	"jurat/internal/schedule"
 )
 
 func (s *Server) streamRoutes() []Route {
@@ -23,7 +22,7 @@ func (s *Server) streamRoutes() []Route {
 		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
 			Doc: Doc{Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
-			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 when nothing will.", Media: live.EventStream, Query: after,
+			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 when nothing will.", Media: schedule.EventStream, Query: after,
 				Header: []Parameter{{"Last-Event-ID", "The same as after, and counts more."}}}},
 	}
 }
@@ -45,7 +44,7 @@ func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) 
 
 // stream tells somebody who may read a trial what happens in it.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
-	tell func(http.ResponseWriter, *http.Request, live.Watch) error) error {
+	tell func(http.ResponseWriter, *http.Request, schedule.Watch) error) error {
 	id := r.PathValue("id")
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
@@ -62,11 +61,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	defer end()
 	s.streaming.Add(1)
 	defer s.streaming.Done()
-	err = tell(w, r, func(ctx context.Context) (*docket.Watching, error) { return s.docket.Watch(ctx, id, seq) })
-	if errors.Is(err, live.ErrHandshake) {
+	err = tell(w, r, func(ctx context.Context) (*schedule.Watching, error) { return s.scheduler.Watch(ctx, id, seq) })
+	if errors.Is(err, schedule.ErrHandshake) {
 		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
-	return onDocket(err)
+	return ofScheduler(err)
 }
 
 // mayStill says how it is found out whether somebody who may read a trial now may do so later: a token can end, and a trial be made
@@ -81,7 +80,7 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 		if !c.Stranger() {
 			_, err := s.access.Who(ctx, c.token)
 			if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {
-				return live.ErrBarred
+				return schedule.ErrBarred
 			}
 			if own || err != nil {
 				return err
@@ -89,7 +88,7 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 		}
 		public, err := s.access.Public(ctx, id)
 		if err == nil && !public {
-			return live.ErrBarred
+			return schedule.ErrBarred
 		}
 		return err
 	}, nil

@@ -13,9 +13,9 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/schedule"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/verify"
@@ -53,9 +53,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return err
 	}
-	id, err := s.submitOnce(r.Context(), docket.Order{ID: keyed, Submitter: c.Name(), Case: on})
+	id, err := s.submitOnce(r.Context(), schedule.Order{ID: keyed, Submitter: c.Name(), Case: on})
 	if err != nil {
-		return onDocket(err)
+		return ofScheduler(err)
 	}
 	return s.accepted(w, r, id)
 }
@@ -69,14 +69,14 @@ const (
 
 // submitOnce submits a case, unless it was submitted before with the same idempotency key: then that is it, also while its trial is
 // under way, or when no more may wait.
-func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error) {
+func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, error) {
 	id := evidence.TrialPrefix + o.ID
 	if o.ID != "" {
 		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
 			return id, err
 		}
 	}
-	made, err := s.docket.Submit(ctx, o)
+	made, err := s.scheduler.Submit(ctx, o)
 	for until := time.Now().Add(twinWait); errors.Is(err, installation.ErrClaimed) && time.Now().Before(until); { // somebody is about to be faster with the same key
 		select {
 		case <-ctx.Done():
@@ -86,7 +86,7 @@ func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error)
 		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
 			return id, err
 		}
-		made, err = s.docket.Submit(ctx, o)
+		made, err = s.scheduler.Submit(ctx, o)
 	}
 	switch {
 	case errors.Is(err, ledger.ErrDuplicate): // somebody was faster with the same key, or has another record under this id
@@ -102,7 +102,7 @@ func (s *Server) submitOnce(ctx context.Context, o docket.Order) (string, error)
 
 // submittedBefore finds nothing wrong where the same was submitted as this trial. Where nothing was, it returns trial.ErrUnknown.
 func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
-	e, err := s.docket.Entry(ctx, id)
+	e, err := s.scheduler.Entry(ctx, id)
 	if err == nil && e.Case != on.Digest() {
 		err = fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
 	}
@@ -111,7 +111,7 @@ func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Cas
 
 // accepted answers with where a submission is.
 func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) error {
-	e, err := s.docket.Entry(r.Context(), id)
+	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -191,15 +191,15 @@ func memberOf(e *subject.Error) string {
 	return e.Pointer
 }
 
-// onDocket says what an error of the docket means for who asks.
-func onDocket(err error) error {
+// ofScheduler says what an error of the scheduler means for who asks.
+func ofScheduler(err error) error {
 	for _, k := range []struct{ is, means error }{
-		{docket.ErrFull, api.ErrUnavailable},
-		{docket.ErrClosing, api.ErrUnavailable},
+		{schedule.ErrFull, api.ErrUnavailable},
+		{schedule.ErrClosing, api.ErrUnavailable},
 		{trial.ErrUnknown, api.ErrNotFound},
-		{docket.ErrNotBrokenOff, api.ErrConflict},
-		{docket.ErrOver, api.ErrConflict},
-		{docket.ErrAhead, api.ErrMalformed},
+		{schedule.ErrNotBrokenOff, api.ErrConflict},
+		{schedule.ErrOver, api.ErrConflict},
+		{schedule.ErrAhead, api.ErrMalformed},
 	} {
 		if errors.Is(err, k.is) {
 			return fmt.Errorf("%w: %w", k.means, err)
@@ -213,7 +213,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	if err != nil {
 		return err
 	}
-	entries, more, err := s.docket.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
+	entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
 	if errors.Is(err, trial.ErrUnknown) {
 		return fmt.Errorf("%w: after: it is none that this list has given", api.ErrMalformed)
 	}
@@ -261,7 +261,7 @@ func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 	if err := s.mayRule(r.Context(), c, id); err != nil {
 		return err
 	}
-	return onDocket(s.docket.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
+	return ofScheduler(s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -287,7 +287,7 @@ func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
 	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
 		return fmt.Errorf("%w: reason: want 1 to %d bytes that say why", api.ErrInvalid, maxReason)
 	}
-	return onDocket(s.docket.Cancel(r.Context(), id, c.Name(), reason))
+	return ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
 }
 
 // mayRule refuses who may not say whether a trial is held: that may who has submitted it, and the operator.
@@ -319,7 +319,7 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 // mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public. It reads no record: thousands
 // may come to watch at once.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
-	_, err := s.docket.Entry(ctx, id)
+	_, err := s.scheduler.Entry(ctx, id)
 	if errors.Is(err, trial.ErrUnknown) {
 		if c.Stranger() {
 			return acts.NotPublic()
@@ -333,11 +333,11 @@ func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 }
 
 // readTrial reads a trial for somebody: where it is, and its acts as far as there are any.
-func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*docket.Entry, *trial.Reopened, error) {
+func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*schedule.Entry, *trial.Reopened, error) {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return nil, nil, err
 	}
-	e, err := s.docket.Entry(ctx, id)
+	e, err := s.scheduler.Entry(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -347,7 +347,7 @@ func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*docket.E
 
 // reasonFor is why a trial was broken off or cancelled, for who has to do with it: it can speak of this machine, which is nothing for the
 // public.
-func reasonFor(c *Caller, e *docket.Entry) string {
+func reasonFor(c *Caller, e *schedule.Entry) string {
 	if concerned(c, e) {
 		return e.Reason
 	}
@@ -355,19 +355,19 @@ func reasonFor(c *Caller, e *docket.Entry) string {
 }
 
 // cancelledBy is who has cancelled a trial, likewise.
-func cancelledBy(c *Caller, e *docket.Entry) string {
+func cancelledBy(c *Caller, e *schedule.Entry) string {
 	if e.Cancelled != nil && concerned(c, e) {
 		return e.Cancelled.By
 	}
 	return ""
 }
 
-func concerned(c *Caller, e *docket.Entry) bool {
+func concerned(c *Caller, e *schedule.Entry) bool {
 	return acts.ReadsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
 }
 
-// submissionOf is what travels of an entry of the docket.
-func submissionOf(e *docket.Entry) api.Submission {
+// submissionOf is what travels of an entry of the scheduler.
+func submissionOf(e *schedule.Entry) api.Submission {
 	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
 		Outcome: e.Outcome, Delivered: e.Delivered}

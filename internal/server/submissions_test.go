@@ -20,9 +20,8 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/docket"
 	"jurat/internal/erasure"
-	"jurat/internal/live"
+	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -56,12 +55,12 @@ func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Judge
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
-		d, err := docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: sit,
+		d, err := schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: sit,
 			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Docket = d
+		c.Scheduler = d
 	}
 }
 
@@ -461,7 +460,7 @@ func TestSocket(t *testing.T) {
 	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...)
 	problem(t, answer, doc, api.ErrForbidden)
 	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events?after=1", "", append(bearer(token), "Last-Event-ID", "14")...)
-	if answer.Header.Get("Content-Type") != live.EventStream || strings.Count(doc, "\ndata: ") != 1 || !strings.Contains(doc, "id: 15\nevent: trial_closed\n") {
+	if answer.Header.Get("Content-Type") != schedule.EventStream || strings.Count(doc, "\ndata: ") != 1 || !strings.Contains(doc, "id: 15\nevent: trial_closed\n") {
 		t.Errorf("%v: %s", answer.Header, doc)
 	}
 	answer, _ = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", append(bearer(token), "Last-Event-ID", "15")...)
@@ -547,7 +546,7 @@ func TestWatchingEnds(t *testing.T) {
 	defer answer.Body.Close()
 	barred := func(c *websocket.Conn) {
 		t.Helper()
-		if _, ended := seqs(t, c); websocket.CloseStatus(ended) != live.Barred {
+		if _, ended := seqs(t, c); websocket.CloseStatus(ended) != schedule.Barred {
 			t.Errorf("ended with %v", ended)
 		}
 	}
@@ -578,7 +577,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 		i := c.Installation
 		vouch := func(context.Context, ...*evidence.Record) error { return errors.New("/secret/path: permission denied") }
 		var err error
-		if c.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}); err != nil {
+		if c.Scheduler, err = schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}); err != nil {
 			t.Fatal(err)
 		}
 	})

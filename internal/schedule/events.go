@@ -1,4 +1,4 @@
-package live
+package schedule
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"jurat/internal/docket"
 )
 
 // EventStream is the media type of server-sent events (HTML, section 9.2).
@@ -17,7 +15,7 @@ const EventStream = "text/event-stream"
 // Events sends events as server-sent events, each with its seq as id, and returns when the last one was sent or the reader has gone.
 // A reader who comes for what is after the last event gets 204, on which browsers do not come again. An error that comes before
 // anything was sent has not been answered yet; any other is for the server's log.
-func (c Config) Events(w http.ResponseWriter, r *http.Request, watch Watch) error {
+func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) error {
 	c = c.complete()
 	ctx, leave := context.WithCancel(r.Context())
 	var beating sync.WaitGroup
@@ -54,7 +52,7 @@ func (c Config) Events(w http.ResponseWriter, r *http.Request, watch Watch) erro
 	})
 	for f, err := range events.Frames {
 		switch {
-		case ctx.Err() != nil, errors.Is(err, docket.ErrClosing):
+		case ctx.Err() != nil, errors.Is(err, ErrClosing):
 			return nil // it comes again by itself
 		case err != nil:
 			return err

@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func archive(t *testing.T, h *jurattest.House) {
 	}
 }
 
-// TestArchiveIsMissing opens a docket whose first trial is in an archive that cannot be read, and without briefs: that is said, new trials are held, and the
+// TestArchiveIsMissing opens a scheduler whose first trial is in an archive that cannot be read, and without briefs: that is said, new trials are held, and the
 // old one is not listed as if nothing was said in it.
 func TestArchiveIsMissing(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}

@@ -1,4 +1,4 @@
-package queue
+package schedule
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func translate(err error) error {
 	case code == sqlite3.SQLITE_BUSY, errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case code == sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%w: %w", ErrFull, err)
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package live
+package schedule
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"net/http"
 
 	"github.com/coder/websocket"
-
-	"jurat/internal/docket"
 )
 
 // Close codes, beside those of RFC 6455: 1000 when the trial is over, 1001 when the server is about to end, 1008 for a reader who
@@ -33,7 +31,7 @@ var ErrHandshake = errors.New("this is not a WebSocket handshake")
 // WebSocket upgrades the connection, sends events, each as a text message, and returns when the connection is closed. From which
 // pages browsers may connect is for the caller to have checked. An error that comes before the upgrade has not been answered yet;
 // one that comes after it is for the server's log.
-func (c Config) WebSocket(w http.ResponseWriter, r *http.Request, watch Watch) error {
+func (c Delivery) WebSocket(w http.ResponseWriter, r *http.Request, watch Watch) error {
 	c = c.complete()
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
@@ -80,13 +78,13 @@ func (u unanswered) Write(p []byte) (int, error) { return len(p), nil }
 func (u unanswered) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // send sends events until there are none left, the reader has gone, or is too slow.
-func (c Config) send(gone context.Context, conn *websocket.Conn, events *docket.Watching) error {
+func (c Delivery) send(gone context.Context, conn *websocket.Conn, events *Watching) error {
 	unanswered := 0
 	for f, err := range events.Frames {
 		switch {
 		case gone.Err() != nil:
 			return nil
-		case errors.Is(err, docket.ErrClosing):
+		case errors.Is(err, ErrClosing):
 			conn.Close(websocket.StatusGoingAway, closingReason)
 			return nil
 		case errors.Is(err, ErrBarred):
@@ -111,14 +109,14 @@ func (c Config) send(gone context.Context, conn *websocket.Conn, events *docket.
 }
 
 // write sends one event. Whoever has not taken it in time is cut off: half of it may be sent, and nothing can be said after that.
-func (c Config) write(gone context.Context, conn *websocket.Conn, doc []byte) bool {
+func (c Delivery) write(gone context.Context, conn *websocket.Conn, doc []byte) bool {
 	ctx, cancel := context.WithTimeout(gone, c.Patience)
 	defer cancel()
 	return conn.Write(ctx, websocket.MessageText, doc) == nil
 }
 
 // alive reports whether the reader answers, and ends the connection of one who does not in time.
-func (c Config) alive(gone context.Context, conn *websocket.Conn) bool {
+func (c Delivery) alive(gone context.Context, conn *websocket.Conn) bool {
 	ctx, cancel := context.WithTimeout(gone, c.Patience)
 	defer cancel()
 	if conn.Ping(ctx) == nil {

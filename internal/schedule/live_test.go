@@ -1,4 +1,4 @@
-package live_test
+package schedule_test
 
 import (
 	"bufio"
@@ -19,8 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
-	"jurat/internal/docket"
-	"jurat/internal/live"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -29,7 +28,7 @@ import (
 // a house in which trials are held and watched.
 type house struct {
 	*jurattest.House
-	*docket.Docket
+	*schedule.Scheduler
 	URL     string
 	stop    func()        // of trials
 	left    chan struct{} // gets an element whenever somebody is told nothing more
@@ -66,11 +65,11 @@ func (c framed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) *house {
+func openHall(t testing.TB, how schedule.Delivery, sit func(int64) (trial.Config, error)) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
 	var err error
-	h.Docket, err = docket.Open(t.Context(), docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond})
+	h.Scheduler, err = schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) 
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		watch := func(ctx context.Context) (*docket.Watching, error) {
+		watch := func(ctx context.Context) (*schedule.Watching, error) {
 			return h.Watch(ctx, r.URL.Path[len("/ws/"):], after)
 		}
 		defer func() { h.left <- struct{}{} }()
@@ -92,7 +91,7 @@ func open(t testing.TB, how live.Config, sit func(int64) (trial.Config, error)) 
 		if strings.HasPrefix(r.URL.Path, "/ev/") {
 			do = how.Events
 		}
-		if err := do(w, r, watch); errors.Is(err, docket.ErrAhead) || errors.Is(err, live.ErrHandshake) {
+		if err := do(w, r, watch); errors.Is(err, schedule.ErrAhead) || errors.Is(err, schedule.ErrHandshake) {
 			http.Error(w, err.Error(), http.StatusTeapot) // nothing else has been answered
 		} else if err != nil {
 			t.Error(err)
@@ -121,9 +120,9 @@ func scripted(int64) (trial.Config, error) {
 	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 }
 
-func submit(t testing.TB, d *docket.Docket) string {
+func submitTo(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)})
+	id, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +179,8 @@ func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 // TestSourceFrames holds what comes over the wire against the source's examples, field for field: no field is missing, none is there
 // that is not theirs, but type, seq and at.
 func TestSourceFrames(t *testing.T) {
-	h := open(t, live.Config{}, scripted)
-	docs, ended := read(t, dial(t, h, submit(t, h.Docket), 0))
+	h := openHall(t, schedule.Delivery{}, scripted)
+	docs, ended := read(t, dial(t, h, submitTo(t, h.Scheduler), 0))
 	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
 		t.Error(ended)
 	}
@@ -280,8 +279,8 @@ func strictly(doc []byte, into any) error {
 
 // TestReconnect: whoever is disconnected after each event and comes back with its number hears each once, over both ways.
 func TestReconnect(t *testing.T) {
-	h := open(t, live.Config{}, scripted)
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{}, scripted)
+	id := submitTo(t, h.Scheduler)
 	for after := int64(0); after < 15; after++ {
 		c := dial(t, h, id, after)
 		_, doc, err := c.Read(t.Context())
@@ -332,8 +331,8 @@ func events(t testing.TB, h *house, id string, after int64) (status int, docs []
 
 // TestEvents: live, and 204 for whoever has heard everything.
 func TestEvents(t *testing.T) {
-	h := open(t, live.Config{Heartbeat: time.Millisecond}, scripted)
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{Heartbeat: time.Millisecond}, scripted)
+	id := submitTo(t, h.Scheduler)
 	status, docs := events(t, h, id, 0)
 	wantEvents(t, docs, 1, 15)
 	if status != http.StatusOK {
@@ -349,8 +348,8 @@ func TestEvents(t *testing.T) {
 
 // TestRefusedBeforeTheUpgrade: what is wrong is for the caller to answer.
 func TestRefusedBeforeTheUpgrade(t *testing.T) {
-	h := open(t, live.Config{}, scripted)
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{}, scripted)
+	id := submitTo(t, h.Scheduler)
 	_, answer, err := websocket.Dial(t.Context(), h.URL+"/ws/"+id+"?after=99", nil)
 	if err == nil || answer.StatusCode != http.StatusTeapot {
 		t.Errorf("%v, %v", err, answer)
@@ -360,22 +359,22 @@ func TestRefusedBeforeTheUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Body.Close()
-	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), live.ErrHandshake.Error()) {
+	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), schedule.ErrHandshake.Error()) {
 		t.Errorf("%v, %d, %s", err, plain.StatusCode, doc)
 	}
 }
 
 // TestSlowReader: who stops reading is disconnected and finds the reason, the trial has not waited, and the reader resumes.
 func TestSlowReader(t *testing.T) {
-	h := open(t, live.Config{Window: 1, Patience: 100 * time.Millisecond}, scripted)
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{Window: 1, Patience: 100 * time.Millisecond}, scripted)
+	id := submitTo(t, h.Scheduler)
 	c := dial(t, h, id, 0)
 	whole, _ := read(t, dial(t, h, id, 0, patiently)) // the trial is over, and c has not read
 	wantEvents(t, whole, 1, 15)
 	<-h.closing
 	<-h.closing // of both
 	docs, ended := read(t, c)
-	if websocket.CloseStatus(ended) != live.TooSlow || !strings.Contains(ended.Error(), "?after=") {
+	if websocket.CloseStatus(ended) != schedule.TooSlow || !strings.Contains(ended.Error(), "?after=") {
 		t.Errorf("ended with %v", ended)
 	}
 	if len(docs) != 1 {
@@ -397,8 +396,8 @@ func TestHugeEvent(t *testing.T) {
 		return c, err
 	}
 	for _, way := range []string{"ws", "ev"} {
-		h := open(t, live.Config{Patience: 100 * time.Millisecond, Window: 10 << 20}, long)
-		id := submit(t, h.Docket)
+		h := openHall(t, schedule.Delivery{Patience: 100 * time.Millisecond, Window: 10 << 20}, long)
+		id := submitTo(t, h.Scheduler)
 		client := &http.Client{Transport: &http.Transport{DialContext: narrow}}
 		awaitOver(t, h, id)
 		if way == "ws" {
@@ -486,8 +485,8 @@ func (j heldJuror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, ju
 // TestSilentReader: who does not answer a ping while nothing happens is disconnected, who does is not.
 func TestSilentReader(t *testing.T) {
 	until := make(chan struct{})
-	h := open(t, live.Config{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, held(until))
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, held(until))
+	id := submitTo(t, h.Scheduler)
 	silent, attentive := dial(t, h, id, 0), dial(t, h, id, 0, patiently)
 	go func() {
 		<-h.closing
@@ -498,15 +497,15 @@ func TestSilentReader(t *testing.T) {
 		t.Error(ended)
 	}
 	docs, ended := read(t, silent)
-	if websocket.CloseStatus(ended) != live.TooSlow || len(docs) > 2 {
+	if websocket.CloseStatus(ended) != schedule.TooSlow || len(docs) > 2 {
 		t.Errorf("%d events, then %v", len(docs), ended)
 	}
 }
 
 // TestServerEnds: whoever watches is told to come again.
 func TestServerEnds(t *testing.T) {
-	h := open(t, live.Config{}, held(nil))
-	id := submit(t, h.Docket)
+	h := openHall(t, schedule.Delivery{}, held(nil))
+	id := submitTo(t, h.Scheduler)
 	c := dial(t, h, id, 0)
 	answer, err := http.Get(h.URL + "/ev/" + id + "?after=0")
 	if err != nil {
@@ -527,8 +526,8 @@ func TestServerEnds(t *testing.T) {
 
 // TestSpeaker: nobody has anything to say here.
 func TestSpeaker(t *testing.T) {
-	h := open(t, live.Config{}, held(nil))
-	c := dial(t, h, submit(t, h.Docket), 0)
+	h := openHall(t, schedule.Delivery{}, held(nil))
+	c := dial(t, h, submitTo(t, h.Scheduler), 0)
 	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}

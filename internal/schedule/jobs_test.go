@@ -1,4 +1,4 @@
-package queue
+package schedule
 
 import (
 	"context"
@@ -84,9 +84,9 @@ func (w *worked) all() []string {
 	return slices.Clone(w.trials)
 }
 
-func newQueue(t *testing.T, c Config) *Queue {
+func newQueue(t *testing.T, c QueueConfig) *Queue {
 	t.Helper()
-	q, err := New(c)
+	q, err := NewQueue(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func names(n int) (list []string) {
 func TestOneJobForEachTrial(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		var w worked
-		one := newQueue(t, Config{Database: open(), Work: w.work, Parallel: 1})
-		other := newQueue(t, Config{Database: open(), Work: w.work, Parallel: 1})
+		one := newQueue(t, QueueConfig{Database: open(), Work: w.work, Parallel: 1})
+		other := newQueue(t, QueueConfig{Database: open(), Work: w.work, Parallel: 1})
 		all := names(40)
 		add(t, one, all[:20]...)
 		add(t, other, all...)
@@ -179,7 +179,7 @@ func TestManyProcesses(t *testing.T) {
 		var opening sync.WaitGroup
 		queues := make([]*Queue, 3)
 		for i := range queues {
-			opening.Go(func() { queues[i] = newQueue(t, Config{Database: open(), Work: w.work, Parallel: 3}) })
+			opening.Go(func() { queues[i] = newQueue(t, QueueConfig{Database: open(), Work: w.work, Parallel: 3}) })
 		}
 		opening.Wait()
 		all := names(60)
@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 			}
 			return nil
 		}}
-		q := newQueue(t, Config{Database: open(), Work: w.work, Attempts: 3, Backoff: 20 * time.Millisecond})
+		q := newQueue(t, QueueConfig{Database: open(), Work: w.work, Attempts: 3, Backoff: 20 * time.Millisecond})
 		add(t, q, "trial-never", "trial-down", "trial-later")
 		start(t, q)
 		if j := await(t, q, "trial-never", Failed); !strings.Contains(j.Reason, "the jury sits differently") {
@@ -241,7 +241,7 @@ func TestFailures(t *testing.T) {
 func TestRetriedIsSeen(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		w := worked{answer: func(string, int) error { return errors.New("no route to the provider") }}
-		q := newQueue(t, Config{Database: open(), Work: w.work, Backoff: time.Hour})
+		q := newQueue(t, QueueConfig{Database: open(), Work: w.work, Backoff: time.Hour})
 		start(t, q)
 		add(t, q, "trial-1")
 		before := time.Now()
@@ -263,7 +263,7 @@ func TestTakenOver(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		begun, goOn := make(chan string, 3), make(chan struct{})
 		letGo := sync.OnceFunc(func() { close(goOn) })
-		first := newQueue(t, Config{Database: open(), Work: func(_ context.Context, trial string) error {
+		first := newQueue(t, QueueConfig{Database: open(), Work: func(_ context.Context, trial string) error {
 			begun <- trial
 			<-goOn
 			return errors.New("too late")
@@ -276,7 +276,7 @@ func TestTakenOver(t *testing.T) {
 		}
 		var w worked
 		claimed := func(_ context.Context, trial string) (bool, error) { return trial == "trial-000", nil }
-		second := newQueue(t, Config{Database: open(), Work: w.work, Claimed: claimed, Lease: time.Hour})
+		second := newQueue(t, QueueConfig{Database: open(), Work: w.work, Claimed: claimed, Lease: time.Hour})
 		if j := jobOf(t, second, "trial-001"); j.State != Running || j.Here || !jobOf(t, first, "trial-001").Here {
 			t.Errorf("%+v", j)
 		}
@@ -309,7 +309,7 @@ func TestTakenOver(t *testing.T) {
 func TestDeathsAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		db := open()
-		q := newQueue(t, Config{Database: db, Work: (&worked{}).work, Attempts: 2})
+		q := newQueue(t, QueueConfig{Database: db, Work: (&worked{}).work, Attempts: 2})
 		add(t, q, "trial-1")
 		for range 2 {
 			_, err := db.exec.JobGetAvailable(t.Context(), &riverdriver.JobGetAvailableParams{ClientID: "one who dies", MaxAttemptedBy: 9, MaxToLock: 1, Queue: queue, Schema: db.schema})
@@ -332,11 +332,11 @@ func TestDeathsAreCounted(t *testing.T) {
 // TestMemory: without a file the jobs are this process's alone.
 func TestMemory(t *testing.T) {
 	var w worked
-	q := newQueue(t, Config{Database: opened(t)(SQLite(t.Context(), "")), Work: w.work})
+	q := newQueue(t, QueueConfig{Database: opened(t)(SQLite(t.Context(), "")), Work: w.work})
 	add(t, q, "trial-1")
 	start(t, q)
 	await(t, q, "trial-1", Done)
-	other := newQueue(t, Config{Database: opened(t)(SQLite(t.Context(), "")), Work: w.work})
+	other := newQueue(t, QueueConfig{Database: opened(t)(SQLite(t.Context(), "")), Work: w.work})
 	if j := jobOf(t, other, "trial-1"); j.State != "" {
 		t.Errorf("%+v", j)
 	}
@@ -360,7 +360,7 @@ func TestDatabaseGoesAway(t *testing.T) {
 		}
 		return nil
 	}}
-	q := newQueue(t, Config{Database: opened(t)(Postgres(t.Context(), pool, "jurat_jobs")), Work: w.work, Lease: time.Second, Attempts: 1000})
+	q := newQueue(t, QueueConfig{Database: opened(t)(Postgres(t.Context(), pool, "jurat_jobs")), Work: w.work, Lease: time.Second, Attempts: 1000})
 	start(t, q)
 	t.Cleanup(letGo)
 	add(t, q, "trial-1")
@@ -455,7 +455,7 @@ func TestStrangeJobs(t *testing.T) {
 			}
 			return false, nil
 		}
-		q := newQueue(t, Config{Database: db, Work: w.work, Claimed: claimed, Backoff: time.Hour})
+		q := newQueue(t, QueueConfig{Database: db, Work: w.work, Claimed: claimed, Backoff: time.Hour})
 		add(t, q, names(2)...)
 		if _, err := q.client.InsertMany(t.Context(), []river.InsertManyParams{{Args: unreadable{7}}}); err != nil {
 			t.Fatal(err)
@@ -509,7 +509,7 @@ func TestHeldByAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	q := newQueue(t, Config{Database: db, Work: (&worked{}).work})
+	q := newQueue(t, QueueConfig{Database: db, Work: (&worked{}).work})
 	other, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"jurat/api"
-	"jurat/internal/docket"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -22,7 +22,7 @@ func TestWatchFromAnywhere(t *testing.T) {
 	d := open(t, config(h, b))
 	id := submit(t, d)
 	var all sync.WaitGroup
-	live := make([][]docket.Frame, 50)
+	live := make([][]schedule.Frame, 50)
 	for i := range live {
 		all.Go(func() { live[i] = watched(t, d, id, int64(i%2)) })
 	}
@@ -42,9 +42,9 @@ func TestWatchFromAnywhere(t *testing.T) {
 	wantSame(t, watched(t, other, id, 0), whole)
 }
 
-func wantSame(t *testing.T, got, want []docket.Frame) {
+func wantSame(t *testing.T, got, want []schedule.Frame) {
 	t.Helper()
-	same := func(a, b docket.Frame) bool {
+	same := func(a, b schedule.Frame) bool {
 		return a.Seq == b.Seq && a.Type == b.Type && a.Last == b.Last && bytes.Equal(a.JSON, b.JSON)
 	}
 	if !slices.EqualFunc(got, want, same) {
@@ -88,7 +88,7 @@ func TestWatchRefusals(t *testing.T) {
 		want  error
 	}{
 		{"trial-none", 0, trial.ErrUnknown}, {"", 0, trial.ErrUnknown}, {"chain-x", 0, trial.ErrUnknown},
-		{id, 2, docket.ErrAhead}, {id, -1, docket.ErrAhead}, {done.ID, 16, docket.ErrAhead},
+		{id, 2, schedule.ErrAhead}, {id, -1, schedule.ErrAhead}, {done.ID, 16, schedule.ErrAhead},
 	} {
 		if _, err := d.Watch(t.Context(), c.id, c.after); !errors.Is(err, c.want) {
 			t.Errorf("%q after %d: %v, want %v", c.id, c.after, err, c.want)

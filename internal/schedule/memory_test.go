@@ -1,16 +1,16 @@
-package docket_test
+package schedule_test
 
 import (
 	"sync"
 	"testing"
 	"time"
 
-	"jurat/internal/docket"
+	"jurat/internal/schedule"
 	"jurat/jurattest"
 )
 
 // TestTrialsHaveMemory: trials that could not be held together by the memory that there is are held one after the other, and one that waits
-// for memory ends with the docket.
+// for memory ends with the scheduler.
 func TestTrialsHaveMemory(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
 	c := config(h, b)
@@ -53,7 +53,7 @@ func TestWatchersReadOnce(t *testing.T) {
 	id := submit(t, d)
 	run(t, d)
 	watched(t, d, id, 0)
-	begin, read := docket.HoldReading(d, id)
+	begin, read := schedule.HoldReading(d, id)
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() { watched(t, d, id, 0) })

@@ -1,6 +1,6 @@
 //go:build unix
 
-package live_test
+package schedule_test
 
 import (
 	"bufio"
@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/docket"
 	"jurat/internal/installation"
-	"jurat/internal/live"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 )
@@ -46,7 +45,7 @@ func serveFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	d, err := docket.Open(ctx, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
+	d, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
 	if err != nil {
 		return err
 	}
@@ -57,10 +56,10 @@ func serveFolder(folder string) error {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var after int64
 		fmt.Sscan(r.URL.Query().Get("after"), &after)
-		watch := func(ctx context.Context) (*docket.Watching, error) {
+		watch := func(ctx context.Context) (*schedule.Watching, error) {
 			return d.Watch(ctx, r.URL.Path[len("/ws/"):], after)
 		}
-		if err := (live.Config{}).WebSocket(w, r, watch); err != nil {
+		if err := (schedule.Delivery{}).WebSocket(w, r, watch); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}))

@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/docket"
 	"jurat/internal/ledger"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -81,14 +81,14 @@ func (b *bench) sit(int64) (trial.Config, error) {
 	return c, nil
 }
 
-func config(h *jurattest.House, b *bench) docket.Config {
-	return docket.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: b.sit, Now: h.Now, Poll: 5 * time.Millisecond, Gather: time.Microsecond,
+func config(h *jurattest.House, b *bench) schedule.Config {
+	return schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: b.sit, Now: h.Now, Poll: 5 * time.Millisecond, Gather: time.Microsecond,
 		Lease: 100 * time.Millisecond}
 }
 
-func open(t testing.TB, c docket.Config) *docket.Docket {
+func open(t testing.TB, c schedule.Config) *schedule.Scheduler {
 	t.Helper()
-	d, err := docket.Open(t.Context(), c)
+	d, err := schedule.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func open(t testing.TB, c docket.Config) *docket.Docket {
 }
 
 // run conducts trials until stop is called, or the test is over.
-func run(t testing.TB, d *docket.Docket) (stop func()) {
+func run(t testing.TB, d *schedule.Scheduler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -108,16 +108,16 @@ func run(t testing.TB, d *docket.Docket) (stop func()) {
 	return stop
 }
 
-func submit(t testing.TB, d *docket.Docket) string {
+func submit(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)})
+	id, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-func entry(t testing.TB, d *docket.Docket, id string) docket.Entry {
+func entry(t testing.TB, d *schedule.Scheduler, id string) schedule.Entry {
 	t.Helper()
 	e, err := d.Entry(t.Context(), id)
 	if err != nil {
@@ -127,7 +127,7 @@ func entry(t testing.TB, d *docket.Docket, id string) docket.Entry {
 }
 
 // watched are the events of a trial to its end.
-func watched(t testing.TB, d *docket.Docket, id string, after int64) (frames []docket.Frame) {
+func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frames []schedule.Frame) {
 	t.Helper()
 	events, err := d.Watch(t.Context(), id, after)
 	if err != nil {
@@ -143,7 +143,7 @@ func watched(t testing.TB, d *docket.Docket, id string, after int64) (frames []d
 }
 
 // awaitState waits until a trial is where it is to be.
-func awaitState(t testing.TB, d *docket.Docket, id string, want api.State) docket.Entry {
+func awaitState(t testing.TB, d *schedule.Scheduler, id string, want api.State) schedule.Entry {
 	t.Helper()
 	for {
 		e := entry(t, d, id)
@@ -159,7 +159,7 @@ func awaitState(t testing.TB, d *docket.Docket, id string, want api.State) docke
 }
 
 // awaitStopping waits until nobody is asked any more in a trial that is conducted here.
-func awaitStopping(d *docket.Docket, id string) {
+func awaitStopping(d *schedule.Scheduler, id string) {
 	for !d.Stops(id) {
 		time.Sleep(time.Millisecond)
 	}
@@ -222,7 +222,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 	}
 }
 
-// TestQueueIsTheLog: whoever opens a docket goes on with what is unfinished, in its order, and asks nobody again who has answered.
+// TestQueueIsTheLog: whoever opens a scheduler goes on with what is unfinished, in its order, and asks nobody again who has answered.
 func TestQueueIsTheLog(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	var ids []string
@@ -291,7 +291,7 @@ func TestOtherSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitState(t, d, broken.ID, api.Over)
-	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
+	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Errorf("what is over is tried again: %v", err)
 	}
 	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, trial.ErrUnknown) {
@@ -330,13 +330,13 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	c := config(h, b)
 	const id = "01890000-0000-7000-8000-000000000001"
-	var d *docket.Docket
+	var d *schedule.Scheduler
 	tried := make(chan error, 10)
 	c.Claim = func(ctx context.Context, trial string) (context.Context, func(), error) {
 		return ctx, func() { tried <- d.Retry(t.Context(), trial, "somebody", "again") }, nil // it is sealed then
 	}
 	d = open(t, c)
-	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t), ID: id}); err != nil {
+	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-tried; err != nil {
@@ -408,7 +408,7 @@ func TestFailure(t *testing.T) {
 	}
 
 	c.Sit = func(int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
-	if _, err := open(t, c).Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); err == nil || !strings.Contains(err.Error(), "nobody sits") {
+	if _, err := open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); err == nil || !strings.Contains(err.Error(), "nobody sits") {
 		t.Errorf("%v", err)
 	}
 }
@@ -425,7 +425,7 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); !errors.Is(err, docket.ErrFull) {
+	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	if now, err := h.Ledger.Size(t.Context()); err != nil || now != size {
@@ -433,7 +433,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestDrain: whoever was asked answers and is recorded, nobody is asked any more, and the next docket goes on. Watchers are told.
+// TestDrain: whoever was asked answers and is recorded, nobody is asked any more, and the next scheduler goes on. Watchers are told.
 func TestDrain(t *testing.T) {
 	h, b := jurattest.New(t), &bench{gate: make(chan struct{})}
 	d := open(t, config(h, b))
@@ -456,11 +456,11 @@ func TestDrain(t *testing.T) {
 			close(b.gate)
 		}
 	}
-	if !errors.Is(ended, docket.ErrClosing) {
+	if !errors.Is(ended, schedule.ErrClosing) {
 		t.Fatalf("heard %d events, then %v", heard, ended)
 	}
 	stop()
-	if _, err := d.Submit(t.Context(), docket.Order{Case: jurattest.Case(t)}); !errors.Is(err, docket.ErrClosing) {
+	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrClosing) {
 		t.Errorf("submitted after the end: %v", err)
 	}
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
@@ -561,10 +561,10 @@ func TestElsewhere(t *testing.T) {
 	if e := entry(t, d, id); e.State != api.UnderWay || !e.Elsewhere {
 		t.Errorf("%+v", e)
 	}
-	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrNotBrokenOff) {
+	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Errorf("%v", err)
 	}
-	// A docket that is opened meanwhile finds it unfinished, and leaves it to who has it.
+	// A scheduler that is opened meanwhile finds it unfinished, and leaves it to who has it.
 	second := open(t, c)
 	run(t, second)
 	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
@@ -597,7 +597,7 @@ func TestEntries(t *testing.T) {
 	d := open(t, config(h, b))
 	var ids []string
 	for i := range 5 {
-		id, err := d.Submit(t.Context(), docket.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)})
+		id, err := d.Submit(t.Context(), schedule.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package docket
+package schedule
 
 import (
 	"context"
@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"jurat/api"
-	"jurat/internal/queue"
 	"jurat/internal/trial"
 )
 
-// An Entry is a trial on the docket.
+// An Entry is a trial on the scheduler.
 type Entry struct {
 	trial.Summary
 	State     api.State
@@ -22,7 +21,7 @@ type Entry struct {
 }
 
 // Entry says where a trial is, or ErrUnknown.
-func (d *Docket) Entry(ctx context.Context, id string) (Entry, error) {
+func (d *Scheduler) Entry(ctx context.Context, id string) (Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return Entry{}, err
 	}
@@ -39,7 +38,7 @@ func (d *Docket) Entry(ctx context.Context, id string) (Entry, error) {
 
 // Entries lists at most n trials that match (nil: all match), the newest first, of those that were submitted before a trial ("": of
 // all), and says whether there are more. ErrUnknown says that there is no such trial.
-func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {
+func (d *Scheduler) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, false, err
 	}
@@ -52,7 +51,7 @@ func (d *Docket) Entries(ctx context.Context, before string, n int, match func(*
 }
 
 // Oldest lists at most n trials that match, the oldest first: nobody makes one wait for ever by putting others before it.
-func (d *Docket) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
+func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (d *Docket) Oldest(ctx context.Context, n int, match func(*trial.Summary) b
 
 // place adds to what the log says of trials what their jobs say, and their claims. Of a trial on which nobody is at work the log is asked
 // again after that: whoever was at work has said everything before he let go of it, and may have done so since the log was asked.
-func (d *Docket) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
+func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	for {
 		list, err := d.placeAsRead(ctx, summaries)
 		if err != nil || !slices.ContainsFunc(list, Entry.isIdle) {
@@ -85,7 +84,7 @@ func (d *Docket) place(ctx context.Context, summaries []trial.Summary) ([]Entry,
 // isIdle reports whether the trial is not over, and nobody is at work on it.
 func (e Entry) isIdle() bool { return e.State != api.Over && e.State != api.UnderWay }
 
-func (d *Docket) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
+func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	var unfinished []string
 	for _, s := range summaries {
 		if !s.Over {
@@ -110,7 +109,7 @@ func (d *Docket) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]
 	return list, nil
 }
 
-func (d *Docket) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool) (err error) {
+func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job Job, has bool) (err error) {
 	if d.isHere(e.ID) {
 		e.State = api.UnderWay
 		return nil
@@ -124,11 +123,11 @@ func (d *Docket) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool
 		e.State, e.Elsewhere = api.UnderWay, true
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
-	case !has || job.State == queue.Done:
+	case !has || job.State == Done:
 		e.State, e.Reason = api.BrokenOff, "whoever conducted it has stopped"
-	case job.State == queue.Running:
+	case job.State == Running:
 		e.State, e.Elsewhere = api.UnderWay, !job.Here
-	case job.State == queue.Waiting:
+	case job.State == Waiting:
 		e.State = api.Queued
 		e.Ahead, err = d.jobs.Ahead(ctx, job)
 	default:
@@ -137,17 +136,17 @@ func (d *Docket) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool
 	return err
 }
 
-func (d *Docket) isHere(id string) bool {
+func (d *Scheduler) isHere(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.here[id] != nil
 }
 
 // Waiting says how many trials wait for their turn, in all processes together.
-func (d *Docket) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
+func (d *Scheduler) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
 
 // UnderWay says how many trials are under way here.
-func (d *Docket) UnderWay() int {
+func (d *Scheduler) UnderWay() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.here)

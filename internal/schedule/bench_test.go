@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 )
 
-// BenchmarkOpen opens a docket on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the docket
+// BenchmarkOpen opens a scheduler on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the scheduler
 // holds in memory after that.
 func BenchmarkOpen(b *testing.B) {
 	for _, others := range []int{0, 10_000, 1_000_000} {
@@ -28,7 +28,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer i.Close()
-			c := docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: (&bench{}).sit}
+			c := schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: (&bench{}).sit}
 			d := open(b, c)
 			run(b, d)
 			for range 100 {
@@ -45,7 +45,7 @@ func BenchmarkOpen(b *testing.B) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			var opened []*docket.Docket
+			var opened []*schedule.Scheduler
 			for b.Loop() {
 				opened = append(opened, open(b, c))
 			}
@@ -86,7 +86,7 @@ func fill(b *testing.B, path string, n int) {
 	}
 }
 
-// BenchmarkSubmit submits a trial to a docket that has room, in an installation on disk, and waits until it is over: jurors take no time, so
+// BenchmarkSubmit submits a trial to a scheduler that has room, in an installation on disk, and waits until it is over: jurors take no time, so
 // that what is measured is the ledger, and how soon a submission is begun.
 func BenchmarkSubmit(b *testing.B) {
 	i, _, err := installation.OpenOrCreate(b.Context(), installation.Config{Dir: b.TempDir() + "/data"})
@@ -99,7 +99,7 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer queue.Close()
-	d := open(b, docket.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Jobs: queue, Sit: (&bench{}).sit})
+	d := open(b, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Jobs: queue, Sit: (&bench{}).sit})
 	stop := run(b, d)
 	defer stop()
 	var began time.Duration

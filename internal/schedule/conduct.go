@@ -1,4 +1,4 @@
-package docket
+package schedule
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"jurat/internal/ledger"
-	"jurat/internal/queue"
 	"jurat/internal/trial"
 )
 
@@ -18,7 +17,7 @@ type sitting struct {
 	adjourn   chan struct{} // closed when nobody is to be asked any more
 }
 
-// stop has nobody asked any more. The mutex of the docket is held.
+// stop has nobody asked any more. The mutex of the scheduler is held.
 func (s *sitting) stop() {
 	if !s.adjourned {
 		s.adjourned = true
@@ -28,7 +27,7 @@ func (s *sitting) stop() {
 
 // Run conducts trials until ctx ends. Then it begins none, asks nobody any more, waits as long as the grace is for those who were
 // asked, and returns when every trial has stopped at an act's boundary: others go on with them then. It is called once.
-func (d *Docket) Run(ctx context.Context) {
+func (d *Scheduler) Run(ctx context.Context) {
 	working, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	d.mu.Lock()
@@ -57,7 +56,7 @@ func (d *Docket) Run(ctx context.Context) {
 }
 
 // start begins to take trials, as soon as the database of the jobs answers.
-func (d *Docket) start(ctx context.Context) bool {
+func (d *Scheduler) start(ctx context.Context) bool {
 	for {
 		err := d.jobs.Start(ctx)
 		if err == nil {
@@ -75,7 +74,7 @@ func (d *Docket) start(ctx context.Context) bool {
 
 // keep looks, until ctx ends, for trials that nobody holds although somebody should: whoever held them has died, or died before he could
 // make a job of a submission.
-func (d *Docket) keep(ctx context.Context) {
+func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
 	for sleep(ctx, d.cfg.Lease/2) {
 		err := d.jobs.TakeOver(ctx)
@@ -89,7 +88,7 @@ func (d *Docket) keep(ctx context.Context) {
 }
 
 // adopt makes jobs of those unfinished trials that had none the last time, either, and lists those that have none now.
-func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
+func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return before, err
 	}
@@ -100,7 +99,7 @@ func (d *Docket) adopt(ctx context.Context, before map[string]bool) (orphans map
 	}
 	orphans = map[string]bool{}
 	for _, id := range ids {
-		if job, has := found[id]; has && job.State != queue.Done {
+		if job, has := found[id]; has && job.State != Done {
 			continue
 		}
 		switch claimed, err := d.cfg.Claimed(ctx, id); {
@@ -130,7 +129,7 @@ func sleep(ctx context.Context, long time.Duration) bool {
 }
 
 // work does the job of a trial: it holds what is left of it. It says nil of a trial that is not to be held any more.
-func (d *Docket) work(_ context.Context, id string) error {
+func (d *Scheduler) work(_ context.Context, id string) error {
 	// The end of the program, with which the job's context ends, is no failure of the trial.
 	if err := d.index.Follow(context.Background()); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (d *Docket) work(_ context.Context, id string) error {
 	}
 	ctx, s := d.sit(id)
 	if s == nil {
-		return queue.Later(0)
+		return Later(0)
 	}
 	err := d.conduct(ctx, s, id)
 	d.rise(id)
@@ -148,7 +147,7 @@ func (d *Docket) work(_ context.Context, id string) error {
 }
 
 // sit notes that a trial is conducted here; nil: none is begun any more.
-func (d *Docket) sit(id string) (context.Context, *sitting) {
+func (d *Scheduler) sit(id string) (context.Context, *sitting) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing || d.working == nil {
@@ -159,14 +158,14 @@ func (d *Docket) sit(id string) (context.Context, *sitting) {
 	return d.working, s
 }
 
-func (d *Docket) rise(id string) {
+func (d *Scheduler) rise(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.here, id)
 }
 
 // conduct holds one trial, or what is left of it.
-func (d *Docket) conduct(ctx context.Context, sits *sitting, id string) error {
+func (d *Scheduler) conduct(ctx context.Context, sits *sitting, id string) error {
 	began := d.cfg.Now()
 	err := d.hold(ctx, sits.adjourn, id)
 	if err == nil {
@@ -184,7 +183,7 @@ var errMistake = errors.New("panicked")
 
 // hold ends with an error where the program has a mistake, too: one trial that nobody can hold must not end all others, at every
 // start again.
-func (d *Docket) hold(ctx context.Context, adjourn <-chan struct{}, id string) (err error) {
+func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.cfg.Log.Error("holding a trial panicked", "trial", id, "stack", string(debug.Stack()))
@@ -222,7 +221,7 @@ const (
 
 // room waits until a trial can have the memory that it takes. One that takes more than there is has all of it. It returns
 // trial.ErrAdjourned when the trial is to stop before that.
-func (d *Docket) room(ctx context.Context, adjourn <-chan struct{}, id string) (release func(), err error) {
+func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string) (release func(), err error) {
 	if d.memory == nil {
 		return func() {}, nil
 	}
@@ -247,7 +246,7 @@ func (d *Docket) room(ctx context.Context, adjourn <-chan struct{}, id string) (
 }
 
 // size is how many bytes were said in a trial. They are read for that, and let go of again.
-func (d *Docket) size(ctx context.Context, id string) (n int64, err error) {
+func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
 	select {
 	case d.reads <- struct{}{}:
 	case <-ctx.Done():
@@ -265,7 +264,7 @@ func (d *Docket) size(ctx context.Context, id string) (n int64, err error) {
 var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrReadOnly, ledger.ErrNotFound}
 
 // after says of a trial that has ended here so or so what is to become of its job.
-func (d *Docket) after(ctx context.Context, id string, err error) error {
+func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 	ctx = context.WithoutCancel(ctx) // the trial may have ended because its context did
 	switch {
 	case err == nil:
@@ -277,22 +276,22 @@ func (d *Docket) after(ctx context.Context, id string, err error) error {
 		if s, known := d.index.Get(id); known && s.Cancelled != nil {
 			return nil
 		}
-		return queue.Later(0) // the program ends, or the trial was cancelled and resumed
+		return Later(0) // the program ends, or the trial was cancelled and resumed
 	case errors.Is(err, trial.ErrMoved):
-		return queue.Later(time.Second)
+		return Later(time.Second)
 	}
 	if claimed, failed := d.cfg.Claimed(ctx, id); failed == nil && claimed {
-		return queue.Later(d.cfg.Lease / 2) // somebody else was quicker
+		return Later(d.cfg.Lease / 2) // somebody else was quicker
 	}
 	for _, reason := range permanent {
 		if errors.Is(err, reason) {
-			return queue.Permanent(err)
+			return Permanent(err)
 		}
 	}
 	return err
 }
 
-func (d *Docket) tell(id string, took time.Duration, err error) {
+func (d *Scheduler) tell(id string, took time.Duration, err error) {
 	switch {
 	case err == nil:
 		d.cfg.Log.Info("trial over", "trial", id, "took", took)

@@ -1,4 +1,4 @@
-package docket
+package schedule
 
 import (
 	"context"
@@ -90,7 +90,7 @@ func (s *stream) last() (seq int64, over bool) {
 const readsAtOnce = 2
 
 // catchUp reads what the log has more of the trial.
-func (d *Docket) catchUp(ctx context.Context, s *stream, id string) error {
+func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	select {
@@ -119,7 +119,7 @@ func (d *Docket) catchUp(ctx context.Context, s *stream, id string) error {
 
 // Look calls show with the read model of a trial, which follows the log as long as anybody watches the trial, and is shared by all who do.
 // show may keep what the model's pointers lead to, and not the model.
-func (d *Docket) Look(ctx context.Context, id string, show func(*trial.View)) error {
+func (d *Scheduler) Look(ctx context.Context, id string, show func(*trial.View)) error {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
 		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	}
@@ -145,7 +145,7 @@ func (d *Docket) Look(ctx context.Context, id string, show func(*trial.View)) er
 }
 
 // evidence reads what a trial is about; nil: it cannot be read. It is not kept: it can be large.
-func (d *Docket) evidence(ctx context.Context, id string) (*subject.Case, error) {
+func (d *Scheduler) evidence(ctx context.Context, id string) (*subject.Case, error) {
 	first, err := d.cfg.Ledger.Briefs().FirstOfChain(ctx, id)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (d *Docket) evidence(ctx context.Context, id string) (*subject.Case, error)
 // Watching is what somebody is going to hear of a trial.
 type Watching struct {
 	// Frames are the events in their order, to the closing and to what people had decided by then. They end early, with an error, when the
-	// context of Watch ends or the docket is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
+	// context of Watch ends or the scheduler is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
 	Frames iter.Seq2[Frame, error]
 	Over   bool // the trial is closed, and the last event so far was heard before: there are no frames
 }
@@ -172,7 +172,7 @@ type Watching struct {
 // Watch is for whoever wants to hear what comes after an event of a trial (0: everything).
 //
 // trial.ErrUnknown says that there is no such trial, ErrAhead that there is no event with this number yet.
-func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
+func (d *Scheduler) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
 		return nil, fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
 	}
@@ -201,7 +201,7 @@ func (d *Docket) Watch(ctx context.Context, id string, after int64) (*Watching, 
 }
 
 // watch yields frames until the last one was yielded, or nobody wants more.
-func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, yield func(Frame, error) bool) error {
+func (d *Scheduler) watch(ctx context.Context, s *stream, id string, after int64, yield func(Frame, error) bool) error {
 	for closing := false; ; {
 		frames, over, more, err := s.state(after)
 		for _, f := range frames {
@@ -234,7 +234,7 @@ func (d *Docket) watch(ctx context.Context, s *stream, id string, after int64, y
 }
 
 // heard has a trial that is watched read in the log, which has something new of it.
-func (d *Docket) heard(id string) {
+func (d *Scheduler) heard(id string) {
 	d.mu.Lock()
 	s := d.streams[id]
 	d.mu.Unlock()
@@ -245,7 +245,7 @@ func (d *Docket) heard(id string) {
 
 // soon reads the log for watchers after a moment in which more may come. A jury's answers come together, and each has acts behind it that
 // follow at once: a thousand watchers are woken when those are done, and not in between.
-func (d *Docket) soon(id string, s *stream) {
+func (d *Scheduler) soon(id string, s *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.due || s.watchers == 0 {
@@ -264,7 +264,7 @@ func (d *Docket) soon(id string, s *stream) {
 }
 
 // attend has the log followed as long as anybody watches, or trials are conducted here. d.mu is held.
-func (d *Docket) attend() {
+func (d *Scheduler) attend() {
 	if d.ignore != nil {
 		return
 	}
@@ -274,7 +274,7 @@ func (d *Docket) attend() {
 }
 
 // dismiss has the log followed no longer than it must be. d.mu is held.
-func (d *Docket) dismiss() {
+func (d *Scheduler) dismiss() {
 	if d.ignore != nil && d.working == nil && len(d.streams) == 0 {
 		d.ignore()
 		d.ignore = nil
@@ -283,7 +283,7 @@ func (d *Docket) dismiss() {
 
 // follow reads what the log has more, whichever process has appended it: for those who watch, and because a trial that is conducted here
 // may be cancelled anywhere.
-func (d *Docket) follow(ctx context.Context) {
+func (d *Scheduler) follow(ctx context.Context) {
 	grown := d.cfg.Ledger.Grown(ctx)
 	for ctx.Err() == nil {
 		if err := d.index.Follow(ctx); err != nil && ctx.Err() == nil {
@@ -302,7 +302,7 @@ func (d *Docket) follow(ctx context.Context) {
 }
 
 // stopCancelled stops what is conducted here and was cancelled somewhere.
-func (d *Docket) stopCancelled() {
+func (d *Scheduler) stopCancelled() {
 	d.mu.Lock()
 	here := maps.Clone(d.here) // the Index tells heard of news, which takes the mutex
 	d.mu.Unlock()
@@ -317,7 +317,7 @@ func (d *Docket) stopCancelled() {
 
 // join is the stream of a trial, which is there as long as anybody needs it. If nobody did, it is the one that was there before, or a new
 // one.
-func (d *Docket) join(id string, before *stream) *stream {
+func (d *Scheduler) join(id string, before *stream) *stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.streams[id]
@@ -337,7 +337,7 @@ func (d *Docket) join(id string, before *stream) *stream {
 	return s
 }
 
-func (d *Docket) leave(id string, s *stream) {
+func (d *Scheduler) leave(id string, s *stream) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.mu.Lock()

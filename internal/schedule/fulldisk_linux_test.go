@@ -1,4 +1,4 @@
-package queue
+package schedule
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		q := newQueue(t, Config{Database: db, Work: (&worked{}).work})
+		q := newQueue(t, QueueConfig{Database: db, Work: (&worked{}).work})
 		add(t, q, "trial-before")
 		filler := filepath.Join(disk.Path, "filler")
 		disk.Fill(t, filler)
@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			err = q.Add(t.Context(), fmt.Sprint("trial-", n))
 		}
-		if !errors.Is(err, ErrFull) {
+		if !errors.Is(err, ErrNoSpace) {
 			t.Errorf("adding: %v", err)
 		}
 		jobOf(t, q, "trial-before")

@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package docket_test
+package schedule_test
 
 import (
 	"context"
@@ -12,16 +12,15 @@ import (
 
 	"jurat/api"
 	"jurat/evidence/operator"
-	"jurat/internal/docket"
-	"jurat/internal/queue"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 )
 
 // jobsIn opens the jobs in a file, as one of several processes.
-func jobsIn(t *testing.T, path string) *queue.Database {
+func jobsIn(t *testing.T, path string) *schedule.Database {
 	t.Helper()
-	db, err := queue.SQLite(t.Context(), path)
+	db, err := schedule.SQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +33,7 @@ func jobsIn(t *testing.T, path string) *queue.Database {
 }
 
 // two opens two dockets on one log, as two processes would.
-func two(t *testing.T, h *jurattest.House, b *bench) (one, other *docket.Docket) {
+func two(t *testing.T, h *jurattest.House, b *bench) (one, other *schedule.Scheduler) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	c := config(h, b)
@@ -52,7 +51,7 @@ func TestSharedOut(t *testing.T) {
 	one, other := two(t, h, b)
 	var ids []string
 	for i := range 8 {
-		ids = append(ids, submit(t, []*docket.Docket{one, other}[i%2]))
+		ids = append(ids, submit(t, []*schedule.Scheduler{one, other}[i%2]))
 	}
 	for i, id := range ids {
 		if e := entry(t, other, id); e.State != api.Queued || e.Ahead != i {
@@ -71,7 +70,7 @@ func TestSharedOut(t *testing.T) {
 	}
 }
 
-// TestJobsAreLost: whoever opens a docket makes all the jobs that there should be.
+// TestJobsAreLost: whoever opens a scheduler makes all the jobs that there should be.
 func TestJobsAreLost(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	first := open(t, config(h, b))
@@ -171,7 +170,7 @@ func TestCancelWaiting(t *testing.T) {
 	if e := entry(t, one, next); e.Ahead != 0 {
 		t.Errorf("%+v", e)
 	}
-	if err := one.Cancel(t.Context(), id, "somebody", "again"); !errors.Is(err, docket.ErrOver) {
+	if err := one.Cancel(t.Context(), id, "somebody", "again"); !errors.Is(err, schedule.ErrOver) {
 		t.Errorf("cancelled twice: %v", err)
 	}
 	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, trial.ErrUnknown) {
@@ -186,7 +185,7 @@ func TestCancelWaiting(t *testing.T) {
 	}
 	run(t, one)
 	awaitState(t, one, next, api.Over)
-	if err := one.Cancel(t.Context(), next, "somebody", "too late"); !errors.Is(err, docket.ErrOver) {
+	if err := one.Cancel(t.Context(), next, "somebody", "too late"); !errors.Is(err, schedule.ErrOver) {
 		t.Errorf("cancelled what is over: %v", err)
 	}
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
@@ -247,7 +246,7 @@ func TestResumedAtOnce(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	for i := range 5 {
-		if err := other.Cancel(t.Context(), id, "somebody", "enough"); err != nil && (i == 0 || !errors.Is(err, docket.ErrOver)) {
+		if err := other.Cancel(t.Context(), id, "somebody", "enough"); err != nil && (i == 0 || !errors.Is(err, schedule.ErrOver)) {
 			t.Fatal(err)
 		}
 		if i == 0 {
@@ -258,7 +257,7 @@ func TestResumedAtOnce(t *testing.T) {
 			if err == nil || entry(t, other, id).State == api.Over {
 				break
 			}
-			if !errors.Is(err, docket.ErrNotBrokenOff) {
+			if !errors.Is(err, schedule.ErrNotBrokenOff) {
 				t.Fatal(err)
 			}
 		}

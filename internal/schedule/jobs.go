@@ -1,18 +1,4 @@
-// Package queue keeps a durable job for every trial that is to be held, in a database that the processes of one machine or of many share.
-// It is River (riverqueue.com) with what jurat asks of it: one job for each trial, in the order in which they came; a bounded number of
-// attempts; and jobs of processes that have died are taken over by others within seconds.
-//
-// Nothing here is truth. That a trial is to be held, how far it is and that it is over stands in the log; who may act in it, its claim
-// says. A job that is lost is made anew from the log, one that is worked twice does nothing the second time, and a state that came too
-// late or not at all is put right by whoever works the job next.
-//
-// # On SQLite the queue is a file of its own
-//
-// On SQLite the queue is a file of its own, `jobs.db`. It is written every few seconds even where nothing happens, for leader
-// election, and in the ledger's file each of these would have to wait for who appends, and be waited for. It is not synced as the
-// ledger is, and in no backup. SQLite tells no process what another one wrote: who submits is told at once, other processes look
-// once a second.
-package queue
+package schedule
 
 import (
 	"context"
@@ -34,20 +20,20 @@ import (
 // ErrRunning says that a job is being worked, here or elsewhere.
 var ErrRunning = errors.New("the job is being worked at this moment")
 
-// ErrFull says that there is no room for more jobs: nothing was changed.
-var ErrFull = errors.New("no space left for the jobs")
+// ErrNoSpace says that there is no room for more jobs: nothing was changed.
+var ErrNoSpace = errors.New("no space left for the jobs")
 
 // ErrBusy says that the jobs could not be reached in time, because another process holds their file: nothing was changed.
 var ErrBusy = errors.New("another process holds the file of jobs")
 
-// Later is for Config.Work to return where a job is to be worked at another time, or by somebody else: it is no failure, and no attempt.
+// Later is for QueueConfig.Work to return where a job is to be worked at another time, or by somebody else: it is no failure, and no attempt.
 func Later(in time.Duration) error { return river.JobSnooze(in) }
 
-// Permanent is for Config.Work to return where a job has failed so that to try again would be of no use.
+// Permanent is for QueueConfig.Work to return where a job has failed so that to try again would be of no use.
 func Permanent(err error) error { return river.JobCancel(err) }
 
-// Config is what a Queue works with.
-type Config struct {
+// QueueConfig is what a Queue works with.
+type QueueConfig struct {
 	Database *Database // required
 
 	// Work works the job of a trial. nil is success, Later and Permanent are what they say, and with any other error the job is tried
@@ -77,7 +63,7 @@ const (
 	atOnce        = 10_000 // jobs that are listed at a time
 )
 
-func (c Config) complete() Config {
+func (c QueueConfig) complete() QueueConfig {
 	set(&c.Parallel, 4)
 	set(&c.Attempts, 6)
 	set(&c.Backoff, 10*time.Second)
@@ -92,15 +78,9 @@ func (c Config) complete() Config {
 	return c
 }
 
-func set[T comparable](value *T, byDefault T) {
-	if *value == *new(T) {
-		*value = byDefault
-	}
-}
-
 // A Queue has the jobs of one log. It is safe for concurrent use.
 type Queue struct {
-	config Config
+	config QueueConfig
 	db     *Database
 	id     string // of this process, in jobs that it works
 	client client
@@ -118,8 +98,8 @@ type job struct {
 
 func (job) Kind() string { return "trial" }
 
-// New makes a Queue. Nothing is worked before Start.
-func New(c Config) (*Queue, error) {
+// NewQueue makes a Queue. Nothing is worked before Start.
+func NewQueue(c QueueConfig) (*Queue, error) {
 	q := &Queue{config: c.complete(), db: c.Database, id: rand.Text(), here: map[string]bool{}}
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, &worker{q: q}); err != nil {

@@ -1,7 +1,7 @@
-package docket
+package schedule
 
 // Stops reports whether nobody is asked any more in a trial that is conducted here.
-func (d *Docket) Stops(id string) bool {
+func (d *Scheduler) Stops(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.here[id]
@@ -9,7 +9,7 @@ func (d *Docket) Stops(id string) bool {
 }
 
 // HoldReading keeps the log from being read for those who watch a trial, until begin is called. read says how many records were read for them.
-func HoldReading(d *Docket, id string) (begin func(), read func() int) {
+func HoldReading(d *Scheduler, id string) (begin func(), read func() int) {
 	s := d.join(id, nil)
 	s.reading.Lock()
 	return s.reading.Unlock, func() int {
