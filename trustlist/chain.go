@@ -13,10 +13,10 @@ var ErrChain = errors.New("the chain of pivots is not complete")
 
 const maxPivots = 64
 
-// Chain verifies the EU's list of the lists from the certificates that the Official Journal publishes. Each pivot is a former list of
-// the lists, signed by who was known before it, that says who signs from then on. The list names its pivots, newest first, between the
-// publications that they follow: what stands between the newest publication that leads to it and the list must all be there, each in its
-// order. Further pivots are not looked at.
+// Chain verifies the EU's list of the lists, beginning with the certificates that the Official Journal publishes. A pivot is a former list of
+// the lists. A signer who was known before it has signed it, and it names the signers from then on. The list names its pivots and the
+// publications that they follow, newest first. Chain demands all pivots between one of these publications and the list, in this order.
+// It does not look at other pivots. Its errors are ErrChain and those of Verify.
 func Chain(journal Signers, pivots []*Unverified, list *Unverified) (*List, error) {
 	if list.list.Type != ListOfLists {
 		return nil, fmt.Errorf("%w: it is no list of the lists", ErrMalformed)
@@ -63,17 +63,29 @@ func segments(uris []string) (list [][]int) {
 // along verifies pivot after pivot, and then the list.
 func along(signers Signers, numbers []int, pivots []*Unverified, list *Unverified) (*List, error) {
 	for _, number := range numbers {
-		i := slices.IndexFunc(pivots, func(p *Unverified) bool { return p.list.Type == ListOfLists && p.list.Sequence == number })
-		if i < 0 {
-			return nil, fmt.Errorf("%w: pivot %d is missing", ErrChain, number)
-		}
-		pivot, err := pivots[i].Verify(signers)
+		pivot, err := step(signers, number, pivots)
 		if err != nil {
-			return nil, fmt.Errorf("pivot %d: %w", number, err)
+			return nil, err
 		}
 		signers = pivot.Signers(pivot.Territory)
 	}
 	return list.Verify(signers)
+}
+
+// step verifies the pivot with a number. Others may claim the same number: they are passed over.
+func step(signers Signers, number int, pivots []*Unverified) (*List, error) {
+	err := fmt.Errorf("%w: pivot %d is missing", ErrChain, number)
+	for _, p := range pivots {
+		if p.list.Type != ListOfLists || p.list.Sequence != number {
+			continue
+		}
+		pivot, refused := p.Verify(signers)
+		if refused == nil {
+			return pivot, nil
+		}
+		err = fmt.Errorf("pivot %d: %w", number, refused)
+	}
+	return nil, err
 }
 
 // Pivots are the places of the pivots that a list of the lists claims to have, by their sequence numbers.

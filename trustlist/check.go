@@ -67,7 +67,7 @@ func verifyECDSA(key crypto.PublicKey, _ crypto.Hash, digest, signature []byte) 
 	return ecdsa.Verify(public, digest, new(big.Int).SetBytes(signature[:half]), new(big.Int).SetBytes(signature[half:]))
 }
 
-// verify checks the signature of a list: its signer is one of those who may sign, by equality of certificate, and what is signed is the list.
+// verify checks that the certificate is one of the signers', and that its key has signed the list.
 func (s *signature) verify(root *element, signers Signers, issued time.Time) error {
 	if !slices.Contains(signers, sha256.Sum256(s.certificate)) {
 		return fmt.Errorf("%w: its certificate has the SHA-256 %x", ErrSigner, sha256.Sum256(s.certificate))

@@ -3,15 +3,15 @@
 //
 // # From the Official Journal to a service
 //
-// The Official Journal publishes certificates. Whoever holds the key of one of them signs the list of the lists, or a pivot: an older list of the
-// lists that says who signs from then on. Chain goes from those certificates, through the pivots, to the list of the lists. It names for
-// each territory who may sign its list, by certificate. Verify holds a list against these certificates, and Service.At says what the
-// list says of a moment.
+// The Official Journal publishes certificates. One of their keys signs the list of the lists, or a pivot: an older list of the lists that
+// names the signers from then on. Chain verifies the pivots and then the list of the lists. This list names, for
+// each territory, the certificates that may sign the territory's list. Verify checks a list by these certificates. Service.At returns what
+// the list says of a moment.
 //
 // # What is read is what is signed
 //
-// Attacks on XML signatures have one root: one tree is verified, and another is read. Here there is one tree. Its canonical form is
-// hashed, without the signature, and the list is read from the same nodes. The reader takes the profile of XML that lists use
+// Attacks on XML signatures have one cause: a program verifies one tree and reads another. This package has one tree. It hashes the tree's canonical
+// form, without the signature, and reads the list from the same nodes. It takes the profile of XML that lists use
 // and nothing more:
 //
 //   - UTF-8, at most MaxSize bytes, bounds on elements, depth, attributes and namespaces in force;

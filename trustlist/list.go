@@ -13,13 +13,13 @@ import (
 var (
 	ErrMalformed = errors.New("malformed")                                   // it is not of the form that trusted lists have
 	ErrAlgorithm = errors.New("algorithm not accepted")                      // another reader may accept it
-	ErrSigner    = errors.New("not signed by one who may sign it")           //
+	ErrSigner    = errors.New("not signed by one of its signers")            // the certificate is another one
 	ErrExpired   = errors.New("issued after its signer's certificate ended") //
-	ErrSignature = errors.New("signature does not hold")                     //
+	ErrSignature = errors.New("signature does not hold")                     // the list, or what is signed of it, was changed
 )
 
-// Signers are those who may sign a list: the SHA-256 of their certificates in DER. Who signs is one of them or is not: no certificate
-// path is looked for.
+// Signers may sign a list. Each is the SHA-256 of a certificate in DER. Only a certificate that is equal to one of them counts: Verify
+// does not build certificate paths.
 type Signers [][sha256.Size]byte
 
 const (
@@ -46,7 +46,7 @@ type List struct {
 	Digest     [sha256.Size]byte // SHA-256 of the file
 }
 
-// A Pointer names another list, and who may sign it.
+// A Pointer names another list and its signers.
 type Pointer struct {
 	Location, MIME, Type, Territory string
 	Signers                         Signers
@@ -62,7 +62,7 @@ type Unverified struct {
 	list      List
 }
 
-// UnverifiedInfo is what a list claims to be, for finding out who may sign it. None of it is evidence.
+// UnverifiedInfo is what a list claims to be. With it a caller finds the signers to verify the list by. None of it is evidence.
 type UnverifiedInfo struct {
 	Type, Territory string
 	Sequence        int
@@ -157,7 +157,7 @@ func (r *reader) certificates(identity *element) (list [][]byte, unreadable int)
 	return list, unreadable
 }
 
-// Signers are those who may sign the list of a territory, as all pointers to it say together.
+// Signers are the signers of a territory's list, collected from all pointers to it.
 func (l *List) Signers(territory string) (signers Signers) {
 	for _, p := range l.Pointers {
 		if p.Territory == territory && strings.EqualFold(p.MIME, XML) {

@@ -53,8 +53,8 @@ func (l *List) Of(kind string) (services []Service) {
 	return services
 }
 
-// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). A history that is not in
-// order is not sorted: nobody knows what it means.
+// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). It does not sort a history
+// that is out of order, and returns ErrHistory. It returns ErrBefore if the list says nothing of the moment.
 func (s *Service) At(moment time.Time) (State, error) {
 	for i := 1; i < len(s.States); i++ {
 		newer, older := s.States[i-1], s.States[i]

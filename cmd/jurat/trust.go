@@ -16,7 +16,7 @@ type trustCmd struct {
 type trustOwnCmd struct{}
 
 // Help is shown by 'jurat trust --help'.
-func (*trustOwnCmd) Help() string {
+func (*trustCmd) Help() string {
 	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
 Give the file to the people who verify, and the fingerprint over another channel.
 

@@ -1,5 +1,5 @@
-// Package eutrust takes time-stamping authorities for a trust file from the EU's trusted lists, and fetches these lists. Who has
-// the same lists, certificates and wishes takes the same authorities.
+// Package eutrust takes time-stamping authorities for a trust file from the EU's trusted lists, and fetches these lists. From the
+// same lists, certificates and options it takes the same authorities.
 package eutrust
 
 import (

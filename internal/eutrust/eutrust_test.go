@@ -27,7 +27,7 @@ const (
 	home      = "https://lists.example/"
 )
 
-// A union is a list of the lists, the lists of two territories, and who signs them.
+// A union is a list of the lists, the lists of two territories, and their signers.
 type union struct {
 	journal, operator *listtest.Signer
 	lotl, xa, xb      *listtest.List
@@ -98,7 +98,7 @@ func trustOf(t testing.TB, d *Derived) *trust.Trust {
 	return file
 }
 
-// TestDerive: what the lists say is in the trust file, and whoever has the same lists has the same file.
+// TestDerive: what the lists say is in the trust file, and the same lists give the same file.
 func TestDerive(t *testing.T) {
 	u := newUnion(t)
 	files := u.files(t)

@@ -90,7 +90,7 @@ func TestFetchKeepsWhatHolds(t *testing.T) {
 		{"missing", func(pages map[string]string, u *union) { delete(pages, "/XA.xml") }, "404"},
 		{"forged", func(pages map[string]string, u *union) {
 			pages["/XA.xml"] = string(u.xa.Sign(t, listtest.NewSigner(t, "forger")))
-		}, "not signed by"},
+		}, "not signed by one of its signers"},
 		{"of another territory", func(pages map[string]string, u *union) { pages["/XA.xml"] = pages["/XB.xml"] }, "list of XB"},
 		{"too large", func(pages map[string]string, u *union) { pages["/XA.xml"] = strings.Repeat(" ", trustlist.MaxSize+1) }, "more than"},
 		{"sent to http", func(pages map[string]string, u *union) { pages["/XA.xml"] = "to http://127.0.0.1:1/XA.xml" }, "not followed"},

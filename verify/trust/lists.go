@@ -11,7 +11,7 @@ import (
 	"jurat/evidence"
 )
 
-// Lists are the trusted lists of the European Union that authorities of a trust file were taken from. Whoever has the same lists takes the same from them.
+// Lists are the trusted lists of the European Union that authorities of a trust file were taken from. The same lists give the same authorities.
 type Lists struct {
 	Journal      []evidence.Digest `json:"oj"` // of the certificates in the Official Journal with which the reader began
 	LOTL         ListVersion       `json:"lotl"`
