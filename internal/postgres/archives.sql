@@ -1,5 +1,5 @@
--- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of
--- the log.
+-- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
+-- log.
 CREATE TABLE jurat.archives (
 	first  bigint PRIMARY KEY CHECK (first >= 0),                     -- index of the first row
 	past   bigint  NOT NULL CHECK (past > first),                     -- index after the last row

@@ -34,7 +34,7 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	})
 }
 
-// committed is what a plan sees, inside its transaction.
+// committed is what a plan reads, inside its transaction.
 type committed struct {
 	ctx context.Context
 	*Store
@@ -62,7 +62,8 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 	return found, nil
 }
 
-// findPlaces adds where records stand that are there, with one statement for all: each costs more than what it finds.
+// findPlaces adds the places of the records that exist. It uses one statement for all: a statement costs more than a
+// lookup.
 func (c committed) findPlaces(ids []string, found map[string]int64) error {
 	list, err := json.Marshal(ids)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c committed) findPlaces(ids []string, found map[string]int64) error {
 	})
 }
 
-// look adds the number that a statement finds, if it does.
+// look adds the number that a statement finds, if any.
 func look[K comparable](c committed, query *sql.Stmt, argument any, found map[K]int64, key K) error {
 	var n int64
 	err := query.QueryRowContext(c.ctx, argument).Scan(&n)
@@ -105,7 +106,7 @@ func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Ba
 	for i := range batch.Hashes {
 		joined = append(joined, batch.Hashes[i][:]...)
 	}
-	if len(batch.Hashes) > 0 { // in one statement: each costs more than what it inserts
+	if len(batch.Hashes) > 0 { // in one statement: a statement costs more than the rows that it inserts
 		if _, err := s.hashes.ExecContext(ctx, first, joined, len(batch.Hashes)); err != nil {
 			return fmt.Errorf("storing hashes %d to %d: %w", first, first+int64(len(batch.Hashes))-1, translate(err))
 		}
@@ -147,7 +148,7 @@ func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
 	return nil
 }
 
-// notNull is what a row has shed that is copied.
+// notNull returns empty bytes instead of nil, for a copied row that has shed a part.
 func notNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -155,7 +156,7 @@ func notNull(b []byte) []byte {
 	return b
 }
 
-// optional is NULL for "none".
+// optional returns NULL for the zero digest.
 func optional(d evidence.Digest) any {
 	if d.IsZero() {
 		return nil
@@ -163,11 +164,11 @@ func optional(d evidence.Digest) any {
 	return d[:]
 }
 
-// duplicate names the row that is in the way.
+// duplicate returns a storage.DuplicateError that names the existing row.
 func (s *Store) duplicate(ctx context.Context, row *storage.Row) error {
 	d := &storage.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
 	if err := s.writer.QueryRowContext(ctx, `SELECT idx FROM records WHERE record_id = ?`, row.RecordID).Scan(&d.Index); err != nil {
-		return fmt.Errorf("looking for the record in the way of %s: %w", row.RecordID, translate(err))
+		return fmt.Errorf("looking for the existing record %s: %w", row.RecordID, translate(err))
 	}
 	return d
 }
@@ -203,7 +204,7 @@ func scanHead(row *sql.Row) (storage.Head, error) {
 	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
 }
 
-// readHashes returns the hashes in the order of their indexes.
+// readHashes returns the hashes in the order of their indexes. It returns storage.ErrNotFound if one is missing.
 func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
 	if len(indexes) == 0 {
 		return nil, nil
@@ -242,7 +243,7 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 	return hashes, nil
 }
 
-// scan calls each for every row, and closes them.
+// scan calls each for every row, and closes the rows.
 func scan(rows *sql.Rows, each func() error) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -253,10 +254,10 @@ func scan(rows *sql.Rows, each func() error) error {
 	return translate(rows.Err())
 }
 
-// fixed copies a blob whose length the tables promise.
+// fixed copies a blob whose length the tables guarantee, and returns storage.ErrDamaged for another length.
 func fixed(to, from []byte) error {
 	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash of %d bytes", storage.ErrDamaged, len(from))
+		return fmt.Errorf("%w: a hash has %d bytes", storage.ErrDamaged, len(from))
 	}
 	copy(to, from)
 	return nil

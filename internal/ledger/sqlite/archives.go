@@ -49,7 +49,7 @@ func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storag
 	})
 }
 
-// changeOne returns ErrConflict where a statement has changed nothing.
+// changeOne returns storage.ErrConflict if the statement changed no row.
 func (s *Store) changeOne(ctx context.Context, statement string, args ...any) error {
 	result, err := s.writer.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 			}
 		}
 		for _, statement := range []string{
-			`PRAGMA defer_foreign_keys = 1`, // until the rows are there again
+			`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
 			`DELETE FROM timestamps WHERE EXISTS (SELECT 1 FROM shedding s WHERE s.idx = timestamps.idx AND position < stamps)
 				AND idx IN (SELECT idx FROM shedding)`,
 			`DELETE FROM records WHERE idx IN (SELECT idx FROM shedding)`,
@@ -86,7 +86,8 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 	})
 }
 
-// mark has a row shed what an archive holds of it, if it has not yet.
+// mark copies a row into the table shedding, unless the row has shed already. It returns storage.ErrConflict if no
+// archive holds the row, if the row still waits for a time stamp, or if its time stamp is not in the archive.
 func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 	var full, stamped, archived, waits bool
 	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', kind IS NOT NULL, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
@@ -97,7 +98,7 @@ func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 	if !archived || waits {
 		return storage.ErrConflict
 	}
-	if !full { // its time stamps of now came after those that the archive has
+	if !full { // the time stamps that it has now came after those in the archive
 		return nil
 	}
 	if stamped && r.Timestamps == 0 {
@@ -108,12 +109,12 @@ func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 	return translate(err)
 }
 
-// reclaimPages is how many pages are given back in one transaction, in which nobody can append.
+// reclaimPages is how many pages one transaction frees. No process can append during it.
 const reclaimPages = 512
 
-// Reclaim implements storage.Reclaimer: free pages are taken from the file, a few at a time, and then the write-ahead log is emptied, so that
-// no text that was deleted is left in either. A file that was made before files could do that, or from which texts were deleted before they
-// were overwritten, is written anew once, during which nobody can append.
+// Reclaim implements storage.Reclaimer. It removes free pages from the file, a few at a time. Then it empties the
+// write-ahead log, so that neither contains deleted text. A file of an older program may lack incremental vacuum, or
+// contain deleted text that was not overwritten. Reclaim rewrites such a file once. No process can append meanwhile.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	mode, err := s.pragma(ctx, "auto_vacuum")
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) e
 	return errors.Join(err, s.emptyWAL(ctx))
 }
 
-// freePages takes free pages from the file.
+// freePages removes free pages from the file.
 func (s *Store) freePages(ctx context.Context, progress func(done, total int64)) error {
 	total := int64(-1)
 	for {
@@ -153,12 +154,13 @@ func (s *Store) freePages(ctx context.Context, progress func(done, total int64))
 			return err
 		}
 		if left, err := s.pragma(ctx, "freelist_count"); err != nil || left >= free {
-			return err // somebody else has freed as much meanwhile: the next time
+			return err // another process filled as many pages meanwhile: leave the rest to the next call
 		}
 	}
 }
 
-// emptyWAL moves the write-ahead log into the database file and makes it empty, which takes a moment in which nobody reads in it.
+// emptyWAL moves the write-ahead log into the database file and empties it. That needs a moment in which no reader
+// uses the log. If none comes in time, emptyWAL returns storage.ErrBusy.
 func (s *Store) emptyWAL(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
 	defer cancel()
@@ -177,7 +179,7 @@ func (s *Store) emptyWAL(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("emptying %s-wal, in which texts that were deleted may still be: %w", s.path, err)
+		return fmt.Errorf("emptying %s-wal, which may still contain deleted text: %w", s.path, err)
 	}
 	return nil
 }
@@ -188,8 +190,8 @@ func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		defer conn.Close()                                                         // goes back to the others
-		if _, err := scanHead(conn.QueryRowContext(ctx, selectHead)); err != nil { // a connection notices here what others have changed
+		defer conn.Close()                                                         // returns it to the pool
+		if _, err := scanHead(conn.QueryRowContext(ctx, selectHead)); err != nil { // by this read the connection learns what others changed
 			return 0, err
 		}
 		err = conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n)
@@ -197,7 +199,7 @@ func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
 	})
 }
 
-// outsideTransaction runs statements that begin their own, in this process's turn.
+// outsideTransaction runs statements that must not be inside a transaction, in this process's turn to write.
 func (s *Store) outsideTransaction(ctx context.Context, statements ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
 	defer cancel()
@@ -213,7 +215,8 @@ func (s *Store) outsideTransaction(ctx context.Context, statements ...string) er
 	return nil
 }
 
-// drain runs a statement to its end: a pragma works while its rows are read. It takes no context, as it must not be broken off.
+// drain runs a statement to its end: a pragma works while its rows are read. It takes no context, because it must not
+// be interrupted.
 func (s *Store) drain(statement string) error {
 	rows, err := s.writer.QueryContext(context.Background(), statement)
 	if err != nil {

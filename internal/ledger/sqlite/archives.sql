@@ -1,4 +1,5 @@
--- Files that hold what rows have shed. They follow one another without a gap, from the beginning of the log.
+-- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
+-- log.
 CREATE TABLE archives (
 	first  INTEGER PRIMARY KEY CHECK (first >= 0),            -- index of the first row
 	past   INTEGER NOT NULL CHECK (past > first),             -- index after the last
@@ -12,8 +13,8 @@ CREATE TRIGGER archives_follow BEFORE INSERT ON archives WHEN NEW.first <> (SELE
 CREATE TRIGGER archives_keep   BEFORE UPDATE OF first, past ON archives
                                                            BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
--- Rows that are shedding, within one transaction: they are taken out and put in again without what an archive holds, because SQLite
--- merges pages where rows go, and not where they become smaller.
+-- Rows that are shedding, within one transaction. They are deleted and inserted again without what an archive holds:
+-- SQLite merges pages after rows are deleted, but not after rows become smaller.
 CREATE TABLE shedding (
 	idx         INTEGER PRIMARY KEY,
 	record_id   TEXT    NOT NULL,

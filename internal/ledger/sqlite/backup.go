@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Backup writes one committed state of a database into a new file, durably, while others read it and append to it.
+// Backup writes one committed state of a database into a new file and syncs it. Other processes can read and append
+// meanwhile.
 func Backup(ctx context.Context, from, to string) error {
 	if err := backup(ctx, from, to); err != nil {
 		return fmt.Errorf("copying database %s: %w", from, err)
@@ -35,7 +36,7 @@ func backup(ctx context.Context, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(), source.stood()) }()
-	// SQLite copies within one read transaction: later commits are not in the copy, and do not wait for it.
+	// SQLite copies within one read transaction: the copy lacks later commits, and they do not wait for it.
 	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, to); err != nil {
 		return errors.Join(translate(err), ctx.Err())
 	}

@@ -14,10 +14,12 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without.
+// withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without
+// them.
 const withBriefs = 7
 
-// manyAtOnce is how many briefs, or keys, one statement stores where there are so many: each statement costs as much as several rows.
+// manyAtOnce is how many briefs, or keys, one statement stores if there are that many: a statement costs as much as
+// several rows.
 const manyAtOnce = 32
 
 const (
@@ -26,7 +28,7 @@ const (
 	insertLink   = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
 )
 
-// manyRows are the values of manyAtOnce rows of three columns.
+// manyRows are the placeholders for manyAtOnce rows of three columns.
 var manyRows = briefColumns + strings.Repeat(`, `+briefColumns, manyAtOnce-1)
 
 // insertBriefs stores briefs and their keys.
@@ -48,7 +50,7 @@ func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) 
 	return nil
 }
 
-// insertMany inserts rows of three columns, many with one statement as long as there are so many.
+// insertMany inserts rows of three columns, manyAtOnce with one statement while there are that many.
 func insertMany(ctx context.Context, values []any, many, one *sql.Stmt) error {
 	for len(values) > 0 {
 		statement, n := one, 3
@@ -88,7 +90,8 @@ func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.Sto
 	})
 }
 
-// selected is the condition of a query. The index of what stands in trials is named, since the statement has its condition by itself.
+// selected returns the condition of a query. It names the index of the trials' chains, because SQLite would not
+// choose it by itself here.
 func selected(q storage.BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:
@@ -136,7 +139,7 @@ func scanBrief(rows *sql.Rows) (b storage.StoredBrief, err error) {
 const stretches = `WITH RECURSIVE stretch(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM stretch WHERE n < (SELECT max(idx) >> 11 FROM records)),
 	wanted(v) AS (SELECT value FROM json_each(?1)) `
 
-// Places implements storage.Briefs. Each way of naming records is one statement, and at most Most of each are read.
+// Places implements storage.Briefs. Each way of naming records is one statement that reads at most q.Most places.
 func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 	digests := make([]string, len(q.Digests))
 	for i := range q.Digests {
@@ -173,7 +176,7 @@ func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 func (s *Store) indexes(ctx context.Context, query string, named any, most int) ([]int64, error) {
 	list, err := json.Marshal(named)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what is looked for: %w", err)
+		return nil, fmt.Errorf("encoding the search terms: %w", err)
 	}
 	rows, err := s.readers.QueryContext(ctx, query, string(list), max(0, most))
 	if err != nil {
@@ -221,7 +224,7 @@ func (s *Store) Briefed(ctx context.Context) (int64, error) {
 	})
 }
 
-// Unbriefed implements storage.Briefs. Where all are there they are only counted.
+// Unbriefed implements storage.Briefs. If no brief is missing, it only counts them.
 func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
 	from = max(0, from)
 	if s.briefless && from < to && n > 0 {

@@ -1,10 +1,10 @@
--- Payload digests are random: an index over all of them has every record of a large log write a page of its own. So they are
--- indexed by stretches of 2048 places: what is new goes to a few pages at the end, and a search asks one stretch after the other, the
--- newest first. That no digest is there twice follows from the record ids: they are in what the digest is of. An old table
--- is copied, since SQLite cannot take back that a column is unique.
+-- Payload digests are random. In an index over all of them, every record of a large log would write a page of its own.
+-- So they are indexed by stretches of 2048 places: new entries go to a few pages at the end, and a search reads one
+-- stretch after the other, the newest first. No digest can occur twice, because record ids are unique and the digest
+-- covers the record id. An old table is copied, because SQLite cannot make a unique column non-unique.
 --
--- The time stamp that a record was sealed with stands in its row: nearly every record has just that one, and a row of its own costs
--- as much again as the record's. In the other table are those that came with it or after it.
+-- The time stamp that a record was sealed with is in its row: nearly every record has exactly one, and a row of its own
+-- would cost as much as the record's row. The other table holds the stamps that came with the first or later.
 CREATE TABLE records_next (
 	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
 	record_id  TEXT    NOT NULL UNIQUE,

@@ -2,5 +2,5 @@
 
 package sqlite
 
-// holder is not known on this system.
+// holder returns "": this system does not tell who holds a lock.
 func (s *Store) holder() string { return "" }

@@ -8,7 +8,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// insertOutbox notes what rows wait for, and takes out what has been settled.
+// insertOutbox stores what the new rows wait for, deletes the entries that are settled, and adds late time stamps.
 func (s *Store) insertOutbox(ctx context.Context, batch *storage.Batch) error {
 	for _, w := range batch.Waits {
 		if _, err := s.wait.ExecContext(ctx, w.Authority, w.Index, w.Since.UnixMilli()); err != nil {

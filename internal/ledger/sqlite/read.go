@@ -12,7 +12,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// reading reads, and says ErrClosed of whatever goes wrong once the store is closed.
+// reading calls read. It returns storage.ErrClosed after Close, also if read fails because of it.
 func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, error) {
 	var nothing T
 	if s.closed.Load() {
@@ -80,7 +80,7 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, err
 	return rows, err
 }
 
-// InChain implements storage.Store. The time stamps are joined to rows that are chosen before, so that n counts rows.
+// InChain implements storage.Store. It chooses the rows before it joins their time stamps, so that n counts rows.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]storage.Row, error) {
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
 }
@@ -103,7 +103,7 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token
 	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
-// rows reads records with their time stamps in one statement, and so from one state of the database.
+// rows reads records with their time stamps in one statement, so that both come from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
 	return reading(ctx, s, func() ([]storage.Row, error) {
 		query, err := s.prepared(ctx, where)
@@ -133,8 +133,8 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 	})
 }
 
-// prepared returns the statement that reads rows with a condition, of which there are few: SQLite takes longer to understand it
-// than to execute it.
+// prepared returns the statement that reads rows with a condition. There are few conditions, and SQLite takes longer
+// to parse a statement than to run it.
 func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	if known, ok := s.queries.Load(where); ok {
 		return known.(*sql.Stmt), nil
@@ -145,13 +145,14 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	}
 	known, was := s.queries.LoadOrStore(where, made)
 	if was {
-		err = made.Close() // somebody else has made the same
+		err = made.Close() // another goroutine prepared the same statement
 	}
 	return known.(*sql.Stmt), err
 }
 
-// scanRow reads a record with the time stamp in its row and, if there are others, one of those. A digest or signatures of another form than this
-// package writes are left out: such a row does not open as a record, and the rows beside it are not held up by it.
+// scanRow reads a record with the time stamp in its row, and one of its later ones, if any. It leaves out a digest or
+// signatures of a form that this package does not write: such a row does not open as a record, and the rows beside it
+// can still be read.
 func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	var row storage.Row
 	var digest, submitted, token, otherToken []byte
@@ -181,8 +182,8 @@ func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(otherKind.String), Token: otherToken}, nil
 }
 
-// Check implements storage.Checker: it has SQLite read every page, and hold every index against its table. An index that is not there
-// says nothing, so it looks for those by which rows are found.
+// Check implements storage.Checker: SQLite reads every page and compares every index with its table. SQLite does not
+// report a missing index, so Check looks for the indexes by which rows are found.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return reading(ctx, s, func() (complaints []string, err error) {
 		rows, err := s.readers.QueryContext(ctx, `PRAGMA integrity_check`)
@@ -206,7 +207,7 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 		err = s.readers.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pragma_index_list('records') l, pragma_index_info(l.name) i WHERE l."unique" AND i.name = 'record_id'),
 			(SELECT count(*) FROM pragma_index_list('records') WHERE name = 'records_by_digest')`).Scan(&unique, &digests)
 		if err == nil && unique*digests != 1 {
-			complaints = append(complaints, "the table of records has lost an index by which its rows are found")
+			complaints = append(complaints, "the table of records lacks an index for finding its rows")
 		}
 		return complaints, err
 	})

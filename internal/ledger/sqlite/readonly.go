@@ -14,13 +14,14 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// readable is the first version of the tables that are read as those of the last.
+// readable is the oldest version of the tables that this program can read without updating them.
 const readable = 5
 
 // ReadOnly implements storage.Protected.
 func (s *Store) ReadOnly() error { return s.readOnly }
 
-// protected says why a file or its folder cannot be written; nil: as far as the system says, they can.
+// protected says why a file or its folder cannot be written. It returns nil if they can, or if the system does not
+// tell.
 func protected(path string) error {
 	for _, needed := range []string{filepath.Dir(path), path} {
 		if why := writable(needed); why != nil {
@@ -30,7 +31,7 @@ func protected(path string) error {
 	return nil
 }
 
-// openReadOnly opens a file where nothing can be written: a disk that is mounted for reading, or a folder of somebody else.
+// openReadOnly opens a file that cannot be written: on a read-only disk, or in another user's folder.
 func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -46,7 +47,7 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	}
 	version, err := version(ctx, s.readers)
 	if err == nil && version < readable {
-		err = fmt.Errorf("its tables have the version %d, and are brought up to date when it is opened once where it can be written", version)
+		err = fmt.Errorf("its tables have version %d: open it once where it can be written, to update them", version)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", why, err), s.Close())
@@ -55,12 +56,15 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	return s, nil
 }
 
-// readingAlone says how SQLite reads the file and the write-ahead log that a crash, or a process that is running, has left beside it. All that
-// is committed is read, and nothing is written.
+// readingAlone returns the settings with which SQLite reads the file and its write-ahead log, which a crash or a
+// running process left beside it. It reads all that is committed, and writes nothing.
 //
-// With a log, SQLite wants the file for its index (-shm), which it cannot make here. Where that is there, a process may be at work that has
-// the folder for writing, and SQLite heeds its locks. Where it is missing there is none: then the index is in memory, which SQLite wants an
-// exclusive lock for, and that it does not get on a file that is not written; or, without any log, the file is all there is.
+// To read a write-ahead log, SQLite needs the log's index file (-shm), which it cannot make here.
+//
+//   - If that file exists, a process that can write the folder may be running. SQLite then respects its locks.
+//   - If it is missing, no such process runs. SQLite then keeps the index in memory. For that it demands an exclusive
+//     lock, which it cannot get on a read-only file, so it runs without locks (unix-none).
+//   - If there is no write-ahead log, the file alone contains everything.
 func (s *Store) readingAlone() (url.Values, error) {
 	settings := url.Values{"mode": {"ro"}}
 	log, err := exists(s.path + "-wal")
@@ -91,7 +95,7 @@ func exists(file string) (bool, error) {
 	return err == nil, err
 }
 
-// A snapshot is how the files were that are read without a lock.
+// A snapshot is the state of files that are read without a lock.
 type snapshot struct {
 	database, log         time.Time
 	databaseSize, logSize int64
@@ -114,19 +118,19 @@ func (s *Store) snapshot() (*snapshot, error) {
 	return l, nil
 }
 
-// stood returns ErrBusy if somebody has written to the files while they were read without a lock: they began after this opened them.
+// stood returns storage.ErrBusy if a process that started later wrote to files that this store read without a lock.
 func (s *Store) stood() error {
 	if s.before == nil {
 		return nil
 	}
 	now, err := s.snapshot()
 	if err == nil && *now != *s.before {
-		err = fmt.Errorf("%w: it began to write to %s while that was read here, so what was read may not fit together: read it again", storage.ErrBusy, s.path)
+		err = fmt.Errorf("%w: it wrote to %s while this process read it, so the answers may be inconsistent: read it again", storage.ErrBusy, s.path)
 	}
 	return err
 }
 
-// openReaders opens the connections that read, as they are everywhere.
+// openReaders opens the pool of reading connections.
 func (s *Store) openReaders(settings url.Values) (err error) {
 	for name, value := range map[string]string{"_busy_timeout": "5000", "_query_only": "1", "_dqs": "0", "_defensive": "1", "_error_rc": "1"} {
 		settings.Set(name, value)

@@ -9,15 +9,16 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// reserveSize is how much room is kept back for what must be recorded on a full disk. A revocation takes about a tenth of a megabyte.
+// reserveSize is how much room is reserved for what must be recorded on a full disk. A revocation takes about 0.1 MB.
 const reserveSize = 2 << 20
 
-// The reserve is a file beside the database that takes room and holds nothing. When the disk is full it is removed, for a revocation or for a
-// program that starts, and while it is missing nothing is appended but revocations: others would use up what was kept for those. It is made
-// again when there is room. Where the system does not say how much room there is, there is none.
+// The reserve is a file of zeros beside the database. When the disk is full, it is removed for a revocation, or for a
+// program that starts. While it is missing, only revocations are appended: other records would use up the room that
+// was reserved for them. It is written again when there is room. On a system that does not tell the free room there
+// is no reserve.
 func (s *Store) reservePath() string { return s.path + "-reserve" }
 
-// keepReserve makes the reserve where it is missing, and returns ErrDiskFull if there is no room for it.
+// keepReserve writes the reserve if it is missing. It returns storage.ErrDiskFull if there is no room for it.
 func (s *Store) keepReserve() error {
 	if info, err := os.Stat(s.reservePath()); err == nil && info.Size() == reserveSize {
 		return nil
@@ -27,13 +28,13 @@ func (s *Store) keepReserve() error {
 		return nil
 	}
 	if free < reserveSize+leastRoom {
-		return fmt.Errorf("%w: %d bytes are free on the disk of %s, which are kept for revocations; make room", storage.ErrDiskFull, free, s.path)
+		return fmt.Errorf("%w: the disk of %[3]s has %[2]d bytes left, reserved for revocations: make room", storage.ErrDiskFull, free, s.path)
 	}
 	file, err := os.OpenFile(s.reservePath(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return s.whyNoReserve(err)
 	}
-	_, err = file.Write(make([]byte, reserveSize)) // and not a hole, which takes no room
+	_, err = file.Write(make([]byte, reserveSize)) // zeros, because a sparse file would take no room
 	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(s.whyNoReserve(err), s.useReserve())
 	}
@@ -41,18 +42,19 @@ func (s *Store) keepReserve() error {
 }
 
 func (s *Store) whyNoReserve(err error) error {
-	return fmt.Errorf("%w: keeping room for revocations: %w", storage.ErrDiskFull, err)
+	return fmt.Errorf("%w: reserving room for revocations: %w", storage.ErrDiskFull, err)
 }
 
-// useReserve gives up the reserve.
+// useReserve removes the reserve.
 func (s *Store) useReserve() error {
 	if err := os.Remove(s.reservePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("using the room that is kept for revocations: %w", err)
+		return fmt.Errorf("using the room reserved for revocations: %w", err)
 	}
 	return nil
 }
 
-// makeWay sees to it that what is about to be appended has room: it is called in the transaction that does so.
+// makeWay makes sure that a batch has room: an urgent one may use the reserve, others must leave it. The caller is in
+// the batch's transaction.
 func (s *Store) makeWay(batch *storage.Batch) error {
 	if !batch.Urgent {
 		return s.keepReserve()
@@ -63,7 +65,7 @@ func (s *Store) makeWay(batch *storage.Batch) error {
 	return s.useReserve()
 }
 
-// giveWay gives up the reserve of a file that is about to be opened on a full disk: what opens it needs some room.
+// giveWay removes the reserve of a file that is about to be opened on a full disk: opening it needs some room.
 func giveWay(path string) error {
 	s := &Store{path: path}
 	if !errors.Is(s.room(), storage.ErrDiskFull) {

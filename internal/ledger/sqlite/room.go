@@ -12,14 +12,14 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// leastRoom is how much has to be free on the disk for a record to be sure to fit.
+// leastRoom is how many bytes must be free on the disk, so that a record certainly fits.
 const leastRoom = 1 << 20
 
-// trouble is why the last transaction failed, where that can be the disk's fault.
+// trouble is why the last transaction failed, if the disk may be the cause.
 type trouble struct{ err error }
 
-// Probe implements storage.Prober. The room on the disk is asked for, and a transaction is written that changes nothing: a disk can be full for
-// this user alone, or take nothing for other reasons, and the lock be held by a process that stands still.
+// Probe implements storage.Prober. It checks the free room, and commits a transaction that changes nothing: the disk
+// can be full for this user alone, or fail for another reason, or a process that has stopped can hold the lock.
 func (s *Store) Probe(ctx context.Context) error {
 	if s.closed.Load() {
 		return storage.ErrClosed
@@ -39,7 +39,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	})
 }
 
-// room returns ErrDiskFull where there is hardly any, as far as the system says.
+// room returns storage.ErrDiskFull if less than leastRoom is free and the system tells so.
 func (s *Store) room() error {
 	free, known, err := s.free()
 	if err == nil && known && free < leastRoom {
@@ -48,11 +48,11 @@ func (s *Store) room() error {
 	return err
 }
 
-// free is how much room there is, and whether that is known.
+// free returns how many bytes are free, and whether the system tells.
 func (s *Store) free() (uint64, bool, error) { return freeBytes(filepath.Dir(s.path)) }
 
-// judge remembers how a transaction ended. An input or output error of a disk without room is for want of room: SQLite does not
-// always tell one from the other.
+// judge remembers how a transaction ended. On a disk without room it treats an input or output error as
+// storage.ErrDiskFull, because SQLite does not always distinguish the two.
 func (s *Store) judge(err error) error {
 	var failure *sqlite.Error
 	if errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_IOERR {
@@ -71,7 +71,8 @@ func (s *Store) judge(err error) error {
 	return err
 }
 
-// whyNotOpened adds to an error of opening a file that it, or its folder, cannot be written: SQLite says only that it could not.
+// whyNotOpened adds to an error of opening a file why it, or its folder, cannot be written. SQLite itself gives no
+// reason.
 func whyNotOpened(path string, err error) error {
 	if why := protected(path); why != nil {
 		return fmt.Errorf("%w: %w", why, err)

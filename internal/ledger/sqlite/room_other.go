@@ -2,8 +2,8 @@
 
 package sqlite
 
-// freeBytes is not known on this system: that there is no room shows when a record does not fit.
+// freeBytes is unknown on this system: a full disk shows when a record does not fit.
 func freeBytes(string) (free uint64, known bool, err error) { return 0, false, nil }
 
-// writable is not known on this system before it is tried.
+// writable returns nil: this system tells only when a write fails.
 func writable(string) error { return nil }

@@ -3,7 +3,7 @@ CREATE TABLE meta (
 	value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row: how far the log is committed, and the last signed checkpoint.
+-- One row: the committed size and root of the log, and the last signed checkpoint.
 CREATE TABLE head (
 	one        INTEGER PRIMARY KEY CHECK (one = 1),
 	size       INTEGER NOT NULL CHECK (size >= 0),
@@ -25,7 +25,7 @@ CREATE TABLE records (
 CREATE INDEX records_by_chain ON records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
 CREATE INDEX records_by_case ON records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
 
--- Apart from the records, which never change: more can come.
+-- Apart from the records, which never change: more time stamps can come.
 CREATE TABLE timestamps (
 	idx      INTEGER NOT NULL REFERENCES records,
 	position INTEGER NOT NULL,                                -- in the order in which they came
@@ -39,7 +39,8 @@ CREATE TABLE hashes (
 	hash BLOB    NOT NULL CHECK (length(hash) = 32)
 ) STRICT;
 
--- These stop mistakes. Whoever can write the file can drop them: signatures and checkpoints are against that.
+-- These triggers stop mistakes. Anyone who can write the file can drop them; signatures and checkpoints show what they
+-- changed.
 CREATE TRIGGER records_stay    BEFORE DELETE ON records    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER records_keep    BEFORE UPDATE ON records    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER hashes_stay     BEFORE DELETE ON hashes     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;

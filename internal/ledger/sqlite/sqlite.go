@@ -1,19 +1,22 @@
 // Package sqlite keeps a log in one SQLite file. Several processes on one machine may have it open.
 //
-// The file is in WAL mode with synchronous=FULL: a transaction is durable when COMMIT returns, because the write-ahead
-// log was synced; a crash before that leaves no trace of it. Readers see the last committed state and block nobody.
+// The file is in WAL mode with synchronous=FULL. A transaction is durable when COMMIT returns, because SQLite has
+// synced the write-ahead log. After a crash before that, nothing of it remains. Readers see the last committed state
+// and block no other process.
 //
-// # A record's first time stamp stands in its row
+// # A record's first time stamp is in its row
 //
-// Nearly every record has just one. In SQLite a row of its own for it cost as much as the record's: a statement, a place in another
-// tree, a page that is not quite full. What comes later is in a table of its own, since rows of records never change.
+// Nearly every record has exactly one. In SQLite a row of its own for it cost as much as the record's row: a
+// statement, an entry in another tree, a page that is not quite full. Later stamps are in a table of their own,
+// because rows of records never change.
 //
-// # The digest's index is in stretches
+// # The digest index is split into stretches
 //
-// An index over random digests has each record write a page of its own, the more the larger the log is. So digests are indexed by
-// stretches of 2048 places (their first eight bytes, in SQLite): what is new goes to a few pages, and a search asks one stretch
-// after the other, the newest first, about 1.5 µs each: under a millisecond in a log of a million. What is asked for by digest is
-// almost always recent. Refused: a unique index, since the record id, which is unique, is part of what the digest is of.
+// In an index over random digests every record writes a page of its own, and more so the larger the log is. So
+// digests (their first eight bytes, in SQLite) are indexed by stretches of 2048 places. New entries go to a few
+// pages. A search reads one stretch after the other, the newest first. Each takes about 1.5 µs, so a search takes
+// under a millisecond in a log of a million records. A digest that is looked up is almost always recent. Refused: a
+// unique index, because the record id is unique and the digest covers it.
 package sqlite
 
 import (
@@ -54,11 +57,12 @@ var archivesTable string
 //go:embed briefs.sql
 var briefsTables string
 
-// unswept marks a file whose deleted texts may still be in free parts of its pages, as earlier programs left them there: see Reclaim.
+// unswept marks a file whose free pages may still contain deleted text, which earlier programs did not overwrite: see
+// Reclaim.
 const unswept = `INSERT INTO meta SELECT 'unswept', '' WHERE EXISTS (SELECT 1 FROM records)`
 
-// versions are the statements that lead to each version of the tables, from 1 on, from the one before. What has been
-// given out is never changed: an older file is brought up to date by those that it lacks.
+// versions are the statements that lead to each version of the tables, from 1, from the version before. Released
+// statements never change: an older file is updated by the statements that it lacks.
 var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept, briefsTables}
 
 const pageSize = 8192
@@ -68,16 +72,16 @@ type Store struct {
 	path      string
 	lockTime  time.Duration
 	readers   *sql.DB
-	queries   sync.Map // string to *sql.Stmt of readers, which go when those are closed
+	queries   sync.Map // string to *sql.Stmt of readers, which close with readers
 	writers   *sql.DB  // of one connection
 	mover     *mover
-	readOnly  error     // why nothing can be written; nil: it can
-	briefless bool      // the tables are of a version without briefs, and nothing can be written
-	before    *snapshot // of files that are read without a lock; nil: there is a lock
+	readOnly  error     // why the file cannot be written; nil if it can
+	briefless bool      // the tables lack briefs, and cannot be updated
+	before    *snapshot // of files that are read without a lock; nil if there is a lock
 	closed    atomic.Bool
-	trouble   atomic.Pointer[trouble] // nil: the last transaction succeeded
+	trouble   atomic.Pointer[trouble] // nil if the last transaction succeeded
 
-	writing           storage.Lock // held while a transaction of this process is at work
+	writing           storage.Lock // held while a transaction of this process runs
 	writer            *sql.Conn    // guarded by writing, like the statements on it
 	record            *sql.Stmt
 	hashes            *sql.Stmt
@@ -100,8 +104,8 @@ var (
 	_ storage.Protected = (*Store)(nil)
 )
 
-// Create makes the file with the tables in it, and opens it. It opens a file that has them already, so that it can be
-// repeated after a crash; that a log is not begun twice is for ledger.Create to see to.
+// Create makes the file and its tables, and opens it. It accepts a file that has them already, so that it can be
+// repeated after a crash. ledger.Create makes sure that a log is not begun twice.
 func Create(ctx context.Context, path string) (*Store, error) {
 	made, err := createFile(path)
 	if err == nil && made {
@@ -120,8 +124,9 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// Open opens a file that Create has made. One that is missing is an fs.ErrNotExist. Where nothing can be written it is opened for reading,
-// and what would write returns ledger.ErrReadOnly.
+// Open opens a file that Create has made, and updates tables of an older version. If the file is missing, the error
+// wraps fs.ErrNotExist. If the file or its folder cannot be written, Open opens it for reading, and methods that
+// write return storage.ErrReadOnly.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("opening database: %w", err)
@@ -146,8 +151,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// createFile makes an empty file that only its owner can read; SQLite gives the same mode to the files beside it. An
-// existing one is not touched: closing a file that SQLite has open would drop the locks of this process on it.
+// createFile makes an empty file that only its owner can read. SQLite gives its other files the same mode. It does
+// not open an existing file: closing it would drop this process's locks on it.
 func createFile(path string) (made bool, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -156,7 +161,7 @@ func createFile(path string) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// A crash here leaves an empty file, which SQLite takes for a database without tables.
+	// A crash here leaves an empty file, which SQLite treats as a database without tables.
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return false, errors.Join(err, file.Close())
@@ -164,8 +169,8 @@ func createFile(path string) (made bool, err error) {
 	return true, errors.Join(file.Sync(), file.Close(), folder.Sync(), folder.Close())
 }
 
-// beginFile settles what can only be settled before anything is in the file: that the room of what is archived can be given back,
-// see Reclaim, which settles it later where a crash comes first.
+// beginFile makes settings that SQLite accepts only for an empty file: the page size, and that free pages can be
+// removed later. If a crash comes first, Reclaim makes them later.
 func beginFile(ctx context.Context, path string) (err error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -186,9 +191,10 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pages hold a usual record whole. Larger ones make a commit of one record write more than it must.
-	// Waiting for a lock is not left to SQLite, which does not hear of contexts: see begin.
-	// What is deleted is overwritten: texts that have gone into an archive, or have expired there, must not stay in free parts of pages.
+	// A typical record fits on one page. With larger pages, the commit of one record would write more than it must.
+	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
+	// Deleted content is overwritten (secure_delete), so that archived or expired texts do not stay in free parts of
+	// pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	s := &Store{path: absolute, lockTime: lockTime, writing: storage.NewLock()}
@@ -196,7 +202,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s.writers.SetMaxOpenConns(1)
-	if err := s.openReaders(settings); err != nil { // only recovery after a crash makes one of them wait
+	if err := s.openReaders(settings); err != nil { // readers wait only during recovery after a crash
 		return nil, errors.Join(err, s.writers.Close())
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
@@ -214,7 +220,8 @@ func dataSource(path string, settings url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
-// first runs the first transaction. Foreign keys are not enforced in it: a table that is made anew is the same under them.
+// first runs the first transaction. It does not enforce foreign keys, because an update may replace the table that
+// they point to.
 func (s *Store) first(ctx context.Context, do func(context.Context) error) error {
 	if err := s.exec(`PRAGMA foreign_keys = OFF`); err != nil {
 		return err
@@ -222,7 +229,7 @@ func (s *Store) first(ctx context.Context, do func(context.Context) error) error
 	return errors.Join(s.transact(ctx, do), s.exec(`PRAGMA foreign_keys = ON`))
 }
 
-// prepare runs the first transaction and makes the statements of the later ones.
+// prepare runs the first transaction, then prepares the statements of the later ones.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
 	if err := s.first(ctx, first); err != nil {
 		return err
@@ -246,7 +253,7 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 
 		selectHead: &s.headNow,
 		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
-		// The last count is the number: the log counts without gaps.
+		// The last count is the length, because the log counts without gaps.
 		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
 		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
 	} {
@@ -274,7 +281,7 @@ func (s *Store) createTables(ctx context.Context) error {
 	return translate(err)
 }
 
-// update brings an older file's tables up to this program's version, in the transaction that found them older.
+// update updates an older file's tables to this program's version, in the transaction that read their version.
 func (s *Store) update(ctx context.Context) error {
 	version, err := version(ctx, s.writer)
 	if err != nil {
@@ -296,7 +303,8 @@ func (s *Store) updateFrom(ctx context.Context, version int) error {
 	return translate(err)
 }
 
-// version is that of the tables in the file, which must be one that this program knows.
+// version returns the version of the tables in the file. It returns an error if the file is not a ledger or the
+// version is unknown.
 func version(ctx context.Context, in querier) (int, error) {
 	var tables int
 	err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
@@ -312,13 +320,13 @@ func version(ctx context.Context, in querier) (int, error) {
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil || version < 1 || version > len(versions) {
-		return 0, fmt.Errorf("the tables have the version %q, this program knows 1 to %d", text, len(versions))
+		return 0, fmt.Errorf("the tables have version %q, but this program knows only 1 to %d", text, len(versions))
 	}
 	return version, nil
 }
 
-// Close implements storage.Store. It waits for the transaction that is at work. The last to close the file has SQLite
-// move the write-ahead log into it, which a statement left open would prevent.
+// Close implements storage.Store. It waits for the running transaction. When the last process closes the file, SQLite
+// moves the write-ahead log into it. An open statement would prevent that.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil

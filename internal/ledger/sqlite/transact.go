@@ -15,15 +15,16 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// errBusy says that another connection holds the lock that is needed.
+// errBusy means that another connection holds the lock that is needed.
 var errBusy = errors.New("the database is locked")
 
-// lockTime is how long a transaction waits for its turn: others take milliseconds, but for a file that is written anew. Who holds the lock
-// for longer stands still, and to wait for it helps nobody.
+// lockTime is how long a transaction waits for its turn. Other transactions take milliseconds, unless Reclaim
+// rewrites the file. A process that holds the lock longer has probably stopped, and waiting longer would not help.
 const lockTime = 20 * time.Second
 
-// transact runs f in a transaction that excludes every other writer. Waiting to begin ends with the context. After
-// that nothing is cancelled, so that the outcome is known: what f does takes a millisecond or so.
+// transact runs f in a transaction that excludes every other writer. The context ends the wait for the transaction to
+// begin; then transact returns the context's error, or storage.ErrBusy after lockTime. After that nothing is
+// cancelled, so that the outcome is known: f takes about a millisecond.
 func (s *Store) transact(ctx context.Context, f func(context.Context) error) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
 	defer cancel()
@@ -34,36 +35,37 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	if err := s.retry(waiting, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
 		return s.judge(err)
 	}
-	// A crash from here to COMMIT leaves at most frames in the write-ahead log that no commit follows: they are
-	// ignored by whoever opens the file next.
+	// A crash from here to COMMIT leaves at most frames in the write-ahead log without a commit frame. The next
+	// process that opens the file ignores them.
 	err := f(context.WithoutCancel(ctx))
 	if err == nil {
-		// A crash inside leaves all or nothing: the transaction counts when its commit frame is on disk. If COMMIT
-		// fails, the transaction is void in every process that runs; but when writing failed after the commit frame
-		// and the machine crashes before the next transaction overwrites it, it may be found complete. The caller was
-		// told of an error then, and finds out by the record's id.
+		// A crash during COMMIT leaves all or nothing: the transaction counts once its commit frame is on disk. If
+		// COMMIT fails, every running process ignores the transaction. One exception: writing failed after the commit
+		// frame, and the machine crashes before the next transaction overwrites it. Then the transaction may be found
+		// complete. The caller got an error, and learns the outcome by the record's id.
 		err = s.exec("COMMIT")
 	}
 	if err != nil {
-		// SQLite has ended some failed transactions itself; then there is nothing to roll back, and it says so.
+		// SQLite has rolled back some failed transactions itself. Then ROLLBACK fails, which does no harm.
 		_ = s.exec("ROLLBACK")
 	}
 	return s.judge(err)
-	// A crash from here on finds the transaction in the write-ahead log. Moving it into the database file is SQLite's
-	// business, which can be interrupted and repeated at any point.
+	// A crash from here on finds the transaction in the write-ahead log. SQLite moves it into the database file, and
+	// can be interrupted there and repeat it at any point.
 }
 
-// errWaited is the cause with which waiting for a turn ends.
+// errWaited is the cause that ends the wait for a turn.
 var errWaited = fmt.Errorf("it took longer than %v", lockTime)
 
-// enter waits for this process's turn to write.
+// enter waits for this process's turn to write. It returns storage.ErrReadOnly, storage.ErrBusy or storage.ErrClosed,
+// wrapped, or the context's error.
 func (s *Store) enter(ctx context.Context) error {
 	if s.readOnly != nil {
 		return s.readOnly
 	}
 	err := s.writing.Acquire(ctx)
 	if err != nil && isLate(context.Cause(ctx)) {
-		return fmt.Errorf("%w: other transactions of this process wait for it, too%s: %w", storage.ErrBusy, s.holder(), err)
+		return fmt.Errorf("%w: other transactions of this process also wait for the lock%s: %w", storage.ErrBusy, s.holder(), err)
 	}
 	if err == nil && s.closed.Load() {
 		s.writing.Release()
@@ -72,28 +74,29 @@ func (s *Store) enter(ctx context.Context) error {
 	return err
 }
 
-// exec takes no context: a COMMIT or ROLLBACK that was broken off would leave the transaction open.
+// exec takes no context: an interrupted COMMIT or ROLLBACK would leave the transaction open.
 func (s *Store) exec(statement string) error {
 	_, err := s.writer.ExecContext(context.Background(), statement)
 	return translate(err)
 }
 
-// retry repeats what found the database locked by another process. Where it waits in vain, the error says for whom.
+// retry repeats try while another process has the database locked. After lockTime it returns storage.ErrBusy, and
+// names the process.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	err := retry(ctx, try)
 	if isLate(err) {
-		return fmt.Errorf("%w: waited in vain for the lock on %s%s: %w", storage.ErrBusy, s.path, s.holder(), err)
+		return fmt.Errorf("%w: waiting for the lock on %s%s: %w", storage.ErrBusy, s.path, s.holder(), err)
 	}
 	return err
 }
 
-// isLate reports whether somebody waited for a turn until their time was over.
+// isLate reports whether a wait for a turn ended because its time was over.
 func isLate(err error) bool {
 	return errors.Is(err, errWaited) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, storage.ErrBusy)
 }
 
-// retry repeats what found the database locked by another process, until the context ends. The pauses are short, since
-// a transaction is, and uneven, so that two processes do not keep in step.
+// retry repeats try while another process has the database locked, until the context ends. The pauses are short, like
+// transactions, and random, so that two processes do not stay in step.
 func retry(ctx context.Context, try func() error) error {
 	for longest := 200 * time.Microsecond; ; longest = min(2*longest, 10*time.Millisecond) {
 		err := try()
@@ -110,7 +113,7 @@ func retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// translate puts SQLite's errors into the ledger's words.
+// translate replaces SQLite's errors by those of package storage.
 func translate(err error) error {
 	var failure *sqlite.Error
 	if errors.Is(err, sql.ErrNoRows) {
@@ -134,7 +137,7 @@ func translate(err error) error {
 	return fmt.Errorf("%w: %w", meaning, err)
 }
 
-// breaksUnique reports whether an insertion failed because a key is there already.
+// breaksUnique reports whether an insertion failed because its key exists already.
 func breaksUnique(err error) bool {
 	if err == nil {
 		return false

@@ -1,4 +1,4 @@
--- Time stamps that are still to come. A row goes in the transaction that stores the stamp, with the act that says so.
+-- Time stamps that are still missing. The transaction that stores the stamp, and the act about it, deletes the row.
 CREATE TABLE waiting (
 	authority TEXT    NOT NULL CHECK (authority <> ''),
 	idx       INTEGER NOT NULL REFERENCES records,

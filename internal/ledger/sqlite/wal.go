@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// movedAt is about how many bytes are in the write-ahead log when it is moved into the database file, beside what is committed
-	// meanwhile.
+	// movedAt is about how many bytes the write-ahead log has when the mover moves it into the database file. More
+	// may be committed meanwhile.
 	movedAt = 8 << 20
-	// movedByCommit is how many pages may be in it before a commit moves them itself, and whoever waits for that commit waits for
-	// that, too: the bound where moving does not keep up.
+	// movedByCommit is how many pages the write-ahead log may have before a commit moves them itself, and delays its
+	// caller. It bounds the log if the mover does not keep up.
 	movedByCommit = 8192
 )
 
-// A mover moves the write-ahead log into the database file from time to time, on a connection of its own: in a commit it would
-// hold up the callers whose records are committed, for the time in which hundreds of pages are written and synced.
+// A mover moves the write-ahead log into the database file from time to time, on a connection of its own. A commit
+// that did this would delay its callers while it writes and syncs hundreds of pages.
 type mover struct {
 	db      *sql.DB
-	written int           // bytes since the last time, about; of whoever is at work in the store
-	due     chan struct{} // of one element
+	written int           // bytes since the last time, approximately; guarded by Store.writing
+	due     chan struct{} // of capacity one
 	ended   sync.WaitGroup
 }
 
@@ -37,14 +37,15 @@ func newMover(path string) (*mover, error) {
 	m := &mover{db: db, due: make(chan struct{}, 1)}
 	m.ended.Go(func() {
 		for range m.due {
-			// It serves whoever writes next, so it is bound to nobody's context. An error, or another process that does the same, leaves the pages where they are: durable, and to be moved the next time.
+			// The move serves later writers, so it has no caller's context. After an error, or if another process
+			// moves at the same time, the pages stay where they are: durable, and moved the next time.
 			_, _ = m.db.ExecContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`)
 		}
 	})
 	return m, nil
 }
 
-// add notes what was committed. It is called by one at a time.
+// add counts committed bytes, and wakes the mover when they are enough. The caller holds Store.writing.
 func (m *mover) add(bytes int) {
 	if m.written += bytes; m.written < movedAt {
 		return
@@ -52,11 +53,11 @@ func (m *mover) add(bytes int) {
 	m.written = 0
 	select {
 	case m.due <- struct{}{}:
-	default: // it is due already
+	default: // the mover has been woken already
 	}
 }
 
-// close waits for the one that is under way. Nobody may add any more.
+// close waits for a move in progress. The caller must not call add afterwards.
 func (m *mover) close() error {
 	close(m.due)
 	m.ended.Wait()
@@ -66,7 +67,8 @@ func (m *mover) close() error {
 	return nil
 }
 
-// volume is about how many bytes a batch adds to the write-ahead log: its own, and the pages that every commit writes anew.
+// volume is about how many bytes a batch adds to the write-ahead log: its own, and the pages that every commit
+// rewrites.
 func volume(batch *storage.Batch) int {
 	bytes := 6 * pageSize
 	for i := range batch.Rows {
