@@ -23,7 +23,7 @@ func TestSignInOverPlainHTTP(t *testing.T) {
 		answer := httptest.NewRecorder()
 		r.ServeHTTP(answer, request)
 		body := answer.Body.String()
-		if answer.Code != http.StatusForbidden || strings.Contains(body, "came by http") != (wants == "plain-http") || strings.Contains(body, "another site") == (wants == "plain-http") {
+		if answer.Code != http.StatusForbidden || strings.Contains(body, "came over http") != (wants == "plain-http") || strings.Contains(body, "another site") == (wants == "plain-http") {
 			t.Errorf("%s: %d %s", origin, answer.Code, body)
 		}
 	}
