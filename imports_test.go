@@ -65,7 +65,7 @@ var importRules = []importRule{
 	{"jurat/internal/filestore", []string{"jurat/internal/atomicfile"}, "it keeps small files wherever that is, encrypts them where others can read them, and knows nothing of what is in them"},
 	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/names", "jurat/internal/token", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
-	{"jurat/internal/token", []string{"jurat/evidence", "jurat/internal/fault", jsonLibrary, "golang.org/x/sync/semaphore"},
+	{"jurat/internal/token", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/fault", jsonLibrary, "golang.org/x/sync/semaphore"},
 		"a helper keeps keys somewhere: its client and its server know the protocol, and no kind of token"},
 	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
 		"a vendor's library is loaded here alone, and only jurat-token links that"},

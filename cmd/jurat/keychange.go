@@ -149,7 +149,7 @@ func (c *keysRegisterCmd) publicOnToken(ctx context.Context) (owned []keys.Owner
 		if err != nil {
 			return nil, err
 		}
-		owned = append(owned, keys.OwnerKey{Public: der})
+		owned = append(owned, keys.OwnerKey{Public: der, Protection: r.Protection})
 	}
 	return owned, nil
 }

@@ -164,8 +164,28 @@ func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
 			if !e.Replaces.IsZero() {
 				p.line("    in the place of %s", e.Replaces)
 			}
+			if e.Protection != nil {
+				p.text("    ", protectionLine(*e.Protection))
+			}
 			p.text("    ", fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason))
 		}
 		return p.err
 	})
+}
+
+// protectionLine says how a key is kept, and whose word that is.
+func protectionLine(p operator.Protection) string {
+	line := "as the operator says, kept by " + p.Kind
+	for _, part := range []struct{ name, text string }{{"", p.Manufacturer}, {"", p.Model}, {"serial number ", p.Serial}} {
+		if part.text != "" {
+			line += ", " + part.name + part.text
+		}
+	}
+	if p.Local {
+		line += "; made there"
+	}
+	if p.NeverExtractable {
+		line += "; never extractable"
+	}
+	return line
 }

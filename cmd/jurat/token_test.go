@@ -52,6 +52,13 @@ func TestTokenCommands(t *testing.T) {
 	doing(t, 2, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=other?pin-value=1234")
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--token", "pkcs11:token=house;object=mia-2", "--reason", "once a year")
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--reason", "back to a file")
+	history := doing(t, 0, "--data", data, "keys", "history", "--json")
+	if n := strings.Count(history, `"kind":"pkcs11"`) + strings.Count(history, `"kind": "pkcs11"`); n != 2 {
+		t.Errorf("%d events say how a key is kept, want 2:\n%s", n, history)
+	}
+	if text := doing(t, 0, "--data", data, "keys", "history"); !strings.Contains(text, "as the operator says, kept by pkcs11, SoftHSM project") {
+		t.Errorf("the history is\n%s", text)
+	}
 	again := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(strings.ReplaceAll(action, "AGENT", "mia"), "r-1", "r-2"))))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record, again)
 }

@@ -52,7 +52,7 @@ func (f helperFlag) known(ctx context.Context, helpers *token.Helpers, uris []st
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, token.Reference{URI: key.URI, Helper: helper, Public: key.Public})
+		list = append(list, token.Reference{URI: key.URI, Helper: helper, Public: key.Public, Protection: &key.Protection})
 	}
 	return list, nil
 }

@@ -83,6 +83,7 @@ type KeyEventBody struct {
 	From         string             `json:"from"` // RFC 3339
 	KeyID        evidence.KeyID     `json:"key_id"`
 	Name         string             `json:"name"`
+	Protection   *Protection        `json:"protection,omitzero"`  // how a new key is kept; nil: nothing is said
 	PublicKey    []byte             `json:"public_key,omitempty"` // DER SubjectPublicKeyInfo; of a new key
 	Reason       string             `json:"reason"`
 	Replaces     evidence.KeyID     `json:"replaces,omitzero"` // of a rotation

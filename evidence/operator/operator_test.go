@@ -16,7 +16,7 @@ func TestOperatorBodies(t *testing.T) {
 	digest := evidence.DigestOf([]byte("a record"))
 	body(t, evidence.LateStamp, LateStampBody{Stamps: []LateStamped{{Authority: "a", Kind: evidence.RFC3161, Record: digest, Token: digest}}})
 	body(t, evidence.CheckpointStamp, CheckpointStampBody{Authority: "a", Checkpoint: "c", Token: []byte{1}})
-	body(t, evidence.KeyEvent, KeyEventBody{Algorithm: evidence.ES256, By: "b", Certificates: [][]byte{{1}}, Custody: "owner", Event: KeyRotated, From: "2026-01-31T16:15:00Z",
+	body(t, evidence.KeyEvent, KeyEventBody{Algorithm: evidence.ES256, By: "b", Certificates: [][]byte{{1}}, Custody: "owner", Event: KeyRotated, Protection: &Protection{Kind: "pkcs11", Serial: "1"}, From: "2026-01-31T16:15:00Z",
 		KeyID: digest, Name: "n", PublicKey: []byte{1}, Reason: "r", Replaces: digest, Role: evidence.RoleAgent})
 	body(t, evidence.Erasure, ErasureBody{By: "b", Pointers: []string{"/prompt"}, Reason: "r", Record: digest})
 }
@@ -58,7 +58,7 @@ func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 		t.Fatal(err)
 	}
 	for name := range m {
-		if name == "public_key" || name == "replaces" || name == "certificates" {
+		if name == "public_key" || name == "replaces" || name == "certificates" || name == "protection" {
 			continue // which depend on the event
 		}
 		fewer := maps.Clone(m)

@@ -58,7 +58,7 @@ func (h *History) apply(r *evidence.Record) error {
 
 // register takes in a key. One that the actor has already is named again only to give it other certificates.
 func (h *History) register(b *operator.KeyEventBody, from time.Time) error {
-	if err := checkCertificates(b.Certificates); err != nil {
+	if err := checkAbout(b); err != nil {
 		return err
 	}
 	if known := h.byID[b.KeyID]; known != nil && len(b.Certificates) > 0 {
@@ -86,7 +86,7 @@ func (h *History) rotate(b *operator.KeyEventBody, from time.Time) error {
 	if old.Custody == operator.CustodyOwner && b.Custody != operator.CustodyOwner {
 		return errors.New("the operator cannot take the place of an owner")
 	}
-	if err := checkCertificates(b.Certificates); err != nil {
+	if err := checkAbout(b); err != nil {
 		return err
 	}
 	if from.Before(old.From) {
@@ -108,8 +108,8 @@ func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 	if err := k.is(b); err != nil {
 		return err
 	}
-	if b.PublicKey != nil || b.Certificates != nil || !b.Replaces.IsZero() {
-		return errors.New("public_key, certificates and replaces are for new keys")
+	if b.PublicKey != nil || b.Certificates != nil || b.Protection != nil || !b.Replaces.IsZero() {
+		return errors.New("public_key, certificates, protection and replaces are for new keys")
 	}
 	if from.Before(k.From) {
 		return fmt.Errorf("the key is the actor's only from %s on", k.From.Format(time.RFC3339))
@@ -215,6 +215,16 @@ const (
 	maxCertificates = 8
 	maxCertificate  = 64 << 10 // bytes
 )
+
+// checkAbout checks what an event says about a new key beside its public half.
+func checkAbout(b *operator.KeyEventBody) error {
+	if b.Protection != nil {
+		if err := b.Protection.Check(); err != nil {
+			return err
+		}
+	}
+	return checkCertificates(b.Certificates)
+}
 
 func checkCertificates(list [][]byte) error {
 	if len(list) > maxCertificates {

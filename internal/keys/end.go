@@ -59,7 +59,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 				return nil, err
 			}
 			events = append(events, operator.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
-				Custody: operator.CustodyOperator, PublicKey: key.PublicKey})
+				Custody: operator.CustodyOperator, PublicKey: key.PublicKey, Protection: key.Protection})
 		}
 		return r.rotate(before, old, events)
 	})
@@ -103,7 +103,7 @@ func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name str
 	var events []operator.KeyEventBody
 	for _, k := range keys {
 		events = append(events, operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
-			Event: operator.KeyRegistered, From: written(k.Created), Custody: operator.CustodyOperator, PublicKey: k.PublicKey})
+			Event: operator.KeyRegistered, From: written(k.Created), Custody: operator.CustodyOperator, PublicKey: k.PublicKey, Protection: k.Protection})
 	}
 	return events, err
 }
@@ -157,7 +157,7 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operato
 		if !from.IsZero() {
 			end = from
 		}
-		body.Event, body.From, body.PublicKey = event, written(end), nil
+		body.Event, body.From, body.PublicKey, body.Protection = event, written(end), nil, nil
 		return append(before, body), nil
 	})
 	if err != nil {

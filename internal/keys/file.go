@@ -137,7 +137,7 @@ func (r *Ring) onToken(head header, block *pem.Block) (*Held, error) {
 	}
 	key, err := r.key(head, private)
 	if err == nil {
-		key.Token = reference.URI
+		key.Token, key.Protection = reference.URI, reference.Protection
 	}
 	return key, err
 }

@@ -218,6 +218,8 @@ func TestContradictions(t *testing.T) {
 		"the juror acts here":      {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = evidence.RoleJuror })},
 		"replaces none":            {other(registered(0, one), func(b *operator.KeyEventBody) { b.Replaces = two.id })},
 		`event "lost" is unknown`:  {other(registered(0, one), func(b *operator.KeyEventBody) { b.Event = "lost" })},
+		"protection and replaces":  {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Protection = &operator.Protection{Kind: "k"} })},
+		"kind is missing":          {other(registered(0, one), func(b *operator.KeyEventBody) { b.Protection = &operator.Protection{} })},
 		"9 certificates":           {other(registered(0, one), func(b *operator.KeyEventBody) { b.Certificates = slices.Repeat([][]byte{{1}}, 9) })},
 		"certificate 1 has 65537":  {other(registered(0, one), func(b *operator.KeyEventBody) { b.Certificates = [][]byte{make([]byte, 65537)} })},
 		"from:":                    {other(registered(0, one), func(b *operator.KeyEventBody) { b.From = "yesterday" })},

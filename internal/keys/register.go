@@ -24,8 +24,9 @@ var (
 
 // An OwnerKey is the public half of a key that its owner holds.
 type OwnerKey struct {
-	Public       []byte   // DER SubjectPublicKeyInfo
-	Certificates [][]byte // DER: the key's, then those above it; may be empty
+	Public       []byte               // DER SubjectPublicKeyInfo
+	Certificates [][]byte             // DER: the key's, then those above it; may be empty
+	Protection   *operator.Protection // how the key is kept, as far as that is known here
 }
 
 // Why is what a person says of what they do to keys.
@@ -86,7 +87,7 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 			return nil, fmt.Errorf("the key is to end at %s, and it is later than that", notAfter.UTC().Format(time.RFC3339))
 		}
 		last := events[len(events)-1] // with which the other one ends, if there are two
-		last.Event, last.From, last.PublicKey, last.Certificates = operator.KeyRetired, written(notAfter), nil, nil
+		last.Event, last.From, last.PublicKey, last.Certificates, last.Protection = operator.KeyRetired, written(notAfter), nil, nil, nil
 		return append(slices.Clone(events), last), nil
 	})
 	if err != nil {
@@ -135,7 +136,7 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 			return nil, fmt.Errorf("key %d: certificate 1: %w", n+1, err)
 		}
 		events = append(events, operator.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
-			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates})
+			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates, Protection: k.Protection})
 	}
 	if len(events) == 2 && events[0].Algorithm.PostQuantum() == events[1].Algorithm.PostQuantum() {
 		return nil, fmt.Errorf("two keys of %s and %s: one of two is of ML-DSA-65, and the other is not", events[0].Algorithm, events[1].Algorithm)

@@ -85,7 +85,8 @@ type Held struct {
 	File      string
 	Token     string // the key's URI, if it is on a token; "": the private key is in File
 
-	signer evidence.Signer
+	Protection *operator.Protection // of a key on a token: what its helper said of it; nil: nothing
+	signer     evidence.Signer
 }
 
 // ErrExists says that an actor has a key already.

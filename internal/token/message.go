@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 const version = 1
@@ -75,14 +76,7 @@ type wireProblem struct {
 }
 
 // Protection is what a helper says of how a key is kept. It is the helper's word.
-type Protection struct {
-	Kind             string `json:"kind"` // "pkcs11", or the helper's own
-	Manufacturer     string `json:"manufacturer,omitzero"`
-	Model            string `json:"model,omitzero"`
-	Serial           string `json:"serial,omitzero"`
-	NeverExtractable bool   `json:"never_extractable"` // the key could never leave the token in clear
-	Local            bool   `json:"local"`             // the token made the key
-}
+type Protection = operator.Protection
 
 // A Key is one that a helper keeps.
 type Key struct {
@@ -173,19 +167,6 @@ func (w wireKey) key() (Key, error) {
 		return Key{}, fmt.Errorf("the helper says that its key signs with %q, which it does not", clip(string(w.Algorithm)))
 	}
 	return Key{URI: w.URI, Algorithm: w.Algorithm, Public: public}, nil
-}
-
-// Check refuses texts that are long, or that no terminal should show.
-func (p Protection) Check() error {
-	for _, text := range []string{p.Kind, p.Manufacturer, p.Model, p.Serial} {
-		if len(text) > 64 || evidence.CheckEncoding([]byte(text)) != nil || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c >= 0x7f && c < 0xa0 }) {
-			return errors.New("what is said of a key's protection is longer than 64 bytes, or has control characters")
-		}
-	}
-	if p.Kind == "" {
-		return errors.New("what is said of a key's protection has no kind")
-	}
-	return nil
 }
 
 func problemOf(err error) *wireProblem {

@@ -20,14 +20,17 @@ type Reference struct {
 	URI    string
 	Helper Helper
 	Public crypto.PublicKey
+
+	Protection *Protection // the helper's word when the key was found; nil: none
 }
 
 // PEMType is of blocks that hold a reference: the public key, and in headers the URI and the helper.
 const PEMType = "TOKEN KEY"
 
 const (
-	headerURI    = "Uri"
-	headerHelper = "Helper"
+	headerURI        = "Uri"
+	headerHelper     = "Helper"
+	headerProtection = "Protection"
 )
 
 // PEM writes a reference as ParseReference reads it.
@@ -41,6 +44,13 @@ func (r Reference) PEM() ([]byte, error) {
 		return nil, fmt.Errorf("writing key reference: %w", err)
 	}
 	block := &pem.Block{Type: PEMType, Headers: map[string]string{headerURI: r.URI, headerHelper: string(helper)}, Bytes: der}
+	if r.Protection != nil {
+		protection, err := json.Marshal(r.Protection)
+		if err != nil {
+			return nil, fmt.Errorf("writing key reference: %w", err)
+		}
+		block.Headers[headerProtection] = string(protection)
+	}
 	if _, err := ParseReference(block); err != nil {
 		return nil, err
 	}
@@ -54,7 +64,12 @@ func ParseReference(block *pem.Block) (Reference, error) {
 	if err == nil {
 		r.Public, err = evidence.ParsePublicKey(block.Bytes)
 	}
-	if err := errors.Join(err, CheckURI(r.URI), r.Helper.Check()); err != nil || block.Type != PEMType || len(block.Headers) != 2 {
+	headers := 2
+	if text, ok := block.Headers[headerProtection]; ok && err == nil {
+		headers, r.Protection = 3, new(Protection)
+		err = errors.Join(json.Unmarshal([]byte(text), r.Protection, json.RejectUnknownMembers(true)), r.Protection.Check())
+	}
+	if err := errors.Join(err, CheckURI(r.URI), r.Helper.Check()); err != nil || block.Type != PEMType || len(block.Headers) != headers {
 		return Reference{}, fmt.Errorf("reading key reference: want a block %q with the headers %s and %s: %w", PEMType, headerURI, headerHelper, err)
 	}
 	return r, nil
@@ -126,12 +141,14 @@ func (h *Helpers) FindOrGenerate(ctx context.Context, helper Helper, uri string,
 	}
 	k, err := client.Key(ctx, uri)
 	if errors.Is(err, ErrNotFound) {
-		k, err = client.Generate(ctx, uri, algorithm)
+		if k, err = client.Generate(ctx, uri, algorithm); err == nil {
+			k, err = client.Key(ctx, k.URI)
+		}
 	}
 	if err == nil && k.Algorithm != algorithm {
 		err = fmt.Errorf("key %s is for %s, and one for %s is wanted", k.URI, k.Algorithm, algorithm)
 	}
-	return Reference{k.URI, helper, k.Public}, err
+	return Reference{k.URI, helper, k.Public, &k.Protection}, err
 }
 
 // Ready returns an error if a helper that keeps a key cannot be reached now, or has another key in its place.
