@@ -535,3 +535,24 @@ func TestDocument(t *testing.T) {
 		t.Errorf("%d messages, and want: at most %d bytes, an answer %d", found, token.MaxRequest, token.MaxAnswer)
 	}
 }
+
+// TestRefusedPINStartsNoHelper has a helper end after its PIN was refused. No other is started, which would try the PIN again.
+func TestRefusedPINStartsNoHelper(t *testing.T) {
+	dir := t.TempDir()
+	script, starts := filepath.Join(dir, "jurat-token-test"), filepath.Join(dir, "starts")
+	text := `{"error":{"code":"pin","message":"wrong"},"id":1,"v":1}`
+	program := fmt.Sprintf("#!/bin/sh\necho start >> %s\nprintf '\\000\\000\\000\\%03o%%s' '%s'\n", starts, len(text), text)
+	if err := os.WriteFile(script, []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	client := clientOf(t, token.Helper{Program: []string{script}})
+	for range 5 {
+		if _, err := client.Keys(t.Context()); !errors.Is(err, token.ErrPIN) {
+			t.Errorf("error %v", err)
+		}
+		time.Sleep(150 * time.Millisecond) // longer than the first wait before a helper is started again
+	}
+	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\n" {
+		t.Errorf("the helper was started:\n%s%v", started, err)
+	}
+}
