@@ -206,7 +206,7 @@ func valuesOf[T ~string](t *testing.T, folder string) (list []any) {
 
 // TestEveryValueHasAName: what records can say, and states and marks of trials, has words on pages, and a class of its own.
 func TestEveryValueHasAName(t *testing.T) {
-	values := slices.Concat(valuesOf[verify.Status](t, "../../verify"), valuesOf[trust.Clock](t, "../../verify"),
+	values := slices.Concat(valuesOf[verify.Status](t, "../../verify"), valuesOf[trust.Clock](t, "../../verify/trust"),
 		valuesOf[evidence.ActionType](t, "../../evidence"), valuesOf[evidence.Role](t, "../../evidence"), valuesOf[evidence.ApprovalStatus](t, "../../evidence"),
 		valuesOf[jury.Position](t, "../../jury"), valuesOf[jury.Method](t, "../../jury"), valuesOf[jury.Severity](t, "../../jury"),
 		valuesOf[jury.ConsensusStatus](t, "../../jury"), valuesOf[jury.AbsenceReason](t, "../../jury"),
