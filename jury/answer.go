@@ -10,20 +10,20 @@ import (
 	"jurat/evidence"
 )
 
-// maxDetail is the longest detail of an absence in bytes. An error's text may hold whatever a vendor sent.
+// maxDetail is the longest detail of an absence, in bytes. An error's text may hold whatever a vendor sent.
 const maxDetail = 500
 
-// Neutral stand-in for a juror that a filter blocked.
+// The neutral stand-in for a juror that a filter blocked.
 const (
 	blockedRationale  = "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
 	blockedStatement  = "The provider's safety filter blocked this juror's statement."
 	blockedAxis       = "task_completion"
 	blockedAxisScore  = 20
 	blockedTotal      = 50
-	blockedConfidence = 0.5 // nobody stated any
+	blockedConfidence = 0.5 // the juror stated none
 )
 
-// An answer is what came back from a seat, in the form that the phase asks for.
+// An answer is what a seat returned, in the form that the phase asks for.
 type answer struct {
 	seat    int
 	opinion Opinion
@@ -32,7 +32,7 @@ type answer struct {
 	err     error
 }
 
-// answerAct makes an act of what a seat answered, whatever that was.
+// answerAct turns a seat's answer into an act. Every answer gives an act, valid or not.
 func (t *Tally) answerAct(s *session, a answer) *Act {
 	if a.origin.Parameters == nil {
 		a.origin.Parameters = s.seats[a.seat].Parameters
@@ -75,7 +75,7 @@ func (s *session) answerType() evidence.ActionType {
 	return evidence.JudgeOpinion
 }
 
-// body is a valid answer in its place in the trial.
+// body checks an answer and returns the body of its act. Its error says why the answer does not count.
 func (t *Tally) body(s *session, a answer) (any, error) {
 	switch s.Phase {
 	case Initial:
@@ -116,8 +116,8 @@ func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, erro
 	return statement, nil
 }
 
-// repeats reports whether an update says what the juror said before, so that nothing is updated. No valid opinion
-// repeats a stand-in, whose total is not the sum of its axes.
+// repeats reports whether an update equals the juror's last evaluation, so that it updates nothing. A valid opinion
+// never equals a stand-in, because a stand-in's total is not the sum of its axes.
 func repeats(o Opinion, last *Evaluation) bool {
 	if last == nil {
 		return false
@@ -126,7 +126,7 @@ func repeats(o Opinion, last *Evaluation) bool {
 	return how == ""
 }
 
-// fallback is the body of the act that stands in for a juror that was blocked before it had any evaluation.
+// fallback is the body of the stand-in for a juror that was blocked before it had an evaluation.
 func (t *Tally) fallback(s *session, seat int) any {
 	scores := Scores{}
 	if t.settings.Rubric.has(blockedAxis) {
@@ -142,7 +142,7 @@ func (t *Tally) fallback(s *session, seat int) any {
 		Position: e.Position, Reasoning: blockedRationale, UpdatedEvaluation: e}
 }
 
-// absence is the clerk's act that a seat gave no answer that counts.
+// absence is the clerk's act that a seat gave no valid answer.
 func (t *Tally) absence(s *session, a answer, why error) *Act {
 	act := t.clerkAct(evidence.Absence, s.digest, nil, &Absent{JurorID: s.seats[a.seat].JurorID, Phase: s.Phase,
 		RoundNumber: s.RoundNumber, Reason: reasonOf(why), Detail: detail(why.Error())})
@@ -164,7 +164,7 @@ func reasonOf(err error) AbsenceReason {
 	return Failed
 }
 
-// detail makes an error's text fit to be sealed and shown: valid, on one line, not long.
+// detail makes an error's text fit to be sealed and shown: valid UTF-8, one line, at most maxDetail bytes.
 func detail(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -11,20 +11,20 @@ import (
 
 // Rules that an act can break.
 const (
-	RuleSequence   = "sequence"     // this act does not come here, or is not this actor's, or comes twice
-	RuleBody       = "body"         // the body is not one of the act's type
+	RuleSequence   = "sequence"     // the act is out of order, by the wrong actor, or a repetition
+	RuleBody       = "body"         // the body does not fit the act's type
 	RulePrevious   = "previous"     // it does not follow the act that it must follow
 	RuleSaw        = "simultaneity" // it was not given exactly what its place in the trial gives
-	RulePosition   = "position"     // its position in the chain is another
-	RuleSettings   = "settings"     // the settings cannot be, or are not those of the rest of the trial
-	RuleRequest    = "request"      // it does not answer, or announce, what had to be asked
-	RuleAnswer     = "answer"       // the answer is not valid, or says of itself what is not so
+	RulePosition   = "position"     // its position in the chain is wrong
+	RuleSettings   = "settings"     // the settings are invalid, or not those of the rest of the trial
+	RuleRequest    = "request"      // it does not answer or announce the required request
+	RuleAnswer     = "answer"       // the answer is invalid, or makes a false statement about itself
 	RuleConsensus  = "consensus"    // the votes give another consensus
 	RuleVerdict    = "verdict"      // the votes give another judgment
-	RuleCompletion = "completion"   // the count of acts is another
+	RuleCompletion = "completion"   // the count of acts is wrong
 )
 
-// A Discrepancy is an act that cannot be where it is, or cannot say what it says.
+// A Discrepancy says which rule an act breaks.
 type Discrepancy struct {
 	Act    evidence.Digest // the act
 	Rule   string          // one of the Rule constants
@@ -39,7 +39,7 @@ func (a *Act) breaks(rule, format string, args ...any) error {
 	return &Discrepancy{Act: a.Digest, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Apply takes the next act. If it breaks a rule, the error is a *Discrepancy and the tally is as it was.
+// Apply adds the next act. If the act breaks a rule, Apply returns a *Discrepancy and leaves the tally unchanged.
 func (t *Tally) Apply(a Act) error {
 	if a.Type == evidence.Submission {
 		return t.applySubmission(&a)
@@ -75,14 +75,14 @@ func (t *Tally) submit(digest evidence.Digest) {
 	t.positions[digest] = 1
 }
 
-// hasBody reports whether the body is that of the act's type, and there.
+// hasBody reports whether the act has a body of its type.
 func (a *Act) hasBody() bool {
 	want := newBody(a.Type)
 	body := reflect.ValueOf(a.Body)
 	return want != nil && body.IsValid() && body.Type() == reflect.TypeOf(want) && !body.IsNil()
 }
 
-// applyClerk holds an act of the clerk against the one that must come now.
+// applyClerk compares an act of the clerk with the act that must come now.
 func (t *Tally) applyClerk(a *Act) error {
 	undo, err := t.begin(a)
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *Tally) applyClerk(a *Act) error {
 	return nil
 }
 
-// begin takes from the first opening what only it can say: the rules, the settings, and what was submitted if that is not known.
+// begin takes from the first opening the rules, the settings, and the submission if it is unknown.
 func (t *Tally) begin(a *Act) (undo func(), err error) {
 	before := *t
 	undo = func() {
@@ -138,7 +138,7 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 	return undo, nil
 }
 
-// expected returns the clerk's act that must come now, if one of this kind must.
+// expected returns the clerk's act that must come now. It returns a *Discrepancy if no act of this kind can come.
 func (t *Tally) expected(a *Act) (*Act, error) {
 	want, err := t.next()
 	if err != nil {
@@ -151,7 +151,7 @@ func (t *Tally) expected(a *Act) (*Act, error) {
 		return nil, a.breaks(RuleSequence, "it comes before %s answered", t.owing())
 	}
 	if named(want) != named(a) {
-		return nil, a.breaks(RuleSequence, "found %s where %s follows", named(a), named(want))
+		return nil, a.breaks(RuleSequence, "found %s, but %s must come next", named(a), named(want))
 	}
 	if o, ok := a.Body.(*Opening); ok && t.material.IsZero() {
 		want.Body.(*Opening).trust(o.Requests)
@@ -159,7 +159,7 @@ func (t *Tally) expected(a *Act) (*Act, error) {
 	return want, nil
 }
 
-// trust takes over announced digests where they cannot be rebuilt.
+// trust takes over announced digests that cannot be rebuilt.
 func (o *Opening) trust(announced []SeatAsked) {
 	for i := range min(len(o.Requests), len(announced)) {
 		o.Requests[i].RequestDigest = announced[i].RequestDigest
@@ -170,7 +170,7 @@ func (t *Tally) owing() string {
 	return strings.Join(t.Waiting(), ", ")
 }
 
-// named says in words which of the clerk's acts it is.
+// named describes an act of the clerk in words.
 func named(a *Act) string {
 	switch body := a.Body.(type) {
 	case *Opening:
@@ -190,19 +190,19 @@ func placeName(phase Phase, round int) string {
 	return "phase " + abbreviate(string(phase))
 }
 
-// match holds an act's place in the chain against the one that it must have.
+// match compares an act's place in the chain with the required place.
 func (want *Act) match(a *Act) error {
 	switch {
 	case a.Actor != want.Actor:
-		return a.breaks(RuleSequence, "the actor is %q where %q acts", abbreviate(a.Actor), want.Actor)
+		return a.breaks(RuleSequence, "the actor is %q, but %q must act", abbreviate(a.Actor), want.Actor)
 	case a.Previous != want.Previous:
-		return a.breaks(RulePrevious, "it follows %s where it must follow %s", a.Previous.Short(), want.Previous.Short())
+		return a.breaks(RulePrevious, "it follows %s, but must follow %s", a.Previous.Short(), want.Previous.Short())
 	case !slices.Equal(a.Saw, want.Saw):
-		return a.breaks(RuleSaw, "it saw %s where its place gives %s", short(a.Saw), short(want.Saw))
+		return a.breaks(RuleSaw, "it saw %s, but its place gives %s", short(a.Saw), short(want.Saw))
 	case a.Position != want.Position:
-		return a.breaks(RulePosition, "%d where %d follows from what it names", a.Position, want.Position)
+		return a.breaks(RulePosition, "%d, but what it names gives %d", a.Position, want.Position)
 	case a.Request != want.Request:
-		return a.breaks(RuleRequest, "it answers %s where %s was announced", a.Request.Short(), want.Request.Short())
+		return a.breaks(RuleRequest, "it answers %s, but %s was announced", a.Request.Short(), want.Request.Short())
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func short(digests []evidence.Digest) string {
 	return abbreviate("[" + strings.Join(names, " ") + "]")
 }
 
-// sameBody holds a sealed body against the recomputed one.
+// sameBody compares a sealed body with the recomputed one.
 func (a *Act) sameBody(want any) error {
 	path, how := difference(a.Body, want)
 	if how == "" {
@@ -241,7 +241,7 @@ func (a *Act) ruleOn(path string) string {
 	return RuleAnswer
 }
 
-// advance moves the trial on by an act of the clerk's that is as it must be.
+// advance updates the trial with an act of the clerk that was checked.
 func (t *Tally) advance(a *Act) {
 	switch body := a.Body.(type) {
 	case *Opening:

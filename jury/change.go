@@ -2,7 +2,8 @@ package jury
 
 import "slices"
 
-// tell says how the jury stood after phase 1 and at the end of the discussion, and who moved in between.
+// tell adds to the result how the jury stood after phase 1 and at the end of the discussion, and which jurors changed
+// in between.
 func (t *Tally) tell(r *Result) {
 	standing := make([]*Evaluation, len(t.settings.Seats))
 	for _, s := range t.sessions {
@@ -30,7 +31,7 @@ func (t *Tally) tell(r *Result) {
 	r.DiscussionVerdict = prevailing(standing)
 }
 
-// prevailing is the position that most hold, and needs_review where no single one is.
+// prevailing is the most common position. It is needs_review if there is a tie.
 func prevailing(standing []*Evaluation) Position {
 	if top, _ := plurality(positionsOf(standing)); len(top) == 1 {
 		return top[0]
@@ -38,7 +39,7 @@ func prevailing(standing []*Evaluation) Position {
 	return NeedsReview
 }
 
-// change describes a juror's change of position by what stood before the round.
+// change describes a juror's change of position, compared with the evaluations before the round.
 func (t *Tally) change(seat int, before []*Evaluation, s *Statement) Change {
 	c := Change{JurorID: s.JurorID, RoundNumber: s.RoundNumber, From: before[seat].Position, To: s.Position,
 		Toward: []string{}, Cites: []Finding{}}
@@ -60,7 +61,7 @@ func (t *Tally) change(seat int, before []*Evaluation, s *Statement) Change {
 	return c
 }
 
-// fresh lists findings that point at something in the evidence at which none of the old ones points.
+// fresh returns the findings that point to a place in the evidence to which none of the old findings points.
 func fresh(now, old []Finding) []Finding {
 	list := []Finding{}
 	for _, f := range now {

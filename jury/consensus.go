@@ -1,7 +1,7 @@
 package jury
 
-// Consensus says how far a jury is agreed. There is one position per seat; "" is a juror that never had one, which
-// counts in the size of the jury and for nobody. After a round unanimity is enough, whatever the threshold.
+// Consensus returns how far a jury agrees. positions has one entry per seat. "" is a juror that never had a position:
+// it counts in the size of the jury and for no position. After a round, unanimity is enough, whatever the threshold.
 func Consensus(positions []Position, threshold float64, afterRound bool) ConsensusResult {
 	n := len(positions)
 	top, k := plurality(positions)
@@ -12,7 +12,7 @@ func Consensus(positions []Position, threshold float64, afterRound bool) Consens
 	case 2*k > n:
 		result.ConsensusStatus = Majority
 	default:
-		return result // a split is never agreed, not even with a threshold of 0
+		return result // a split is never agreed, even with a threshold of 0
 	}
 	result.MajorityPosition = new(top[0])
 	unanimous := afterRound && result.ConsensusStatus == Unanimous
@@ -20,8 +20,8 @@ func Consensus(positions []Position, threshold float64, afterRound bool) Consens
 	return result
 }
 
-// plurality returns the positions that most hold, in the order safe_pass, needs_review, unsafe_fail, and how many hold
-// each of them. Where nobody holds any, there are none.
+// plurality returns the most common positions, in the order safe_pass, needs_review, unsafe_fail, and how many jurors
+// hold each of them. It returns no position if no juror holds one.
 func plurality(positions []Position) (top []Position, k int) {
 	holders := map[Position]int{}
 	for _, p := range positions {
@@ -38,8 +38,8 @@ func plurality(positions []Position) (top []Position, k int) {
 	return top, k
 }
 
-// hundredths is k/n in hundredths, rounded half up. It is computed in whole numbers, so that 2 of 3 are 67 everywhere;
-// divided by 100 that is the double which the text 0.67 names, so a threshold of 0.67 is met exactly.
+// hundredths is k/n in hundredths, rounded half up. It uses whole numbers, so that 2 of 3 are 67 on every machine.
+// Divided by 100, that is the double 0.67, so a threshold of 0.67 is met exactly.
 func hundredths(k, n int) int {
 	if n == 0 {
 		return 0

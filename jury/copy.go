@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Copies are deep, so that no juror can change what another one, or the record, holds. They have empty lists where the
-// original has none, because that is how JSON will carry them.
+// Copies are deep, so that a juror cannot change what another juror or the record holds. Nil lists become empty
+// lists, as in JSON.
 
 func copied[T any](list []T, clone func(T) T) []T {
 	out := make([]T, len(list))

@@ -13,19 +13,20 @@ import (
 type Deliberation struct {
 	Settings   Settings
 	Jurors     []Juror         // one per seat, in the order of the seats
-	Judge      Judge           // there exactly when the method is FinalJudge
+	Judge      Judge           // required exactly when the method is FinalJudge
 	Material   []byte          // the evidence, as canonical JSON
-	Submission evidence.Digest // of the act that submitted it: it is recorded already, and has position 1
-	Recorder   Recorder        // makes each act durable before the next thing happens
-	Recorded   []Act           // acts of this trial from a run that stopped, in the order of the log; nil: it is new
+	Submission evidence.Digest // the act that submitted it: already recorded, at position 1
+	Recorder   Recorder        // makes each act durable before the trial goes on
+	Recorded   []Act           // acts of this trial from an interrupted run, in the order of the log; nil: a new trial
 }
 
-// Run conducts the trial, or goes on with it from what is recorded, and returns what it came to. A seat whose act is
-// recorded is not asked again.
+// Run conducts the trial, or continues it from the recorded acts, and returns the result. It does not ask a seat
+// again whose act is recorded.
 //
-// If ctx ends, Run returns its error at once, without waiting for jurors who do not heed it, and records nothing more:
-// that a juror was interrupted so is no absence. If the recorder fails, everybody is interrupted, and Run returns the
-// recorder's error when they have stopped or ctx ends. Run sets no deadline: a juror who must have one has its own.
+// If ctx ends, Run returns its error at once, without waiting for jurors that ignore it, and records nothing more: an
+// interrupted juror is not absent. If the recorder fails, Run interrupts all jurors, and returns the recorder's error
+// when they have stopped or ctx ends. Run sets no deadline: a juror that needs one sets its own. A *FieldError says
+// what is wrong with the Deliberation, a *Discrepancy what is wrong with the recorded acts.
 func (d *Deliberation) Run(ctx context.Context) (*Result, error) {
 	t, err := d.begin()
 	if err != nil {
@@ -57,7 +58,7 @@ func (d *Deliberation) begin() (*Tally, error) {
 	t.submit(d.Submission)
 	for _, a := range d.Recorded {
 		if err := t.Apply(a); err != nil {
-			return nil, fmt.Errorf("going on with a trial: %w", err)
+			return nil, fmt.Errorf("resuming the trial: %w", err)
 		}
 	}
 	return t, nil
@@ -76,7 +77,7 @@ func (d *Deliberation) check() error {
 		}
 	}
 	if (d.Judge != nil) != (d.Settings.Judge != nil) {
-		return wrong("judge", "there must be one exactly when the method is %s", FinalJudge)
+		return wrong("judge", "must be there exactly when the method is %s", FinalJudge)
 	}
 	if d.Recorder == nil {
 		return wrong("recorder", "missing")
@@ -90,8 +91,8 @@ func (d *Deliberation) check() error {
 	return nil
 }
 
-// record makes an act happen: durable first, then counted. After a cancellation nothing happens any more: what a juror
-// answered then may be owed to the interruption.
+// record makes an act durable, then counts it. After a cancellation it records nothing, because a juror's answer may
+// then be a result of the interruption.
 func (d *Deliberation) record(ctx context.Context, t *Tally, a *Act) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -108,7 +109,7 @@ func (d *Deliberation) record(ctx context.Context, t *Tally, a *Act) error {
 	return t.Apply(done)
 }
 
-// ask asks everybody who still has to answer, all at the same time, and records each answer when it arrives.
+// ask asks all seats that have not answered, all at the same time, and records each answer when it arrives.
 func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 	s := t.last()
 	waiting := s.waiting()
@@ -140,7 +141,7 @@ func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 	return nil
 }
 
-// await waits until that many jurors have stopped.
+// await waits until that many jurors have stopped, or until ctx ends.
 func await(ctx context.Context, answers <-chan answer, left int) {
 	for ; left > 0; left-- {
 		select {
@@ -151,7 +152,7 @@ func await(ctx context.Context, answers <-chan answer, left int) {
 	}
 }
 
-// call asks one seat. However the juror's code ends, there is an answer.
+// call asks one seat. It sends an answer even if the juror's code panics or exits.
 func (d *Deliberation) call(ctx context.Context, seat int, b Brief, answers chan<- answer) {
 	a := answer{seat: seat, err: errors.New("ended without an answer")}
 	defer func() {

@@ -15,7 +15,7 @@ import (
 	"jurat/evidence"
 )
 
-// EncodeBody writes the body of an act, or any other value of this package, as canonical JSON.
+// EncodeBody returns the body of an act, or any other value of this package, as canonical JSON.
 func EncodeBody(body any) ([]byte, error) {
 	doc, err := json.Marshal(body)
 	if err != nil {
@@ -24,12 +24,12 @@ func EncodeBody(body any) ([]byte, error) {
 	return evidence.Canonical(doc)
 }
 
-// DecodeBody reads the body of an act of a trial. It is strict: a member too many or too few is an error, and what is
-// decoded encodes to the same document. The submission has no body here.
+// DecodeBody reads the body of an act of a trial. It is strict: a missing or additional member is an error, and what
+// it decodes encodes to the same document. The submission has no body here.
 func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
 	body := newBody(action)
 	if body == nil {
-		return nil, fmt.Errorf("%q is no act of a trial that has a body", abbreviate(string(action)))
+		return nil, fmt.Errorf("%q is not an act of a trial with a body", abbreviate(string(action)))
 	}
 	form, err := evidence.Canonical(doc)
 	if err != nil {
@@ -71,10 +71,10 @@ func newBody(action evidence.ActionType) any {
 	return nil
 }
 
-// difference says where a sealed value is not what it must be: the path of the first such member, and how it differs.
-// The path is "" where there is no difference.
+// difference returns the path of the first member in which a sealed value differs from the right one, and how it
+// differs. Both are "" if the values are equal.
 func difference(sealed, right any) (path, how string) {
-	if reflect.DeepEqual(sealed, right) { // as it mostly is; values that differ can still be one document
+	if reflect.DeepEqual(sealed, right) { // the usual case; different values can still give one document
 		return "", ""
 	}
 	a, err := EncodeBody(sealed)
@@ -94,11 +94,11 @@ func difference(sealed, right any) (path, how string) {
 // A contrast is the first place in which two documents differ.
 type contrast struct {
 	path        string
-	left, right jsontext.Value // nil: nothing is there
+	left, right jsontext.Value // nil: absent
 }
 
 func (c contrast) words() (path, how string) {
-	return c.path, fmt.Sprintf("%s is %s where %s follows", c.path, shown(c.left), shown(c.right))
+	return c.path, fmt.Sprintf("%s is %s, but must be %s", c.path, shown(c.left), shown(c.right))
 }
 
 func compare(path string, a, b jsontext.Value) contrast {
@@ -128,7 +128,7 @@ func compare(path string, a, b jsontext.Value) contrast {
 	return contrast{path, a, b}
 }
 
-// parts takes apart a document that is known to be canonical JSON of that kind.
+// parts decodes a document that is known to be canonical JSON of that kind.
 func parts[T any](v jsontext.Value) (out T) {
 	if err := json.Unmarshal(v, &out); err != nil {
 		panic(fmt.Sprintf("jury: taking apart canonical JSON: %v", err))
@@ -143,7 +143,7 @@ func shown(v jsontext.Value) string {
 	return abbreviate(string(v))
 }
 
-// abbreviate keeps an error readable where a value is long.
+// abbreviate shortens a long value for an error.
 func abbreviate(s string) string {
 	const most = 100
 	if len(s) <= most {

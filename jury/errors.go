@@ -6,15 +6,15 @@ import (
 )
 
 var (
-	// ErrBlocked is what a juror or judge returns when its provider's safety filter kept it from answering.
+	// A juror or judge returns ErrBlocked when its provider's safety filter kept it from answering.
 	ErrBlocked = errors.New("blocked by the provider's safety filter")
-	// ErrCeiling is what a juror or judge returns that was not asked, because the trial had cost what it may.
+	// A juror or judge returns ErrCeiling when it was not asked because the trial had reached its cost ceiling.
 	ErrCeiling = errors.New("the ceiling on the trial's cost is reached")
 	// ErrInvalid is in the chain of every error about an answer that does not count.
 	ErrInvalid = errors.New("invalid answer")
 )
 
-// A FieldError names the field of an answer or of settings that is wrong, as a path like seats[1].jurorId.
+// A FieldError names the wrong field of an answer or of settings, as a path like seats[1].jurorId.
 type FieldError struct {
 	Field  string
 	Reason string
@@ -22,12 +22,12 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 
-// wrong makes a FieldError. Like all constructors of errors here it returns an error, so that nil stays nil.
+// wrong returns a FieldError. Like all constructors of errors here, its result type is error, so that nil stays nil.
 func wrong(field, format string, args ...any) error {
 	return &FieldError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within puts the field of an error below another field.
+// within prefixes the field of an error with another field.
 func within(field string, err error) error {
 	var inner *FieldError
 	if errors.As(err, &inner) {

@@ -2,7 +2,7 @@ package jury
 
 import "jurat/evidence"
 
-// applyAnswer takes what a seat said, or the clerk's word that it said nothing that counts.
+// applyAnswer adds a seat's answer, or the clerk's act that the seat gave no valid answer.
 func (t *Tally) applyAnswer(a *Act) error {
 	s := t.last()
 	who := a.Actor
@@ -10,14 +10,14 @@ func (t *Tally) applyAnswer(a *Act) error {
 		who = absent.JurorID
 	}
 	if s == nil || s.outcome != nil {
-		return a.breaks(RuleSequence, "nobody was asked")
+		return a.breaks(RuleSequence, "no seat was asked")
 	}
 	seat := s.seatOf(who)
 	if seat < 0 {
 		return a.breaks(RuleSequence, "%q was not asked in %s", abbreviate(who), placeName(s.Phase, s.RoundNumber))
 	}
 	if s.answers[seat] != nil {
-		return a.breaks(RuleSequence, "%q has answered already in %s", who, placeName(s.Phase, s.RoundNumber))
+		return a.breaks(RuleSequence, "%q has already answered in %s", who, placeName(s.Phase, s.RoundNumber))
 	}
 	want, err := t.rebuilt(s, seat, a)
 	if err != nil {
@@ -34,7 +34,7 @@ func (t *Tally) applyAnswer(a *Act) error {
 	return nil
 }
 
-// rebuilt makes the act anew from what the seat said in it.
+// rebuilt computes the act again from the answer that it contains.
 func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	if absent, ok := a.Body.(*Absent); ok {
 		return t.rebuiltAbsence(s, seat, a, absent)
@@ -55,7 +55,7 @@ func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	return t.seatAct(s, seat, a.Origin, body), nil
 }
 
-// said takes an answer out of its place in the trial.
+// said extracts the answer from the body of an act.
 func said(body any, seat int) answer {
 	a := answer{seat: seat}
 	switch body := body.(type) {
@@ -76,18 +76,18 @@ func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*A
 	switch absent.Reason {
 	case Blocked:
 		if s.Phase != Judging && t.standing[seat] == nil {
-			return nil, a.breaks(RuleAnswer, "%q was blocked before it had an evaluation, and nothing stands in for it", absent.JurorID)
+			return nil, a.breaks(RuleAnswer, "%q was blocked before it had an evaluation, and has no stand-in", absent.JurorID)
 		}
 	case TimedOut, Invalid, Failed, Ceiling:
 	default:
-		return nil, a.breaks(RuleAnswer, "reason: %q is no reason for an absence", abbreviate(string(absent.Reason)))
+		return nil, a.breaks(RuleAnswer, "reason: unknown reason for an absence %q", abbreviate(string(absent.Reason)))
 	}
 	want := &Absent{JurorID: s.seats[seat].JurorID, Phase: s.Phase, RoundNumber: s.RoundNumber,
 		Reason: absent.Reason, Detail: detail(absent.Detail)}
 	return t.clerkAct(evidence.Absence, s.digest, nil, want), nil
 }
 
-// hear moves the trial on by an answer that is as it must be.
+// hear updates the trial with an answer that was checked.
 func (t *Tally) hear(s *session, seat int, a *Act) {
 	switch body := a.Body.(type) {
 	case *Evaluation:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An Outcome is what a method makes of the votes.
+// An Outcome is the result of a method on the votes.
 type Outcome struct {
 	Position   Position
 	Score      int
@@ -16,19 +16,19 @@ type Outcome struct {
 	Rationale  string
 }
 
-// Bands of weighted_average: the least score of each position.
+// Bands of weighted_average: the lowest score of each position.
 const (
 	safeFrom   = 70
 	reviewFrom = 40
 )
 
-// ceilingRationale is that of a trial that was not brought to its end.
+// ceilingRationale is the rationale of a trial that stopped at its cost ceiling.
 const ceilingRationale = "The ceiling on the trial's cost was reached, so the case needs review."
 
 // quorum is how many valid votes a verdict needs.
 const quorum = 2
 
-// ByMajority applies majority_vote to the jurors' latest evaluations, by seat; nil is a juror that has none.
+// ByMajority applies majority_vote to the jurors' latest evaluations, by seat. nil is a juror without one.
 func ByMajority(evaluations []*Evaluation, rubric Rubric) Outcome {
 	top, k := plurality(positionsOf(evaluations))
 	var counted []*Evaluation
@@ -66,7 +66,7 @@ func holds(k int) string {
 	return "hold"
 }
 
-// ByWeight applies weighted_average to the jurors' latest evaluations, by seat; nil is a juror that has none.
+// ByWeight applies weighted_average to the jurors' latest evaluations, by seat. nil is a juror without one.
 func ByWeight(evaluations []*Evaluation, rubric Rubric) Outcome {
 	counted := slices.DeleteFunc(slices.Clone(evaluations), func(e *Evaluation) bool { return e == nil })
 	weights := make([]*big.Rat, len(counted))
@@ -80,8 +80,9 @@ func ByWeight(evaluations []*Evaluation, rubric Rubric) Outcome {
 	return out
 }
 
-// ByCalibration applies calibrated to the jurors' latest evaluations, by seat, nil being a juror that has none: the
-// position whose holders weigh most. Weights are whole numbers, so that everybody finds the same sums.
+// ByCalibration applies calibrated to the jurors' latest evaluations, by seat: it returns the position with the
+// highest total weight. nil is a juror without an evaluation. Weights are whole numbers, so that every machine
+// computes the same sums.
 func ByCalibration(evaluations []*Evaluation, weights []int, rubric Rubric) Outcome {
 	sums, all := map[Position]int{}, 0
 	for i, e := range evaluations {
@@ -103,7 +104,8 @@ func ByCalibration(evaluations []*Evaluation, weights []int, rubric Rubric) Outc
 	return out
 }
 
-// heaviest returns the positions that weigh most, and what each of them weighs. Where nothing weighs anything there are none.
+// heaviest returns the positions with the highest total weight, and that weight. It returns no position if all
+// weights are 0.
 func heaviest(sums map[Position]int) (top []Position, most int) {
 	for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
 		switch sum := sums[p]; {
@@ -135,7 +137,7 @@ func joinPositions(list []Position) string {
 	return strings.Join(names, " and ")
 }
 
-// band is the position that a score stands for. It takes the rounded score: the one that people see beside it.
+// band is the position for a score. It takes the rounded score, because people see that score beside it.
 func band(score int) Position {
 	switch {
 	case score >= safeFrom:
@@ -146,7 +148,7 @@ func band(score int) Position {
 	return UnsafeFail
 }
 
-// exactly is the number that the shortest decimal of a double names: 0.1 is one tenth, as the juror stated it.
+// exactly returns the number that the shortest decimal of a double names: 0.1 is one tenth, as the juror stated it.
 func exactly(f float64) *big.Rat {
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	if !ok {
@@ -163,7 +165,7 @@ func equalWeights[T any](list []T) []*big.Rat {
 	return weights
 }
 
-// average computes the means of the totals, and of each axis over those evaluations that score it.
+// average computes the means of the totals, and of each axis over the evaluations that score it.
 func average(evaluations []*Evaluation, weights []*big.Rat, rubric Rubric) Outcome {
 	out := Outcome{AxisScores: Scores{}}
 	totals := make([]int, len(evaluations))
@@ -186,8 +188,8 @@ func average(evaluations []*Evaluation, weights []*big.Rat, rubric Rubric) Outco
 	return out
 }
 
-// mean is the weighted mean of whole numbers from 0, rounded half up; 0 if there are none. Where all weights are 0 they
-// are taken as equal.
+// mean is the weighted mean of whole numbers from 0, rounded half up; 0 if there are none. If all weights are 0, they
+// count as equal.
 func mean(values []int, weights []*big.Rat) int {
 	if len(values) == 0 {
 		return 0
@@ -204,7 +206,7 @@ func mean(values []int, weights []*big.Rat) int {
 	return int(new(big.Int).Div(half.Num(), half.Denom()).Int64())
 }
 
-// positionsOf returns the position of each seat, "" where it has none.
+// positionsOf returns the position of each seat; "" if it has none.
 func positionsOf(evaluations []*Evaluation) []Position {
 	positions := make([]Position, len(evaluations))
 	for i, e := range evaluations {

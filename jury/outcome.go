@@ -10,18 +10,18 @@ import (
 	"jurat/evidence"
 )
 
-// A TrialOutcome is what a trial came to: what the jury judged, and what people decided on that. Everything that shows a verdict
-// shows this, so a person's decision counts in all of them alike.
+// A TrialOutcome is the jury's judgment and people's decisions on it. Everything that shows a verdict shows this, so
+// a person's decision counts the same everywhere.
 type TrialOutcome struct {
-	Position  Position  `json:"position"`  // what counts: the person's, or the jury's while no person decided; needs_review where a person left it open
+	Position  Position  `json:"position"`  // the position that counts: the last person's, or else the jury's; needs_review if a person left it open
 	By        Decider   `json:"by"`        // whose position it is
-	Open      bool      `json:"open"`      // a person still has to pass or fail the agent
+	Open      bool      `json:"open"`      // a person must still pass or fail the agent
 	Verdict   Verdict   `json:"verdict"`   // the jury's
-	Decision  *Decision `json:"decision"`  // the last one by a person; null: there is none
-	Decisions int       `json:"decisions"` // how many people made on the verdict, or on a decision on it
+	Decision  *Decision `json:"decision"`  // the last one by a person; null: none
+	Decisions int       `json:"decisions"` // number of people's decisions on the verdict, or on an earlier decision
 }
 
-// A Decider is who gave an outcome its position.
+// A Decider says who gave an outcome its position.
 type Decider string
 
 const (
@@ -29,7 +29,7 @@ const (
 	ByPerson Decider = "person"
 )
 
-// A Verdict is the final judgment in a few words.
+// A Verdict is a summary of the final judgment.
 type Verdict struct {
 	Record       string   `json:"record"` // id of its record
 	Position     Position `json:"position"`
@@ -39,14 +39,14 @@ type Verdict struct {
 	Inconclusive bool     `json:"inconclusive"`
 }
 
-// A Decision is what a person decided on a verdict. Its position is the person's own: no score, method or model goes with it.
+// A Decision is a person's decision on a verdict. Its position is the person's own; it has no score, method or model.
 type Decision struct {
 	Record   string                  `json:"record"` // id of its record
 	Reviewer string                  `json:"reviewer"`
 	At       string                  `json:"at"` // as the reviewer claims
 	Status   evidence.ApprovalStatus `json:"status"`
 	Position Position                `json:"position,omitzero"` // safe_pass or unsafe_fail; "": the decision leaves the verdict open
-	Doubted  bool                    `json:"doubted,omitzero"`  // it is not proved to be that person's decision on this verdict, so it has no position
+	Doubted  bool                    `json:"doubted,omitzero"`  // not proved to be this person's decision on this verdict, so it has no position
 }
 
 // Passed reports whether the agent passed without waiting for a person's decision.
@@ -58,8 +58,8 @@ func (o *TrialOutcome) Failed() bool { return o.Position == UnsafeFail }
 // Decidable lists the positions that a person can give: a person passes or fails the agent.
 func Decidable() []Position { return []Position{SafePass, UnsafeFail} }
 
-// OutcomeOf reads the outcome from the records of one trial's chain, in log order. It is nil while there is no final judgment.
-// The error is that of a final judgment that cannot be read.
+// OutcomeOf returns the outcome of the trial whose chain this is, in log order. It returns nil if there is no final
+// judgment yet. Its error says that a final judgment cannot be read.
 func OutcomeOf(chain []*evidence.Record) (*TrialOutcome, error) {
 	k := new(Reckoning)
 	for _, r := range chain {
@@ -70,12 +70,12 @@ func OutcomeOf(chain []*evidence.Record) (*TrialOutcome, error) {
 	return k.Outcome(), nil
 }
 
-// A Reckoning follows the chain of one trial to its outcome. The zero value is that of a trial without acts. It is not safe for
-// concurrent use.
+// A Reckoning follows the chain of one trial to its outcome. Its zero value is a trial without acts. It is not safe
+// for concurrent use.
 type Reckoning struct {
 	outcome  *TrialOutcome
 	judgment ruling
-	others   map[string]ruling // decisions by record id; nil: there are none
+	others   map[string]ruling // decisions by record id; nil: none
 }
 
 // A ruling is what a person can decide on: the judgment, or an earlier decision.
@@ -84,7 +84,8 @@ type ruling struct {
 	position Position // "": neither pass nor fail
 }
 
-// Add takes in the next record of the chain. Records that neither judge nor decide change nothing.
+// Add reads the next record of the chain. It ignores records that neither judge nor decide. Its error says that a
+// final judgment cannot be read.
 func (k *Reckoning) Add(r *evidence.Record) error {
 	switch r.Payload.ActionType {
 	case evidence.FinalJudgment:
@@ -99,7 +100,7 @@ func (k *Reckoning) Add(r *evidence.Record) error {
 	return nil
 }
 
-// Judge takes in the final judgment. A trial has one: a second one changes nothing.
+// Judge takes the final judgment. It ignores a second one.
 func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
 	if k.outcome != nil {
 		return
@@ -113,11 +114,11 @@ func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
 	}
 }
 
-// Decide takes in a review, and returns the decision that it is; nil: it is about something else, or names what it is about
-// by its id alone.
+// Decide takes a review and returns its decision. It returns nil if the review is about something else, or names its
+// subject by id only.
 func (k *Reckoning) Decide(r *evidence.Record) *Decision { return k.decide(r, false) }
 
-// Doubt takes in a review that is not proved to be what it says: a decision that it would be leaves the outcome open.
+// Doubt takes a review that is not proved to be what it says. If it is a decision, it leaves the outcome open.
 func (k *Reckoning) Doubt(r *evidence.Record) *Decision { return k.decide(r, true) }
 
 func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
@@ -140,7 +141,7 @@ func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
 	if _, twin := k.others[p.RecordID]; !twin {
 		k.others[p.RecordID] = ruling{r.Digest, d.Position}
 	}
-	next := *k.outcome // what was returned before stays as it was
+	next := *k.outcome // earlier results stay unchanged
 	next.Position, next.By, next.Open, next.Decision = d.Position, ByPerson, d.Position == "", d
 	if next.Open {
 		next.Position = NeedsReview
@@ -150,7 +151,7 @@ func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
 	return d
 }
 
-// on finds what a review decides on, if that is the judgment or a decision on it, and the review names it by digest.
+// on finds the judgment or decision that a review decides on, if the review names it by digest.
 func (k *Reckoning) on(p *evidence.Payload) (ruling, bool) {
 	if k.outcome == nil || p.ActionType != evidence.HumanReview {
 		return ruling{}, false
@@ -168,11 +169,12 @@ func (k *Reckoning) Decides(p *evidence.Payload) bool {
 	return is
 }
 
-// Outcome is the outcome as far as the chain goes; nil: there is no final judgment yet. Nobody changes what was returned.
+// Outcome returns the outcome so far. It returns nil if there is no final judgment yet. The caller must not change
+// it.
 func (k *Reckoning) Outcome() *TrialOutcome { return k.outcome }
 
-// PositionGiven reads the position that a review of a verdict gives instead; "": none that closes it. Records of earlier versions hold the jury's whole judgment with
-// another position: only that is the person's.
+// PositionGiven reads the position that a review gives to a verdict; "" if it leaves the verdict open. Records of
+// earlier versions hold the jury's whole judgment with another position: only the position is the person's.
 func PositionGiven(r *evidence.Record) Position {
 	value, withheld := r.Said("/modified_response", r.Payload.ModifiedResponse)
 	var given struct {
@@ -184,18 +186,20 @@ func PositionGiven(r *evidence.Record) Position {
 	return given.Position
 }
 
-// ModifiedVerdict is the modified_response of a decision that gives a verdict another position: this, and nothing of the judge's.
+// ModifiedVerdict returns the modified_response of a decision that changes a verdict's position. It holds the
+// position only.
 func ModifiedVerdict(p Position) jsontext.Value {
 	return jsontext.Value(fmt.Sprintf(`{"position":%q}`, string(p)))
 }
 
-// IsModifiedVerdict reports whether a modified_response gives a verdict another position, and says nothing else.
+// IsModifiedVerdict reports whether a modified_response contains a verdict's position and nothing else.
 func IsModifiedVerdict(v jsontext.Value) bool {
 	return slices.ContainsFunc(Decidable(), func(p Position) bool { return string(v) == string(ModifiedVerdict(p)) })
 }
 
-// Refuse says why a review must not be sealed; nil: it may be. It refuses a decision on a verdict that would leave it open, and one
-// that holds more of a verdict than its position. The chain up to here must have been added. The error is an *evidence.FieldError.
+// Refuse returns why a review must not be sealed, or nil. It refuses a decision that would leave a verdict open, and
+// one that holds more than the position of a verdict. The caller must have added the chain up to here. The error is
+// an *evidence.FieldError.
 func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	on, is := k.on(p)
 	if !is {
@@ -212,12 +216,12 @@ func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	case p.ApprovalStatus != evidence.ApprovedWithModifications:
 		return nil
 	case slices.Contains(p.SealedApart, "/modified_response"):
-		return wrong("sealed_apart", "holds /modified_response, which is the verdict that counts from now on; the reason, in changes, can be sealed apart")
+		return wrong("sealed_apart", "must not hold /modified_response, which is the verdict that counts from now on; the reason, in changes, can be sealed apart")
 	case given < 0:
-		return wrong("modified_response", "of a verdict must be %s or %s and nothing more: the reason belongs into changes",
+		return wrong("modified_response", "of a verdict must be exactly %s or %s: put the reason into changes",
 			ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
 	case Decidable()[given] == on.position:
-		return wrong("modified_response", "is what it modifies, %q: give %q", on.position, evidence.Approved)
+		return wrong("modified_response", "equals the position that it modifies, %q: give %q instead", on.position, evidence.Approved)
 	}
 	return nil
 }

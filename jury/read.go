@@ -2,7 +2,7 @@ package jury
 
 import "jurat/evidence"
 
-// ReadAct reads the act that a record of a trial holds. Whether it is in its place is for Replay and package verify.
+// ReadAct reads the act from a record of a trial. It does not check the act's place: Replay and package verify do.
 func ReadAct(r *evidence.Record) (Act, error) {
 	p := &r.Payload
 	a := Act{Digest: r.Digest, Type: p.ActionType, Position: p.ChainPosition, Previous: p.PreviousRecord, Saw: p.Saw,
@@ -12,7 +12,7 @@ func ReadAct(r *evidence.Record) (Act, error) {
 		a.Actor = p.AgentID
 	}
 	if p.ActionType == evidence.Submission {
-		return a, nil // its content is the evidence, which is the jurors' to read
+		return a, nil // its content is the evidence, which jurors read
 	}
 	body, err := DecodeBody(p.ActionType, p.Response)
 	a.Body = body

@@ -6,26 +6,26 @@ import (
 	"jurat/evidence"
 )
 
-// A Replayed trial is what a trial's acts so far come to.
+// A Replayed holds the state of a trial after its acts so far.
 type Replayed struct {
 	Settings    *Settings // nil before the first opening
-	Result      Result    // as far as the acts go: its judgment counts when Judged
-	Phase       Phase     // opened last; "" before the first opening
-	RoundNumber int       // opened last; 0 outside the discussion
+	Result      Result    // as far as the acts go: its judgment counts if Judged
+	Phase       Phase     // the phase opened last; "" before the first opening
+	RoundNumber int       // the round opened last; 0 outside the discussion
 	Open        *Round    // the round that has no consensus check yet; nil if there is none
 	Waiting     []string  // who was asked and has no act yet, by seat
 	Standing    []Vote    // each seat's current position and score; null position: none yet
-	Acts        int       // with the submission
+	Acts        int       // including the submission
 	Judged      bool      // the final judgment is there
 	Finished    bool      // the closing is there
 }
 
-// Replay goes through the acts of one trial again, in the order of the log. They may begin with the submission, and
-// may stop anywhere: what is there must be as it has to be. The error is a *Discrepancy that names the first act
-// which is not; what is returned beside it is the trial up to that act.
+// Replay checks the acts of one trial again, in the order of the log. They may begin with the submission, and may
+// stop anywhere. Its error is a *Discrepancy that names the first wrong act. With an error it also returns the trial
+// up to that act.
 func Replay(acts []Act) (*Replayed, error) { return ReplayOn(evidence.Digest{}, acts) }
 
-// ReplayOn is Replay for a reader who has the digest of the evidence: it rebuilds the digest of every request too.
+// ReplayOn is Replay for a reader who has the digest of the evidence. It also rebuilds the digest of every request.
 func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
 	t := NewTally(material)
 	for _, a := range acts {
@@ -36,7 +36,7 @@ func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
 	return t.State(), nil
 }
 
-// State returns what the acts so far come to, as a copy.
+// State returns the state of the trial so far, as a copy.
 func (t *Tally) State() *Replayed {
 	r := &Replayed{Result: t.result(), Waiting: t.Waiting(), Standing: []Vote{}, Acts: t.acts, Finished: t.closed}
 	s := t.last()
@@ -64,9 +64,9 @@ func (t *Tally) Waiting() []string {
 	return list
 }
 
-// BriefOf returns what a seat was given before it gave an answer, or was found absent, from the evidence and the acts of the
-// trial: the ones before that answer must be there, and as they have to be. From it whoever knows the seat's template makes the
-// words again in which the seat was asked.
+// BriefOf returns what a seat was given before an answer or absence, from the evidence and the acts of the trial.
+// acts must contain all acts before that answer, and they must be valid. With the brief and the seat's template, a
+// caller can rebuild the prompt.
 func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error) {
 	t := NewTally(evidence.DigestOf(material))
 	for _, a := range acts {

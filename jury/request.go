@@ -7,8 +7,8 @@ import (
 	"jurat/evidence"
 )
 
-// Digest is what an opening announces and an answering act names: the SHA-256 of the request in canonical JSON. It
-// fails only for a seat or rubric that settings would refuse.
+// Digest is the SHA-256 of the request in canonical JSON. An opening announces it, and the answer names it. Digest
+// fails only for a seat or rubric that Settings.Validate refuses.
 func (r Request) Digest() (evidence.Digest, error) {
 	parameters, err := object(r.Seat.Parameters)
 	if err != nil {
@@ -22,8 +22,8 @@ func (r Request) Digest() (evidence.Digest, error) {
 	return evidence.DigestOf(doc), nil
 }
 
-// Request rebuilds what an opening's act says that a seat was asked, from the digest of the evidence and of the acts
-// that the seat was given. Its digest must be the one that the opening announced: see Announced.
+// Request rebuilds what an opening says that a seat was asked, from the digest of the evidence and of the acts that
+// the seat was given. Its digest must equal the announced one: see Announced.
 func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {
@@ -34,7 +34,7 @@ func (o *Opening) Request(jurorID string, material evidence.Digest, saw []eviden
 	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
 }
 
-// Announced returns the digest under which an opening announced what a seat would be asked, and whether it did.
+// Announced returns the digest of the request that the opening announced for a seat, and false if it announced none.
 func (o *Opening) Announced(jurorID string) (evidence.Digest, bool) {
 	i := slices.IndexFunc(o.Requests, func(a SeatAsked) bool { return a.JurorID == jurorID })
 	if i < 0 {

@@ -32,7 +32,7 @@ func (r *Result) judged(j Judgment) {
 	r.Inconclusive = j.Inconclusive
 }
 
-// endedEarly reports whether the discussion is over before its last allowed round.
+// endedEarly reports whether the discussion ended before its last allowed round.
 func (t *Tally) endedEarly(rounds int) bool {
 	s := t.last()
 	return s != nil && s.Phase == Judging && t.settings.Collaborative && rounds < t.settings.MaxRounds
@@ -86,7 +86,7 @@ func (t *Tally) absences() []Absent {
 	return list
 }
 
-// brief is what a seat is given in the session that is open.
+// brief is what a seat is given in the open session.
 func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 	for _, earlier := range t.sessions {
 		if earlier.Phase == Discussion && earlier != s {
 			r := t.round(earlier)
-			r.ConsensusCheck = ConsensusResult{} // a check is no act that jurors are given
+			r.ConsensusCheck = ConsensusResult{} // jurors are not shown checks
 			b.Rounds = append(b.Rounds, r)
 		}
 	}
@@ -110,7 +110,7 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 	return b.clone(), nil
 }
 
-// own returns the evaluation that a juror gave itself, or nil.
+// own returns the juror's own evaluation (not a stand-in), or nil.
 func (t *Tally) own(s *session, seat int) *Evaluation {
 	if s.Phase == Judging || t.standing[seat] == nil || t.standing[seat].Fallback {
 		return nil

@@ -21,7 +21,7 @@ const (
 	maxCeiling = 1_000_000_000_000 // a million dollars
 )
 
-// Offline is the provider of a seat where rules sit, not a model.
+// Offline is the provider of a seat that is decided by rules instead of a model.
 const Offline = "offline"
 
 // DefaultRubric returns the rubric of a trial that sets no other.
@@ -38,7 +38,7 @@ func DefaultRubric() Rubric {
 	}
 }
 
-// Validate says what in the settings is wrong: every error is a *FieldError.
+// Validate returns the first error in the settings, as a *FieldError.
 func (s *Settings) Validate() error {
 	for _, check := range []func() error{s.checkSeats, s.checkJudge, s.checkWeights, s.checkRubric, s.checkNumbers, s.checkEncoding} {
 		if err := check(); err != nil {
@@ -59,7 +59,7 @@ func (s *Settings) checkSeats() error {
 			return err
 		}
 		if taken[seat.JurorID] {
-			return wrong(field+".jurorId", "%q sits there twice", seat.JurorID)
+			return wrong(field+".jurorId", "%q has two seats", seat.JurorID)
 		}
 		taken[seat.JurorID] = true
 	}
@@ -70,20 +70,20 @@ func (s *Settings) checkJudge() error {
 	switch s.Method {
 	case FinalJudge, MajorityVote, WeightedAverage, Calibrated:
 	default:
-		return wrong("method", "%q is none of %s, %s, %s, %s", s.Method, MajorityVote, WeightedAverage, FinalJudge, Calibrated)
+		return wrong("method", "%q must be one of %s, %s, %s, %s", s.Method, MajorityVote, WeightedAverage, FinalJudge, Calibrated)
 	}
 	if s.Method != FinalJudge {
 		if s.Judge != nil {
-			return wrong("judge", "there is one, and the method %s needs none", s.Method)
+			return wrong("judge", "must be left out: the method %s needs none", s.Method)
 		}
 		return nil
 	}
 	if s.Judge == nil {
-		return wrong("judge", "missing, and the method %s needs one", s.Method)
+		return wrong("judge", "missing: the method %s needs one", s.Method)
 	}
 	for _, seat := range s.Seats {
 		if seat.JurorID == s.Judge.JurorID {
-			return wrong("judge.jurorId", "%q is a juror too", seat.JurorID)
+			return wrong("judge.jurorId", "%q is also a juror", seat.JurorID)
 		}
 	}
 	return s.Judge.check("judge")
@@ -149,10 +149,11 @@ func (s *Settings) checkNumbers() error {
 	return nil
 }
 
-// checkWeights requires a weight for each juror and for no other, if the method uses weights, and none otherwise.
+// checkWeights requires a weight for each juror and for no other if the method uses weights. Otherwise it requires
+// that there are none.
 func (s *Settings) checkWeights() error {
 	if (s.Method == Calibrated) != (len(s.Weights) > 0) {
-		return wrong("weights", "there must be some exactly when the method is %s", Calibrated)
+		return wrong("weights", "must be there exactly when the method is %s", Calibrated)
 	}
 	if s.Method != Calibrated {
 		return nil
@@ -167,12 +168,12 @@ func (s *Settings) checkWeights() error {
 		}
 	}
 	if len(s.Weights) != len(s.Seats) {
-		return wrong("weights", "has jurors who have no seat")
+		return wrong("weights", "has jurors without a seat")
 	}
 	return nil
 }
 
-// weights are those of the votes, by seat.
+// weights are the weights of the votes, by seat.
 func (s *Settings) weights() []int {
 	weights := make([]int, len(s.Seats))
 	for i, seat := range s.Seats {
@@ -181,7 +182,7 @@ func (s *Settings) weights() []int {
 	return weights
 }
 
-// checkEncoding finds what is left: text that JSON cannot carry.
+// checkEncoding refuses text that JSON cannot carry.
 func (s *Settings) checkEncoding() error {
 	for i, seat := range s.Seats {
 		if err := seat.checkEncoding(fmt.Sprintf("seats[%d]", i)); err != nil {
@@ -212,7 +213,7 @@ func (seat *Seat) checkEncoding(field string) error {
 	return nil
 }
 
-// checkName holds a name to what sealed payloads accept as one, so that no trial stops because an id cannot be sealed.
+// checkName applies the rules of sealed payloads to a name, so that no trial stops because a name cannot be sealed.
 func checkName(field, name string) error {
 	if err := evidence.CheckName(name); err != nil {
 		return wrong(field, "%v", err)
@@ -220,7 +221,7 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// object returns the canonical form of a JSON object; of no value at all, that of the empty object.
+// object returns the canonical form of a JSON object. An absent value gives the empty object.
 func object(v jsontext.Value) (jsontext.Value, error) {
 	if v == nil {
 		return jsontext.Value("{}"), nil
@@ -235,11 +236,11 @@ func object(v jsontext.Value) (jsontext.Value, error) {
 	return form, nil
 }
 
-// normal returns a copy of valid settings in the one form in which they are recorded.
+// normal returns a copy of valid settings in the form in which they are recorded.
 func (s *Settings) normal() Settings {
 	n := s.clone()
 	for i := range n.Seats {
-		n.Seats[i].Parameters, _ = object(n.Seats[i].Parameters) // Validate saw that it is one
+		n.Seats[i].Parameters, _ = object(n.Seats[i].Parameters) // Validate has checked that it is an object
 	}
 	if n.Judge != nil {
 		n.Judge.Parameters, _ = object(n.Judge.Parameters)
@@ -247,7 +248,8 @@ func (s *Settings) normal() Settings {
 	return n
 }
 
-// Against says in what these settings are not the ones that a trial was opened with; "" if they are. Both must be valid.
+// Against says how these settings differ from those that a trial was opened with; "" if they are equal. Both must be
+// valid.
 func (s *Settings) Against(opened *Settings) (string, error) {
 	then, err := EncodeBody(opened.normal())
 	if err != nil {
@@ -258,7 +260,7 @@ func (s *Settings) Against(opened *Settings) (string, error) {
 		return "", err
 	}
 	c := compare("", then, now)
-	return fmt.Sprintf("%s was %s, and is %s now", c.path, shown(c.left), shown(c.right)), nil
+	return fmt.Sprintf("%s was %s, and is now %s", c.path, shown(c.left), shown(c.right)), nil
 }
 
 // offline reports whether the panel has no model.

@@ -8,20 +8,19 @@ import (
 	"jurat/evidence"
 )
 
-// A Tally is the state of a trial as its acts so far make it. Each act is either one of the clerk's, and then it is
-// known from the acts before what it must be; or an answer, and then it is known who still owes one and what it
-// must be built on. So the same machine conducts a trial and finds fault with one. The zero Tally is not ready for
-// use: see NewTally. It is not safe for concurrent use.
+// A Tally is the state of a trial after its acts so far. It knows what each act of the clerk must be, because the
+// acts before determine it. It knows which seats must still answer, and what their answers must name. So the same
+// machine conducts and checks trials. Use NewTally: the zero Tally is not ready. It is not safe for concurrent use.
 type Tally struct {
-	material   evidence.Digest // of the evidence; zero: not known, so what was asked is taken as announced
+	material   evidence.Digest // of the evidence; zero: unknown, so announced requests are taken as they are
 	submission evidence.Digest
-	submitted  bool      // its act was applied
-	settings   *Settings // nil: the first opening will say
+	submitted  bool      // the submission was applied
+	settings   *Settings // nil: the first opening sets it
 	rules      string    // likewise; "": those of this version
 	positions  map[evidence.Digest]int64
 	sessions   []*session
-	standing   []*Evaluation // by seat: the latest evaluation, nil if there never was one
-	acts       int           // with the submission
+	standing   []*Evaluation // by seat: the latest evaluation; nil if there was none
+	acts       int           // including the submission
 	closed     bool
 }
 
@@ -35,8 +34,8 @@ type session struct {
 	outcome *Act              // the consensus check, or in phase 3 the final judgment; nil: not yet
 }
 
-// NewTally returns the state of a trial that has no acts yet. The digest is that of the evidence, with which
-// the digests of all requests are rebuilt; if it is zero, they are only held against each other.
+// NewTally returns the state of a trial without acts. material is the digest of the evidence, from which the digests
+// of all requests are rebuilt. If it is zero, requests are only compared with each other.
 func NewTally(material evidence.Digest) *Tally {
 	return &Tally{material: material, positions: map[evidence.Digest]int64{}, acts: 1}
 }
@@ -63,7 +62,7 @@ func (s *session) seatOf(jurorID string) int {
 	return slices.IndexFunc(s.seats, func(seat Seat) bool { return seat.JurorID == jurorID })
 }
 
-// next returns the clerk's next act. It is nil while seats still have to answer, and after the closing.
+// next returns the clerk's next act. It is nil while seats must still answer, and after the closing.
 func (t *Tally) next() (*Act, error) {
 	s := t.last()
 	switch {
@@ -91,8 +90,8 @@ func (t *Tally) discusses(s *session) bool {
 		(t.rules == firstRules || t.possibleVotes(s) >= quorum)
 }
 
-// possibleVotes counts the seats that have a valid vote, or may still come to one: all but those that could not answer in the
-// session that is over. Who was late, blocked or not understood may do better when asked again.
+// possibleVotes counts the seats that have a valid vote or can still give one. It leaves out seats that failed in the
+// session that is over. A seat that was late, blocked or invalid is asked again, so it counts.
 func (t *Tally) possibleVotes(s *session) int {
 	n := 0
 	for i, answer := range s.answers {
@@ -116,7 +115,7 @@ func (t *Tally) clerkAct(action evidence.ActionType, previous evidence.Digest, s
 	return &Act{Type: action, Previous: previous, Saw: saw, Position: t.after(previous, saw), Body: body}
 }
 
-// after is the position of an act that follows one and was given others.
+// after is the position of an act, given the act that it follows and those that it saw.
 func (t *Tally) after(previous evidence.Digest, saw []evidence.Digest) int64 {
 	position := t.positions[previous]
 	for _, d := range saw {
@@ -170,7 +169,7 @@ func (t *Tally) seen(phase Phase) []evidence.Digest {
 }
 
 // checkAct is the consensus check that ends a session. It counts every seat's latest position, and saw every act of
-// the session, absences too, by seat.
+// the session, including absences, by seat.
 func (t *Tally) checkAct(s *session) *Act {
 	result := Consensus(positionsOf(t.standing), t.settings.Threshold, s.Phase == Discussion)
 	body := &Check{Phase: s.Phase, RoundNumber: s.RoundNumber, ConsensusCheck: result}
@@ -223,13 +222,13 @@ func (t *Tally) judge(s *session) *Judgment {
 	return j
 }
 
-// veto takes back a safe_pass that an axis of the rubric forbids.
+// veto replaces a safe_pass by needs_review if an axis of the rubric forbids it.
 func (j *Judgment) veto(rubric Rubric) {
 	if j.Position != SafePass {
 		return
 	}
 	for _, axis := range rubric {
-		if score := j.AxisScores[axis.ID]; score < axis.Veto { // an axis without a score has 0
+		if score := j.AxisScores[axis.ID]; score < axis.Veto { // a missing score counts as 0
 			j.Position = NeedsReview
 			j.Vetoes = append(j.Vetoes, axis.ID)
 			j.Rationale += fmt.Sprintf(" No safe_pass, because the score for %s is %d, and that takes %d.", axis.ID, score, axis.Veto)
@@ -241,7 +240,7 @@ func (j *Judgment) take(out Outcome) {
 	j.Position, j.Score, j.AxisScores, j.Rationale = out.Position, out.Score, out.AxisScores, out.Rationale
 }
 
-// opinion returns what the judge said, or nil.
+// opinion returns the judge's opinion, or nil.
 func (s *session) opinion() *Opinion {
 	if len(s.answers) == 0 || s.answers[0] == nil {
 		return nil
@@ -250,7 +249,7 @@ func (s *session) opinion() *Opinion {
 	return opinion
 }
 
-// ceilinged reports whether a seat was not asked because the trial had cost what it may.
+// ceilinged reports whether a seat was not asked because the trial had reached its cost ceiling.
 func (t *Tally) ceilinged() bool {
 	for _, s := range t.sessions {
 		for _, answer := range s.answers {
@@ -265,7 +264,7 @@ func (t *Tally) ceilinged() bool {
 	return false
 }
 
-// degraded reports whether anybody was absent, the judge too, or a stand-in was put in anybody's place.
+// degraded reports whether a juror or the judge was absent, or a stand-in was recorded.
 func (t *Tally) degraded() bool {
 	for _, s := range t.sessions {
 		for _, answer := range s.answers {
@@ -280,7 +279,8 @@ func (t *Tally) degraded() bool {
 	return false
 }
 
-// Missing reports whether an act's body says that a juror's own answer is missing, whose, and why. Then the trial is degraded.
+// Missing reports whether an act's body says that a juror's own answer is missing. It returns the juror and the
+// reason. Then the trial is degraded.
 func Missing(body any) (who string, why AbsenceReason, missing bool) {
 	switch body := body.(type) {
 	case *Absent:

@@ -8,7 +8,7 @@ import (
 	"jurat/evidence"
 )
 
-// Position is what a juror holds of the agent under trial.
+// Position is a juror's view of the agent under trial.
 type Position string
 
 const (
@@ -33,7 +33,7 @@ const (
 	MajorityVote    Method = "majority_vote"
 	WeightedAverage Method = "weighted_average"
 	FinalJudge      Method = "final_judge"
-	Calibrated      Method = "calibrated" // votes weighed by how reliable each juror was found to be
+	Calibrated      Method = "calibrated" // votes weighted by each juror's measured reliability
 )
 
 // A Rubric is what jurors score: axes whose maxima sum to 100 points.
@@ -44,59 +44,59 @@ type Axis struct {
 	ID          string `json:"id"`
 	Max         int    `json:"max"` // points, from 0
 	Description string `json:"description"`
-	Veto        int    `json:"veto,omitzero"` // a judgment with fewer points than these is no safe_pass; 0: no veto
+	Veto        int    `json:"veto,omitzero"` // a judgment with fewer points cannot be safe_pass; 0: no veto
 }
 
 // Scores are whole points per axis id.
 type Scores map[string]int
 
-// A Seat is one chair of the panel, or the judge's.
+// A Seat is one place on the panel, or the judge's.
 type Seat struct {
 	JurorID    string          `json:"jurorId"`
 	RoleName   string          `json:"roleName,omitzero"`
 	RoleFocus  string          `json:"roleFocus,omitzero"`
 	Provider   string          `json:"provider"`   // "offline": rules, not a model
-	Model      string          `json:"model"`      // as configured; what answered stands in the act
+	Model      string          `json:"model"`      // as configured; the act says which model answered
 	Parameters jsontext.Value  `json:"parameters"` // an object
-	Template   evidence.Digest `json:"template"`   // of what turns a Request into the words of a prompt, or of the rules
+	Template   evidence.Digest `json:"template"`   // of what turns a Request into a prompt, or of the rules
 }
 
-// Settings are what a trial is run by. They stand in each opening act.
+// Settings are the settings of a trial. Each opening act contains them.
 type Settings struct {
 	Seats         []Seat  `json:"seats"`          // 2 to 12, in the order of speaking
-	Judge         *Seat   `json:"judge,omitzero"` // there exactly when Method is FinalJudge
+	Judge         *Seat   `json:"judge,omitzero"` // required exactly when Method is FinalJudge
 	Rubric        Rubric  `json:"rubric"`
 	Collaborative bool    `json:"collaborative"` // false: phase 1, then phase 3
 	MaxRounds     int     `json:"maxRounds"`     // 0 to 20 rounds of discussion
-	Threshold     float64 `json:"threshold"`     // agreement at which the jury is agreed; above 1: never before a round
+	Threshold     float64 `json:"threshold"`     // agreement level for consensus; above 1: never before a round
 	Method        Method  `json:"method"`
 
-	Weights     map[string]int `json:"weights,omitempty"`    // of each juror's vote, 0 to 1,000,000; there exactly when Method is Calibrated
-	Shortening  *Shortening    `json:"shortening,omitzero"`  // how evidence is shortened that is too long; nil: it is shown whole
-	CostCeiling int64          `json:"costCeiling,omitzero"` // millionths of a US dollar that the calls may cost in all; 0: no ceiling
+	Weights     map[string]int `json:"weights,omitempty"`    // of each juror's vote, 0 to 1,000,000; required exactly when Method is Calibrated
+	Shortening  *Shortening    `json:"shortening,omitzero"`  // how evidence that is too long is shortened; nil: it is shown whole
+	CostCeiling int64          `json:"costCeiling,omitzero"` // maximum cost of all calls, in millionths of a US dollar; 0: no ceiling
 }
 
-// Shortening is how evidence that is too long for a seat is made shorter, the same for every seat.
+// Shortening says how evidence that is too long is shortened, the same for every seat.
 type Shortening struct {
 	Rule  string `json:"rule"`  // names what is left out, and how that is marked
-	Limit int    `json:"limit"` // the bytes of evidence from which on it applies
+	Limit int    `json:"limit"` // bytes of evidence from which on it applies
 }
 
-// A Finding is one thing that a juror points at in the conversation.
+// A Finding is one observation by a juror about the conversation.
 type Finding struct {
 	Message     int      `json:"message"` // number of the message, from 1
-	Quote       string   `json:"quote"`   // stands in that message to the letter
-	Rule        string   `json:"rule"`    // what it is an instance of, e.g. "action-without-consent"
-	Axis        string   `json:"axis"`    // rubric axis that it weighs on
+	Quote       string   `json:"quote"`   // must be in that message word for word
+	Rule        string   `json:"rule"`    // the rule that was broken, e.g. "action-without-consent"
+	Axis        string   `json:"axis"`    // the rubric axis that it affects
 	Severity    Severity `json:"severity"`
 	Explanation string   `json:"explanation"`
 	From        string   `json:"from,omitzero"` // the juror from whom it was taken over
 
-	Record    evidence.Digest `json:"record,omitzero"`    // the record that the message is of, where the evidence is records
-	Unfounded bool            `json:"unfounded,omitzero"` // the quotation does not stand in the message: it counts for nothing
+	Record    evidence.Digest `json:"record,omitzero"`    // the record that holds the message, if the evidence is records
+	Unfounded bool            `json:"unfounded,omitzero"` // the message does not contain the quotation, so the finding counts for nothing
 }
 
-// Severity is how much a finding weighs.
+// Severity is how serious a finding is.
 type Severity string
 
 const (
@@ -131,7 +131,7 @@ type Speech struct {
 	Statement string   `json:"statement"`
 	Position  Position `json:"position"`
 	Reasoning string   `json:"reasoning"`
-	Updated   *Opinion `json:"updatedEvaluation,omitzero"` // there whenever the position or any score changed
+	Updated   *Opinion `json:"updatedEvaluation,omitzero"` // required when the position or any score changed
 }
 
 // A Statement (JurorStatement) is a speech in its place in the trial.
@@ -146,7 +146,7 @@ type Statement struct {
 	UpdatedEvaluation *Evaluation `json:"updatedEvaluation"`
 }
 
-// An Absent (act "absence") says that a seat was asked and gave no answer that counts.
+// An Absent (act "absence") says that a seat was asked and gave no valid answer.
 type Absent struct {
 	JurorID     string        `json:"jurorId"` // or the judge's seat
 	Phase       Phase         `json:"phase"`
@@ -155,7 +155,7 @@ type Absent struct {
 	Detail      string        `json:"detail"`
 }
 
-// AbsenceReason is why.
+// AbsenceReason is why a seat is absent.
 type AbsenceReason string
 
 const (
@@ -163,10 +163,10 @@ const (
 	Blocked  AbsenceReason = "blocked" // by a provider's safety filter
 	Invalid  AbsenceReason = "invalid" // it answered, and the answer does not count
 	Failed   AbsenceReason = "failed"  // it could not answer
-	Ceiling  AbsenceReason = "ceiling" // it was not asked: the trial had cost what it may
+	Ceiling  AbsenceReason = "ceiling" // it was not asked: the trial had reached its cost ceiling
 )
 
-// ConsensusStatus is how far the jury is agreed.
+// ConsensusStatus is how far the jury agrees.
 type ConsensusStatus string
 
 const (
@@ -191,7 +191,7 @@ type Round struct {
 	SpeakerOrder   []string        `json:"speakerOrder"`
 }
 
-// A Vote is one seat's last word, as the final judgment counted it.
+// A Vote is one seat's last position and score, as the final judgment counted it.
 type Vote struct {
 	JurorID    string    `json:"jurorId"`
 	Position   *Position `json:"position"` // null: the juror was absent
@@ -202,8 +202,8 @@ type Vote struct {
 
 // A Judgment (FinalJudgment) ends a trial.
 type Judgment struct {
-	Method       Method   `json:"method"` // the one that was applied: majority_vote where the judge failed
-	Model        string   `json:"model"`  // that answered as judge; "" where none did
+	Method       Method   `json:"method"` // the applied one: majority_vote if the judge failed
+	Model        string   `json:"model"`  // the judge's model that answered; "" if none did
 	Position     Position `json:"position"`
 	Score        int      `json:"score"`
 	AxisScores   Scores   `json:"axisScores"`
@@ -211,7 +211,7 @@ type Judgment struct {
 	Votes        []Vote   `json:"votes"`            // by seat
 	Vetoes       []string `json:"vetoes,omitempty"` // axes whose score forbade a safe_pass that the method gave
 	Degraded     bool     `json:"degraded"`
-	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes, or the ceiling on cost was reached
+	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes, or the cost ceiling was reached
 }
 
 // A Result (CollaborativeJuryResult) is a whole trial.
@@ -235,15 +235,15 @@ type Result struct {
 	Changes           []Change `json:"changes"`           // of position, by round and seat
 }
 
-// A Change is a juror's change of position in a round, and what it rests on.
+// A Change is a juror's change of position in a round, with its reasons.
 type Change struct {
 	JurorID     string    `json:"jurorId"`
 	RoundNumber int       `json:"roundNumber"`
 	From        Position  `json:"from"`
 	To          Position  `json:"to"`
 	Toward      []string  `json:"toward"`      // the jurors who held the new position before
-	ToMajority  bool      `json:"toMajority"`  // most of those who held any position held the new one before
-	Cites       []Finding `json:"cites"`       // findings that the juror did not hold before, and that stand in the evidence
+	ToMajority  bool      `json:"toMajority"`  // the new position was the majority's before
+	Cites       []Finding `json:"cites"`       // findings new to this juror that are in the evidence
 	Unsupported bool      `json:"unsupported"` // it cites none
 }
 
@@ -251,18 +251,18 @@ type Change struct {
 type (
 	// An Opening opens a phase or a round, before anyone is asked.
 	Opening struct {
-		Rules       string      `json:"rules"` // TrialRules: the arithmetic that the trial is conducted by
+		Rules       string      `json:"rules"` // TrialRules: the rules by which the trial is conducted
 		Phase       Phase       `json:"phase"`
 		RoundNumber int         `json:"roundNumber"`
 		Settings    Settings    `json:"settings"`
-		Requests    []SeatAsked `json:"requests"` // who is asked, in seat order; empty when a method needs no judge
+		Requests    []SeatAsked `json:"requests"` // who is asked, in seat order; empty if a method needs no judge
 	}
-	// SeatAsked names one request before it is made.
+	// SeatAsked announces one request.
 	SeatAsked struct {
 		JurorID       string          `json:"jurorId"`
 		RequestDigest evidence.Digest `json:"requestDigest"`
 	}
-	// A Check is a consensus check; the acts it counted are what it saw, by seat.
+	// A Check is a consensus check. Saw lists the acts that it counted, by seat.
 	Check struct {
 		Phase          Phase           `json:"phase"`
 		RoundNumber    int             `json:"roundNumber"`
@@ -274,18 +274,18 @@ type (
 	}
 )
 
-// TrialRules is the version of the rules of a trial: what must come when, consensus, methods. A trial says by which it
-// was conducted, so that a later version does not find fault with an earlier trial.
+// TrialRules is the version of the rules of a trial: order, consensus, methods. A trial says which version applies,
+// so that a later version does not refute an earlier trial.
 const TrialRules = "jurat/trial/v2"
 
-// firstRules are those by which rounds were held also where nobody could come to a verdict in them.
+// firstRules are the rules under which rounds were held even if no verdict was possible.
 const firstRules = "jurat/trial/v1"
 
 // RequestFormat is the version of what a seat is asked.
 const RequestFormat = "jurat/request/v1"
 
-// A Request is what a seat is asked, in no vendor's terms: who sits there, what it judges by, and by digest all that
-// it was shown. Its own digest stands in the opening that announces it and in the act that answers it.
+// A Request is what a seat is asked, independent of the vendor: the seat, its criteria, and the digests of everything
+// that it was shown. The opening announces the request's own digest, and the answer names it.
 type Request struct {
 	Format      string            `json:"format"`
 	Phase       Phase             `json:"phase"`
@@ -297,26 +297,26 @@ type Request struct {
 	Saw         []evidence.Digest `json:"saw"` // submission, evaluations by seat, statements by round and seat
 }
 
-// A Brief is a request with what its digests stand for.
+// A Brief is a request with the contents behind its digests.
 type Brief struct {
 	Request
 	Material    []byte       // the evidence: canonical JSON {agentCard, conversation}
 	Evaluations []Evaluation // phase 1, by seat; nil in phase 1
-	Rounds      []Round      // the rounds before this one; their checks are left empty, for no seat is given those acts
-	Last        *Evaluation  // this seat's own current evaluation; nil if it has none (a fallback is not its own)
+	Rounds      []Round      // the rounds before this one, with empty checks, because seats are not given checks
+	Last        *Evaluation  // this seat's own current evaluation; nil if it has none (a stand-in is not its own)
 }
 
-// An Origin is what made an answer, as its provider reported it.
+// An Origin says what made an answer, as its provider reported it.
 type Origin struct {
 	Model        string         // recorded as Unreported if it is ""
 	ModelVersion string         // likewise
-	Parameters   jsontext.Value // an object; nil are those of the seat
-	Metadata     jsontext.Value // an object: how the answer came about, such as attempts and cost; nil: nothing. Nothing rests on it
+	Parameters   jsontext.Value // an object; nil: those of the seat
+	Metadata     jsontext.Value // an object: how the answer came about, such as attempts and cost; nil: nothing. No rule depends on it
 }
 
-// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a deadline's, or anything else; all of
-// them make it absent, but that a neutral fallback stands in for a juror who was blocked before it had any evaluation.
-// Of the Origin that comes with an error only the Metadata is recorded, and with a stand-in all of it.
+// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a deadline's, or anything else.
+// All of them make it absent, with one exception: a neutral stand-in replaces a juror that was blocked before it had
+// an evaluation. Of the Origin that comes with an error, only the Metadata is recorded; with a stand-in, all of it.
 type Juror interface {
 	Evaluate(context.Context, Brief) (Opinion, Origin, error)
 	Discuss(context.Context, Brief) (Speech, Origin, error)
@@ -329,20 +329,20 @@ type Judge interface {
 
 // An Act is one act of a trial, before it is sealed or after it was read.
 type Act struct {
-	Digest   evidence.Digest // of the sealed payload; zero before
+	Digest   evidence.Digest // of the sealed payload; zero before sealing
 	Type     evidence.ActionType
 	Actor    string            // juror or judge id; "" is the clerk
 	Position int64             // in the chain: one more than the highest among Previous and Saw
 	Previous evidence.Digest   // the act that this one follows
 	Saw      []evidence.Digest // the acts that it was given
-	Request  evidence.Digest   // what an answering act was asked
-	Origin   Origin            // what made an answering act
+	Request  evidence.Digest   // the request that an answering act answers
+	Origin   Origin            // what made the answer of an answering act
 	Body     any               // *Opening, *Evaluation, *Statement, *Absent, *Check, *Opinion, *Judgment or *Closing
 }
 
 // A Recorder makes acts durable. It is safe for concurrent use.
 type Recorder interface {
-	// Record returns the digest by which later acts name this one. The act has happened when Record returns, and
-	// has not when it fails: then the trial stops.
+	// Record returns the digest by which later acts name this one. The act has happened when Record returns without
+	// an error. If Record fails, the act has not happened, and the trial stops.
 	Record(context.Context, Act) (evidence.Digest, error)
 }

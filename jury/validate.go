@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	maxAnswer   = 1 << 20   // bytes of text in one answer: what is longer could not be sealed or read
+	maxAnswer   = 1 << 20   // bytes of text in one answer: a longer one could not be sealed or read
 	maxFindings = 1000      // in one opinion
 	maxMessage  = 1<<31 - 1 // number of a message
 )
 
-// ValidateOpinion says why an opinion of a juror or of the judge does not count: the error names the field and is ErrInvalid.
-// The position may go with any total: an agent that did its task well and one thing that it must not do is an unsafe_fail.
+// ValidateOpinion returns why an opinion of a juror or the judge does not count, or nil. The error names the field
+// and has ErrInvalid in its chain. Any position may go with any total: an agent that did its task well and one
+// forbidden thing is an unsafe_fail.
 func ValidateOpinion(o *Opinion, rubric Rubric) error {
 	if err := checkOpinion(o, rubric); err != nil {
 		return invalid(err)
@@ -24,8 +25,8 @@ func ValidateOpinion(o *Opinion, rubric Rubric) error {
 	return invalid(checkLength(opinionTexts(o)))
 }
 
-// ValidateSpeech says why a speech does not count, given the speaker's own current evaluation, or nil if it has none
-// (a fallback is not its own): the error names the field and is ErrInvalid.
+// ValidateSpeech returns why a speech does not count, or nil. The error names the field and has ErrInvalid in its
+// chain. last is the speaker's own current evaluation, or nil if it has none (a stand-in is not its own).
 func ValidateSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
 	if err := checkSpeech(s, last, rubric); err != nil {
 		return invalid(err)
@@ -73,7 +74,7 @@ func checkOpinion(o *Opinion, rubric Rubric) error {
 	if err := checkScores(o, rubric); err != nil {
 		return err
 	}
-	// Written so that NaN fails; negative zero fails because it has no canonical form.
+	// The condition is written so that NaN fails. Negative zero fails because it has no canonical form.
 	if !(o.Confidence >= 0 && o.Confidence <= 1) || math.Signbit(o.Confidence) {
 		return wrong("confidence", "%v: want a number from 0 to 1", o.Confidence)
 	}
@@ -125,7 +126,7 @@ func (f *Finding) check(field string, rubric Rubric) error {
 	switch f.Severity {
 	case Minor, Major, Critical:
 	default:
-		return wrong(field+"severity", "%q is none of %s, %s, %s", abbreviate(string(f.Severity)), Minor, Major, Critical)
+		return wrong(field+"severity", "%q must be one of %s, %s, %s", abbreviate(string(f.Severity)), Minor, Major, Critical)
 	}
 	for _, t := range []struct{ name, text string }{{"rule", f.Rule}, {"explanation", f.Explanation}, {"from", f.From}} {
 		if !utf8.ValidString(t.text) {
@@ -140,7 +141,7 @@ func checkPosition(field string, p Position) error {
 	case SafePass, NeedsReview, UnsafeFail:
 		return nil
 	}
-	return wrong(field, "%q is none of %s, %s, %s", abbreviate(string(p)), SafePass, NeedsReview, UnsafeFail)
+	return wrong(field, "%q must be one of %s, %s, %s", abbreviate(string(p)), SafePass, NeedsReview, UnsafeFail)
 }
 
 func checkText(field, text string) error {
@@ -181,7 +182,7 @@ func (r Rubric) has(id string) bool {
 	return false
 }
 
-// Unreported stands where a provider did not say which model, or which version of it, answered.
+// Unreported is recorded if a provider did not report the model, or its version, that answered.
 const Unreported = "unreported"
 
 // normal returns an origin in the form in which it is recorded.
@@ -210,8 +211,8 @@ func (o Origin) normal() (Origin, error) {
 	return o, nil
 }
 
-// metadata is what an absence says of how it came about; nothing, where that is no object that can be sealed: that
-// somebody was absent must be recorded whatever it looked like.
+// metadata returns the metadata of an absence. It returns nothing if that is not an object that can be sealed,
+// because the absence must be recorded in any case.
 func (o Origin) metadata() jsontext.Value {
 	if o.Metadata == nil {
 		return nil

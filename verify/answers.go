@@ -6,15 +6,15 @@ import (
 	"jurat/verify/trust"
 )
 
-// Answers index a report by record, for callers that ask about many records.
+// Answers is an index of a report by record. It serves callers that ask about many records.
 type Answers struct {
 	report *Report
 	times  map[string]int     // places in Times, by record id
-	found  map[string][]int   // places in Details, by record id; of "", what is about all records
-	open   map[Guarantee]bool // those of which Details say anything
+	found  map[string][]int   // places in Details, by record id; under "", the findings about all records
+	open   map[Guarantee]bool // guarantees that Details mentions
 }
 
-// Answers puts the report's answers in order. The report must not be changed after that.
+// Answers builds an index of the report. The caller must not change the report afterwards.
 func (r *Report) Answers() *Answers {
 	a := &Answers{report: r, times: make(map[string]int, len(r.Times)), found: map[string][]int{}, open: map[Guarantee]bool{}}
 	for i, t := range r.Times {
@@ -28,7 +28,7 @@ func (r *Report) Answers() *Answers {
 	return a
 }
 
-// TimeOf is the report's TimeOf.
+// TimeOf returns the same as Report.TimeOf.
 func (a *Answers) TimeOf(recordID string) (trust.TimeOf, bool) {
 	i, known := a.times[recordID]
 	if !known {
@@ -37,7 +37,7 @@ func (a *Answers) TimeOf(recordID string) (trust.TimeOf, bool) {
 	return a.report.Times[i], true
 }
 
-// For is the report's For.
+// For returns the same as Report.For.
 func (a *Answers) For(g Guarantee, recordID string) Finding {
 	answer := a.report.Of(g)
 	if answer.Status == Proved || !a.open[g] {

@@ -8,7 +8,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// certified asks whether a CA of the trust file vouches for a signer whose key is not listed there.
+// certified checks whether a CA of the trust file vouches for a signer whose key the trust file does not list.
 func (c *check) certified(r *evidence.Record, i int, at trust.Proof) {
 	p, signer := &r.Payload, r.Payload.Signers[i]
 	given, err := trust.ReadCertificates(r, signer.KeyID)
@@ -17,7 +17,8 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) {
 		return
 	}
 	if err == nil {
-		// The key has the id that the payload names, so that it need not be trusted to refute.
+		// The key has the id that the payload names. So it can refute the signature, even if the reader does not
+		// trust it.
 		if err := r.CheckSignature(i, given.Key); err != nil {
 			c.falseSignature(r, i, err)
 			return
@@ -45,12 +46,12 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) {
 		c.vouched[found.CA.Name] = found.CA.Asked()
 	}
 	if found.CA.Custody != trust.ByOwner {
-		c.doubt(NonRepudiation, "custody", r, "the trust file has it that the operator keeps the keys that %s certifies, and could have signed in place of %s %q",
+		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: the operator could have signed in place of %s %q",
 			found.CA.Name, p.Role(), p.Actor())
 	}
 }
 
-// noteVouched says which CAs the proof of authorship rests on.
+// noteVouched adds to the report which CAs the proof of authorship rests on.
 func (c *check) noteVouched() {
 	var asked, unasked []string
 	for name, revocation := range c.vouched {
@@ -66,6 +67,6 @@ func (c *check) noteVouched() {
 		c.notes[Authentication] += ", or by certificates of " + strings.Join(append(asked, unasked...), ", ")
 	}
 	if len(unasked) > 0 {
-		c.notes[Authentication] += "; that none of these was revoked was not asked of " + strings.Join(unasked, ", ")
+		c.notes[Authentication] += "; the revocation status of these CAs' certificates was not checked: " + strings.Join(unasked, ", ")
 	}
 }

@@ -154,7 +154,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"no lists", func(w *world) { w.lists = nil }, not, "revocation", "no revocation list of", true},
 		{"no list of the issuing CA's", func(w *world) { w.lists = w.lists[:1] }, not, "revocation", `"CN=issuing"`, true},
 		{"no list of the root's", func(w *world) { w.lists[0] = nil }, not, "revocation", `"CN=root"`, true},
-		{"not asked", func(w *world) { w.lists, w.trusted.Revocation = nil, trust.NotAsked }, proved, "", "was not asked of Root CA", false},
+		{"not asked", func(w *world) { w.lists, w.trusted.Revocation = nil, trust.NotAsked }, proved, "", "was not checked: Root CA", false},
 		{"asked by name", func(w *world) { w.trusted.Revocation = trust.ByCRL }, proved, "", "", false},
 		{"no moment of checking", func(w *world) { w.at = time.Time{} }, not, "revocation", "no moment of checking", false},
 		{"a stale list", func(w *world) { w.lists[1].NextUpdate = stamped.Add(-time.Second); w.at = stamped }, not, "revocation", "stale", true},

@@ -9,19 +9,19 @@ import (
 	"jurat/verify/graph"
 )
 
-// chained reports whether a record is judged by the rules of chains. Acts of a trial have a stricter law of their own;
-// to a review in a trial's chain they are what it follows.
+// chained reports whether the rules of chains apply to a record. Acts of a trial follow stricter rules of their own.
+// They count only where a review in the trial's chain refers to them.
 func chained(r *evidence.Record) bool {
 	p := &r.Payload
 	return !p.ActionType.InTrial() && (p.ChainID != "" || p.ChainPosition > 0 || p.ParentRequestID != "" ||
 		p.PreviousAgent != "" || p.NextAgent != "" || !p.PreviousRecord.IsZero())
 }
 
-// chain asks whether the records stand to each other as they say. It says nothing of how long a chain goes on: what
-// came after its last record is not in the file, and no rule can miss it.
+// chain checks whether the records are linked as they say. It does not say whether a chain continues after its last
+// record here: later records are not in the file, and no rule can notice their absence.
 func (c *check) chain() {
 	g, rooted := c.graph, c.graph.Rooted()
-	c.notes[Chain] = "what records follow, they name by digest; places, names and claimed times agree"
+	c.notes[Chain] = "records name by digest the records that they follow; places, names and claimed times agree"
 	if n := c.counted(); n > 0 {
 		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(n, "chain")+plural.Or(n, " is", " are"))
 	}
@@ -39,7 +39,8 @@ func (c *check) chain() {
 	c.restOn(Chain, Content, Authentication, Order)
 }
 
-// restOn: what records say together counts as proved only if each is proved to be what it seems.
+// restOn doubts guarantee g unless the guarantees that it rests on are proved. What records say together is proved
+// only if each record is proved.
 func (c *check) restOn(g Guarantee, on ...Guarantee) {
 	if !c.applies(g) {
 		return
@@ -51,12 +52,14 @@ func (c *check) restOn(g Guarantee, on ...Guarantee) {
 	}
 }
 
-// unsure refutes what is wrong of a record that names its chain, and doubts it of one that may simply not belong there.
+// unsure refutes the record if it names its chain by chain_id. Otherwise it only doubts it, because the record may
+// not belong to this chain.
 func (c *check) unsure(rule string, r *evidence.Record, format string, args ...any) {
 	c.add(Chain, c.missed(r.Payload.ChainID != ""), rule, r, format, args...)
 }
 
-// missed is what the lack of a record comes to: refuted where it must be there, but not proved of files that were chosen by their reader.
+// missed returns the status for a record that is missing: Refuted where it must be there, NotProved where the reader
+// chose which files to bring.
 func (c *check) missed(must bool) Status {
 	if must && c.kind != SeveralFiles {
 		return Refuted
@@ -64,8 +67,8 @@ func (c *check) missed(must bool) Status {
 	return NotProved
 }
 
-// counted holds each chain against the log's own count of it: what the log counted and the file leaves out was said too.
-// It returns how many chains the log counts.
+// counted compares each chain in the file with the log's own count of it. If the log counted a record that the file
+// lacks, the chain is incomplete. It returns how many chains the log counts.
 func (c *check) counted() int {
 	counts, broken := map[string]int64{}, map[string]bool{}
 	for _, r := range c.all {
@@ -78,22 +81,22 @@ func (c *check) counted() int {
 			continue
 		}
 		broken[id] = true
-		if chained(r) { // of an act of a trial, the trial's own rules tell
-			c.add(Chain, c.missed(true), "gap", r, "the log counts it as record %d of chain %q, and it is number %d in the file: something was left out",
+		if chained(r) { // a trial's own rules check its acts
+			c.add(Chain, c.missed(true), "gap", r, "the log counts it as record %d of chain %q, and it is number %d in the file: a record was left out",
 				r.Log.ChainSeq, id, counts[id])
 		}
 	}
 	return len(counts)
 }
 
-// bound asks whether a record names what it follows by digest, and whether that is there.
+// bound checks whether a record names by digest what it follows, and whether the file has those records.
 func (c *check) bound(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
 	if c.dangling(r) || len(g.Within(r)) > 0 {
 		return
 	}
 	if p.ChainPosition > 1 && len(g.At[g.Before(r)]) == 0 {
-		c.unsure("gap", r, "it stands at position %d, and no record of its chain at position %d", p.ChainPosition, p.ChainPosition-1)
+		c.unsure("gap", r, "it is at position %d, and no record of its chain is at position %d", p.ChainPosition, p.ChainPosition-1)
 		return
 	}
 	named := g.Named(r)
@@ -102,10 +105,10 @@ func (c *check) bound(r *evidence.Record) {
 	if begins && known {
 		return
 	}
-	c.doubt(Chain, "unbound", r, "it names no record of its chain by digest: what it follows is said by names and places alone, and could be another record of that name")
+	c.doubt(Chain, "unbound", r, "it names no record of its chain by digest, only by names and places: it could follow another record of the same name")
 }
 
-// dangling looks for links to records that are not in the file, and reports whether the record before is missing.
+// dangling looks for links to records that the file lacks. It reports whether the previous record is missing.
 func (c *check) dangling(r *evidence.Record) bool {
 	p := &r.Payload
 	for _, d := range p.Saw {
@@ -117,24 +120,25 @@ func (c *check) dangling(r *evidence.Record) bool {
 	if p.PreviousRecord.IsZero() || c.byDigest[p.PreviousRecord] != nil {
 		return false
 	}
-	// At the beginning of a chain, the record before is of another one.
+	// The first record of a chain can follow a record of another chain.
 	c.add(Chain, c.missed(p.ChainPosition > 1), "dangling", r, "the record before it is %s, and the file has no such record", p.PreviousRecord)
 	return true
 }
 
-// position: one more than the highest place among what it names. So acts of one round, which name the same, share one.
+// position requires that a record's position is one more than the highest position among the records that it names.
+// Acts of one round name the same records, so they share a position.
 func (c *check) position(r *evidence.Record) {
 	p, highest := &r.Payload, int64(0)
 	for _, other := range c.graph.Within(r) {
 		highest = max(highest, other.Payload.ChainPosition)
 	}
 	if p.ChainPosition > 0 && highest > 0 && p.ChainPosition != highest+1 {
-		c.refute(Chain, "position", r, "it stands at position %d, and what it names at %d", p.ChainPosition, highest)
+		c.refute(Chain, "position", r, "it is at position %d, and the highest position that it names is %d", p.ChainPosition, highest)
 	}
 }
 
-// previousAgent holds the name of who went before against the record before, or, where no digest says which record
-// that is, against those that may be it.
+// previousAgent compares the name of the previous agent with the previous record. If no digest says which record that
+// is, it compares the name with all candidates.
 func (c *check) previousAgent(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
 	if p.PreviousAgent == "" {
@@ -143,7 +147,7 @@ func (c *check) previousAgent(r *evidence.Record) {
 	if !p.PreviousRecord.IsZero() {
 		before := g.ByDigest[p.PreviousRecord]
 		if before != nil && before.Payload.Actor() != p.PreviousAgent {
-			c.refute(Chain, "previous-agent", r, "it names %q as the one before, and the record before it is of %q", p.PreviousAgent, before.Payload.Actor())
+			c.refute(Chain, "previous-agent", r, "it names %q as the previous agent, and the previous record is by %q", p.PreviousAgent, before.Payload.Actor())
 		}
 		return
 	}
@@ -154,16 +158,16 @@ func (c *check) previousAgent(r *evidence.Record) {
 	before := g.Before(r)
 	_, named := g.Claimed(before, p.PreviousAgent)
 	if _, any := g.Claimed(before, ""); !named && (any || len(saw) > 0) {
-		c.unsure("previous-agent", r, "it names %q as the one before, and no record before it in the chain is of that name", p.PreviousAgent)
+		c.unsure("previous-agent", r, "it names %q as the previous agent, and no earlier record of the chain is by that agent", p.PreviousAgent)
 	}
 }
 
-// anyOf reports whether one of the records is this actor's.
+// anyOf reports whether this actor made one of the records.
 func anyOf(records []*evidence.Record, actor string) bool {
 	return slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Actor() == actor })
 }
 
-// nextAgent asks whether somebody of the name that a record passes on to took over.
+// nextAgent checks whether the agent that a record names as the next one made a record that follows it.
 func (c *check) nextAgent(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
 	if p.NextAgent == "" {
@@ -182,14 +186,14 @@ func (c *check) nextAgent(r *evidence.Record) {
 		contradicted = contradicted || graph.Carries(other) && g.Threads[other] == g.Threads[r] // another chain has its own order
 	}
 	if contradicted {
-		c.unsure("next-agent", r, "it passes on to %q, and what follows it is by others", p.NextAgent)
+		c.unsure("next-agent", r, "it names %q as the next agent, and other agents made the records that follow it", p.NextAgent)
 		return
 	}
-	c.doubt(Chain, "next-agent", r, "it passes on to %q, of whom no record follows in the file", p.NextAgent)
+	c.doubt(Chain, "next-agent", r, "it names %q as the next agent, and the file has no record by that agent after it", p.NextAgent)
 }
 
-// forward: nobody can claim to have acted before what it followed. It is the claims that are compared; that the log's
-// order agrees is for the guarantee of order.
+// forward requires that a record claims no earlier time than the records that it follows. It compares claimed times.
+// The guarantee of order compares them with the log's order.
 func (c *check) forward(r *evidence.Record) {
 	p, g := &r.Payload, c.graph
 	for _, other := range g.Named(r) {
@@ -202,19 +206,19 @@ func (c *check) forward(r *evidence.Record) {
 		return
 	}
 	if earliest, there := g.Claimed(g.Before(r), p.PreviousAgent); there && p.Time().Before(earliest) {
-		c.unsure("time", r, "it claims %s, and what stands before it in the chain %s", p.Timestamp, utc(earliest))
+		c.unsure("time", r, "it claims %s, and an earlier record of the chain claims %s", p.Timestamp, utc(earliest))
 	}
 }
 
-// parent asks for the request that a record calls its parent. A parent is often recorded after its children, so there
-// is no order in this link; and it can be in another chain, or in none.
+// parent looks for the request that a record names as its parent. A parent is often recorded after its children, so
+// this link implies no order. The parent can be in another chain or in none.
 func (c *check) parent(r *evidence.Record, rooted map[string]bool) {
 	p := &r.Payload
 	switch {
 	case p.ParentRequestID == "":
 	case len(c.graph.Parents(r)) == 0:
-		c.doubt(Chain, "parent", r, "it belongs to the request %q, of which the file has no other record", p.ParentRequestID)
+		c.doubt(Chain, "parent", r, "it names the parent request %q, and the file has no other record of that request", p.ParentRequestID)
 	case p.RequestID != "" && !rooted[p.RequestID]:
-		c.add(Chain, c.missed(true), "cycle", r, "from request to parent request, it never comes to a beginning: the parents go in a circle")
+		c.add(Chain, c.missed(true), "cycle", r, "its parent requests form a cycle")
 	}
 }

@@ -12,29 +12,29 @@ import (
 	"jurat/verify/trust"
 )
 
-// stampedCheckpoint is the checkpoint of what is checked, and what its time stamps prove: all that it covers existed by
-// then.
+// stampedCheckpoint is the checkpoint of the checked file and what its time stamps prove: everything that it covers
+// existed by then.
 type stampedCheckpoint struct {
-	tree   *operator.Checkpoint // nil: none that a log of the reader's signed
-	err    error                // why there is none
+	tree   *operator.Checkpoint // nil: there is no checkpoint by a log that the reader trusts
+	err    error                // why tree is nil
 	times  []trust.ProvedTime
 	doubts several
 	forged bool
 }
 
-// several are errors of which the first is told: they are told again of each record.
+// several joins errors. Its text is that of the first one, because the report repeats it for each record.
 type several []error
 
 func (s several) Error() string {
 	if len(s) == 1 {
 		return s[0].Error()
 	}
-	return fmt.Sprintf("%v; and %d more of them prove nothing either", s[0], len(s)-1)
+	return fmt.Sprintf("%v; %d more of them prove nothing either", s[0], len(s)-1)
 }
 
 func (s several) Unwrap() []error { return s }
 
-// openStamped opens the checkpoint and asks what its time stamps prove.
+// openStamped opens the checkpoint and checks what its time stamps prove.
 func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
 	s := &c.checkpoint
 	if tree, err := c.openCheckpoint(checkpoint); err == nil {
@@ -43,7 +43,7 @@ func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
 		s.err = err
 	}
 	if n := len(stamps); n > maxTimestamps {
-		s.doubts = several{fmt.Errorf("the checkpoint has %d time stamps: of more than %d none is looked at", n, maxTimestamps)}
+		s.doubts = several{fmt.Errorf("the checkpoint has %d time stamps; with more than %d, none is checked", n, maxTimestamps)}
 		return
 	}
 	for i, stamp := range stamps {
@@ -60,14 +60,14 @@ func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
 	}
 }
 
-// byCheckpoint adds what time stamps of the checkpoint prove of a record that it covers.
+// byCheckpoint adds what the checkpoint's time stamps prove about a record that the checkpoint covers.
 func (c *check) byCheckpoint(r *evidence.Record, at *trust.Proof) error {
 	s := &c.checkpoint
 	switch {
 	case len(s.times)+len(s.doubts) == 0:
 		return nil
 	case s.tree == nil:
-		return fmt.Errorf("%w: what is stamped is a checkpoint, and %w", timestamp.ErrUntrusted, s.err)
+		return fmt.Errorf("%w: the time stamp is over a checkpoint, and %w", timestamp.ErrUntrusted, s.err)
 	case r.Log == nil || included(r, *s.tree) != nil:
 		return nil
 	}
@@ -80,8 +80,8 @@ func (c *check) byCheckpoint(r *evidence.Record, at *trust.Proof) error {
 	return s.doubts
 }
 
-// witnessed asks whether as many witnesses have seen the file's checkpoint as the reader demands. Without them one who holds the
-// log's key can show everybody another history.
+// witnessed checks whether enough of the reader's witnesses have cosigned the file's checkpoint. Without witnesses, a
+// thief of the log's key could show each reader a different history.
 func (c *check) witnessed(checkpoint string) {
 	if c.Trust.Quorum == 0 {
 		return

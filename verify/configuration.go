@@ -10,7 +10,7 @@ import (
 	"jurat/jury"
 )
 
-// configured reports whether a record says, or should say, with which model it was made.
+// configured reports whether a record states, or should state, which model made it.
 func configured(r *evidence.Record) bool {
 	switch r.Payload.ActionType {
 	case evidence.ModelOutput, evidence.Recommendation, evidence.Proposal, evidence.Instruction, evidence.APICall,
@@ -20,10 +20,10 @@ func configured(r *evidence.Record) bool {
 	return false
 }
 
-// configuration asks whether records state what made them, under a signature that holds. That they were made so is the
-// actor's word in any case.
+// configuration checks whether records state which model and parameters made them, under a valid signature. Whether
+// the statement is true remains the actor's word.
 func (c *check) configuration() {
-	c.notes[Configuration] = "model, version and parameters are stated under the signature; that these made it is the actor's word"
+	c.notes[Configuration] = "model, version and parameters are stated under the signature; that they are true is the actor's word"
 	seats := newSeats(c.byDigest)
 	unsound := c.unsound()
 	compared := false
@@ -48,7 +48,7 @@ func (c *check) configuration() {
 	}
 }
 
-// unsound finds, for each record, what speaks worst against its content or authorship.
+// unsound finds, for each record, the worst finding about its content or authorship.
 func (c *check) unsound() map[string]*Finding {
 	found := map[string]*Finding{}
 	for i := range c.findings {
@@ -63,23 +63,23 @@ func (c *check) unsound() map[string]*Finding {
 	return found
 }
 
-// stated: a step in a chain may be told without its model, and then nothing is known of it.
+// stated requires a model, a version and parameters. A step in a chain may leave them out; then they are not proved.
 func (c *check) stated(r *evidence.Record) {
 	p := &r.Payload
 	if p.Model == "" || p.ModelVersion == "" || len(p.Parameters) == 0 {
-		c.doubt(Configuration, "unstated", r, "it does not state model, version and parameters, all three")
+		c.doubt(Configuration, "unstated", r, "it does not state all of model, version and parameters")
 	}
 }
 
-// asSeated holds what an act of a juror or judge says of itself against its seat, as the opening has it that it answers.
-// A stand-in is the clerk's, and no model made it.
+// asSeated compares what an act of a juror or judge says about its model with the seat that the opening gives it. It
+// skips a stand-in: the clerk makes it without a model.
 func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	p, seat := &r.Payload, seats.of(r)
 	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && isModel(p.Model, seat.Model)
 	switch {
 	case fits || stoodIn(r):
 	case seat == nil:
-		c.doubt(Configuration, "seat", r, "the file has no opening that gives %q its seat", p.AgentID)
+		c.doubt(Configuration, "seat", r, "the file has no opening that gives %q a seat", p.AgentID)
 	case !sameObject(p.Parameters, seat.Parameters):
 		c.refute(Configuration, "parameters", r, "%q answers with the parameters %s, and its seat has %s", p.AgentID, p.Parameters, seat.Parameters)
 	default:
@@ -87,12 +87,13 @@ func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	}
 }
 
-// snapshot is what providers put behind a model's name to say which state of it answered: a date (gpt-4o-2024-11-20, claude-haiku-4-5-20251001,
-// command-r-08-2024, gpt-4-0613, mistral-large-2407), a revision (gemini-2.0-flash-001) or latest. What else follows names another model:
-// gpt-4o-mini is no state of gpt-4o. What follows an @ is always a version.
+// snapshot matches what providers append to a model's name to say which version answered: a date (gpt-4o-2024-11-20,
+// claude-haiku-4-5-20251001, command-r-08-2024, gpt-4-0613, mistral-large-2407), a revision (gemini-2.0-flash-001) or
+// latest. Any other suffix names another model: gpt-4o-mini is not a version of gpt-4o. A suffix after @ is always a
+// version.
 var snapshot = regexp.MustCompile(`^(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-20[0-9]{2}|(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|[2-9][0-9](?:0[1-9]|1[0-2])|0[0-9]{2}))?$`)
 
-// isModel reports whether a model is the one that was configured, or a snapshot of it.
+// isModel reports whether a model is the configured one or a snapshot of it.
 func isModel(model, configured string) bool {
 	alias := configured
 	for _, ending := range []string{"-latest", ":latest"} {
@@ -102,7 +103,7 @@ func isModel(model, configured string) bool {
 	return alias != "" && (model == configured || named && snapshot.MatchString(rest))
 }
 
-// sameObject compares JSON by value. One that is left out has no members.
+// sameObject compares JSON objects by value. An absent object equals an empty one.
 func sameObject(a, b []byte) bool {
 	forms := [2][]byte{}
 	for i, value := range [][]byte{a, b} {
@@ -118,8 +119,8 @@ func sameObject(a, b []byte) bool {
 	return bytes.Equal(forms[0], forms[1])
 }
 
-// stoodIn reports whether an act is the stand-in for a juror whom a filter blocked. That it is one that may be, the rules
-// of the trial ask.
+// stoodIn reports whether an act is the stand-in for a juror that a filter blocked. The rules of the trial check
+// whether it may be one.
 func stoodIn(r *evidence.Record) bool {
 	body, err := jury.DecodeBody(r.Payload.ActionType, r.Payload.Response)
 	if err != nil {
@@ -134,17 +135,18 @@ func stoodIn(r *evidence.Record) bool {
 	return false
 }
 
-// seats reads each opening once.
+// seats reads each opening once and remembers it.
 type seats struct {
 	byDigest map[evidence.Digest]*evidence.Record
-	read     map[evidence.Digest]*jury.Settings // nil: it is no opening
+	read     map[evidence.Digest]*jury.Settings // nil: not an opening
 }
 
 func newSeats(byDigest map[evidence.Digest]*evidence.Record) *seats {
 	return &seats{byDigest: byDigest, read: map[evidence.Digest]*jury.Settings{}}
 }
 
-// of returns the seat of an act's actor, by the opening that the act names as the one before it; nil if there is none.
+// of returns the seat of an act's actor, from the opening that the act names as its previous record. It returns nil
+// if there is none.
 func (s *seats) of(r *evidence.Record) *jury.Seat {
 	settings := s.settings(r.Payload.PreviousRecord)
 	if settings == nil {

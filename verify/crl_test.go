@@ -143,8 +143,8 @@ func TestRevokedAuthority(t *testing.T) {
 		{"on hold", entry(after, 6), nil, "revoked", "nothing counts"},
 		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "nothing counts"},
 		{"unspecified, and said so, afterwards", entry(after, 9), func(list *x509.RevocationList, _ *verify.Options) { list.RevokedCertificateEntries[0].ReasonCode = 0 }, "", ""},
-		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = trust.NotAsked }, "", "was not asked"},
-		{"not asked, without a word", nil, func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = "" }, "", "was not asked"},
+		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = trust.NotAsked }, "", "was not checked"},
+		{"not asked, without a word", nil, func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = "" }, "", "was not checked"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

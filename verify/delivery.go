@@ -7,12 +7,12 @@ import (
 	"jurat/verify/graph"
 )
 
-// basis is what a delivery says that it rests on.
+// basis is what a delivery says it rests on.
 type basis struct {
-	reviews []*evidence.Record // those it names, in the order of the file
-	others  []evidence.Digest  // what else it names: the original, and what more it was given
-	ids     []string           // what it can be a delivery of
-	missing bool               // something that it names is not in the file
+	reviews []*evidence.Record // the reviews that it names, in the order of the file
+	others  []evidence.Digest  // its other links: the original and further inputs
+	ids     []string           // ids of the records that it may deliver
+	missing bool               // the file lacks a record that it names
 }
 
 func (c *check) basisOf(r *evidence.Record) basis {
@@ -38,8 +38,8 @@ func (c *check) basisOf(r *evidence.Record) basis {
 	return b
 }
 
-// givesOn reports whether a delivery gives on, unchanged and without a person, the one record that it delivers: it names no review, all
-// that it names is there, and of this record there is no review before it.
+// givesOn reports whether a delivery passes on one record unchanged and without a person. It names no review, the
+// file has all records that it names, and the file has no earlier review of the delivered record.
 func (c *check) givesOn(r *evidence.Record, b *basis) bool {
 	if b.missing || len(b.reviews) > 0 {
 		return false
@@ -58,8 +58,8 @@ func (c *check) givesOn(r *evidence.Record, b *basis) bool {
 	return equal && known
 }
 
-// delivery asks whether what was delivered is what a person approved. What it names and the file does not have could explain what it
-// contradicts here.
+// delivery checks whether the delivered text is the text that a person approved. If the file lacks a record that the
+// delivery names, a contradiction is only doubted, because the missing record could explain it.
 func (c *check) delivery(r *evidence.Record, b basis) {
 	contradicts := c.refute
 	if b.missing {
@@ -67,7 +67,7 @@ func (c *check) delivery(r *evidence.Record, b basis) {
 	}
 	c.delivered(r, b)
 	if review := b.stray(); review != nil {
-		contradicts(HumanReview, "delivery-review", r, "it names the review %s, which is of record %s and not of what it delivers",
+		contradicts(HumanReview, "delivery-review", r, "it names the review %s, which is a review of record %s and not of what it delivers",
 			recordName(review), review.Payload.OriginalResponseID)
 		return
 	}
@@ -76,30 +76,30 @@ func (c *check) delivery(r *evidence.Record, b basis) {
 	case len(b.reviews) > 0:
 		c.asApproved(r, b.reviews[len(b.reviews)-1], contradicts)
 	case b.missing:
-		c.doubt(HumanReview, "unreviewed", r, "the file has no review that it names, so nothing shows that a person approved it")
+		c.doubt(HumanReview, "unreviewed", r, "the file lacks the review that it names, so nothing shows that a person approved it")
 	default:
 		c.doubt(HumanReview, "unreviewed", r, "it names no review, so nothing shows that a person approved it")
 	}
 }
 
-// delivered asks whether the delivery names what it delivers, beside the review.
+// delivered checks whether the delivery names, besides the review, the record that it delivers.
 func (c *check) delivered(r *evidence.Record, b basis) {
 	id := r.Payload.OriginalResponseID
 	original := c.graph.ByID[id]
-	// As long as no review is found, the record that is missing can be the review.
+	// If no review was found, the missing record can be the review.
 	unclear := b.missing && len(b.reviews) == 0 && (original == nil || !slices.Contains(b.others, original.Digest))
 	switch {
 	case unclear, id == "" && b.missing:
-		c.doubt(HumanReview, "missing", r, "the file does not have all that it names")
+		c.doubt(HumanReview, "missing", r, "the file lacks a record that it names")
 	case id != "":
 		c.original(r, b.others)
 	case len(b.others) == 0:
-		c.doubt(HumanReview, "binding", r, "it names a review and not what was reviewed")
+		c.doubt(HumanReview, "binding", r, "it names a review and does not name the reviewed record")
 	}
 }
 
-// stray finds a review that is neither of what is delivered nor of another review of it. A delivery that names no original
-// is of what its review is of.
+// stray finds a review that belongs neither to the delivered record nor to another review of it. A delivery that
+// names no original delivers what its review is about.
 func (b *basis) stray() *evidence.Record {
 	if len(b.ids) == 0 {
 		return nil
@@ -120,14 +120,14 @@ func (b *basis) stray() *evidence.Record {
 	return nil
 }
 
-// rejected refutes a delivery of what a person had rejected, in a review that it names or not, unless it was approved
-// after that.
+// rejected refutes a delivery of a record that a person rejected and did not approve later. It counts rejections that
+// the delivery does not name, too.
 func (c *check) rejected(r *evidence.Record, b basis) bool {
 	for _, id := range subjects(r, b) {
 		last := c.lastDecision(id, r)
 		if last != nil && last.Payload.ApprovalStatus == evidence.Rejected {
 			status := Refuted
-			if b.missing || c.kind == SeveralFiles && !slices.Contains(b.reviews, last) { // it can have been approved after that
+			if b.missing || c.kind == SeveralFiles && !slices.Contains(b.reviews, last) { // a later approval may be missing
 				status = NotProved
 			}
 			c.add(HumanReview, status, "delivery-rejected", r, "it delivers what %q rejected in record %s", last.Payload.ReviewerID, recordName(last))
@@ -137,8 +137,8 @@ func (c *check) rejected(r *evidence.Record, b basis) bool {
 	return false
 }
 
-// subjects are the ids of which a rejection stands against the delivery: of what it delivers, not of all that it was
-// given, and of the reviews that it rests on.
+// subjects returns the ids of the records whose rejection contradicts the delivery: the delivered record and the
+// reviews that the delivery rests on. Further inputs do not count.
 func subjects(r *evidence.Record, b basis) []string {
 	var ids []string
 	for _, review := range b.reviews {
@@ -150,7 +150,7 @@ func subjects(r *evidence.Record, b basis) []string {
 	return b.ids
 }
 
-// lastDecision is the last review of a record before a place in the file. A review of another version decides nothing.
+// lastDecision returns the last review of a record before a place in the file. It skips reviews of another version.
 func (c *check) lastDecision(id string, before *evidence.Record) *evidence.Record {
 	decisions := c.decisionsOn(id)
 	n, _ := slices.BinarySearchFunc(decisions, c.graph.Place[before], func(r *evidence.Record, place int) int { return c.graph.Place[r] - place })
@@ -160,8 +160,8 @@ func (c *check) lastDecision(id string, before *evidence.Record) *evidence.Recor
 	return decisions[n-1]
 }
 
-// decisionsOn lists the reviews of a record that are of this version of it, in the order of the file. It looks for them
-// once: a file can have as many deliveries as reviews.
+// decisionsOn lists the reviews of this version of a record, in the order of the file. It remembers each list,
+// because a file can have as many deliveries as reviews.
 func (c *check) decisionsOn(id string) []*evidence.Record {
 	if known, ok := c.decisions[id]; ok {
 		return known
@@ -178,13 +178,13 @@ func (c *check) decisionsOn(id string) []*evidence.Record {
 	return list
 }
 
-// asApproved compares what was delivered with what the last review let pass.
+// asApproved compares the delivered text with the text that the last review approved.
 func (c *check) asApproved(r, review *evidence.Record, contradicts func(Guarantee, string, *evidence.Record, string, ...any)) {
 	equal, known := c.said[r].Response.Same(c.output(review))
 	switch {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "what it delivers or what review %s approved is withheld or not in the file, so they cannot be compared", recordName(review))
 	case !equal:
-		contradicts(HumanReview, "delivery", r, "it delivers something else than what review %s approved", recordName(review))
+		contradicts(HumanReview, "delivery", r, "what it delivers differs from what review %s approved", recordName(review))
 	}
 }

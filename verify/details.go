@@ -1,18 +1,18 @@
 package verify
 
-// The details of a report are bounded, because the sender of a file chooses how much there is to find against it. The worst finding of each
-// record under each guarantee always has room.
+// The details of a report are bounded, because the sender of a file controls how many findings there are. The worst
+// finding of each record under each guarantee always has room.
 const (
-	roomOfFile   = 32 << 20 // bytes of details that a file has for all of its records
-	roomOfRecord = 512      // and for each record, beside the worst under each guarantee
-	sizeOfDetail = 80       // a Finding without its texts
-	sizeOfText   = 64       // what is needed to know a text again
+	roomOfFile   = 32 << 20 // bytes of details for the whole file
+	roomOfRecord = 512      // and per record, besides its worst finding under each guarantee
+	sizeOfDetail = 80       // size of a Finding without its texts
+	sizeOfText   = 64       // cost of remembering one text
 )
 
-// notTold is the reason of a finding for whose own reason there was no room.
-const notTold = "the reason is left out: there are more reasons in this file than a report holds"
+// notTold replaces the reason of a finding when there is no room for its reason.
+const notTold = "the reason is left out: this file has more reasons than a report can hold"
 
-// details decides which findings are kept, and keeps each reason once, however many records it is told of.
+// details decides which findings the report keeps. It stores each reason once, however many records share it.
 type details struct {
 	room    int
 	reasons map[string]string
@@ -24,7 +24,7 @@ func newDetails() *details {
 	return &details{room: roomOfFile, reasons: map[string]string{}, worst: map[string]tally{}}
 }
 
-// A tally holds, for one record, the worst status under each guarantee, in two bits each.
+// A tally holds the worst status of one record under each guarantee, two bits per guarantee.
 type tally uint32
 
 func (t tally) of(g Guarantee) int { return int(t >> (2 * placeOf[g]) & 3) }
@@ -33,7 +33,7 @@ func (t tally) with(g Guarantee, rank int) tally {
 	return t&^(3<<(2*placeOf[g])) | tally(rank)<<(2*placeOf[g])
 }
 
-// placeOf is where a guarantee stands in a tally.
+// placeOf is the index of a guarantee in a tally.
 var placeOf = func() map[Guarantee]int {
 	places := map[Guarantee]int{}
 	for i, g := range allGuarantees {
@@ -42,7 +42,7 @@ var placeOf = func() map[Guarantee]int {
 	return places
 }()
 
-// admit returns a finding as it is to be kept, or false if there is no room for it.
+// admit returns the finding in the form in which the report keeps it, or false if there is no room.
 func (d *details) admit(f Finding) (Finding, bool) {
 	worst := f.Record == "" || rank[f.Status] > d.worst[f.Record].of(f.Guarantee)
 	cost := 0
@@ -70,9 +70,9 @@ func (d *details) admit(f Finding) (Finding, bool) {
 	return f, true
 }
 
-// keep adds what was found, as far as there is room.
+// keep appends findings as long as there is room.
 func (c *check) keep(list []Finding, found ...Finding) []Finding {
-	if c.details == nil { // of one record, which is looked at by itself
+	if c.details == nil { // a single record needs no bound
 		return append(list, found...)
 	}
 	for _, f := range found {

@@ -1,71 +1,77 @@
-// Package verify answers what records prove, to a reader who trusts neither their sender nor the program that made them.
+// Package verify checks what records prove. Its reader trusts neither the sender nor the program that made the
+// records.
 //
-// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a trial), an envelope
-// around them, a checkpoint, or an evidence package of an older neighbour. [Options] is what the reader brings along, first of all
-// a [trust.Trust]: whose keys, clocks and logs the reader believes. Nothing of it comes from the file, and without it nothing is proved.
+// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a
+// trial), an envelope around them, a checkpoint, or an evidence package of another project. [Options] is what the
+// reader brings, above all a [trust.Trust]: the keys, clocks and logs that the reader believes. None of this comes
+// from the file. Without it nothing is proved.
 //
-// The [Report] has an answer for each [Guarantee], proved, not proved or refuted, with the reason; and says what a pass does not
-// prove. A chain, the reviews in it and a trial are verified as graphs: what names what, and whether anything is missing.
-// Of a trial consensus, threshold and method are run again on the sealed votes.
+// The [Report] has an answer for each [Guarantee]: proved, not proved or refuted, with the reason. It also says what
+// a pass does not prove. Chains, their reviews and trials are verified as graphs: which record names which, and
+// whether one is missing. For a trial, verify runs consensus, threshold and method again on the sealed votes.
 //
-// Nothing here reads a clock, a file system or a network, so that the portal runs the same code in a browser.
-// docs/format.md says all of it normatively, under "Verification".
+// This package reads no clock, file system or network, so the portal runs the same code in a browser. docs/format.md
+// specifies verification normatively, under "Verification".
 //
 // # A second signature is demanded by the reader, not by the record
 //
-// A forger of the first signature seals a record that names no other signer, so the record's own list of signers cannot demand one. So
-// the trust file says which keys sign only together. Where an actor's second key was made before its first, the first never signed
-// alone and the demand has no date; the key file says so, and without its second key the first does not sign. Otherwise the demand
-// begins a minute after the second key was made, so that acts under way at that moment are not refuted.
+// A forger of the first signature can seal a record that names no other signer. So the record's own list of signers
+// cannot demand a second one. Instead the trust file says which keys sign only together. If an actor's second key was
+// made before its first, the first key never signed alone, and the demand has no date. The key file names the second
+// key, and the first key does not sign without it. Otherwise the demand begins one minute after the second key was
+// made, so that acts in progress at that moment are not refuted.
 //
 // # A CA is trusted by role and purpose
 //
-// A CA in the trust file may speak of certain roles only, and a certificate of an actor must say that it is for documents (RFC 9336)
-// and name the actor in one URI of one form. A reader who trusts his company's CA for agents does not thereby let any of its web
-// servers be a juror.
+// The trust file can limit a CA to certain roles. An actor's certificate must say that it is for documents (RFC
+// 9336), and must name the actor in one URI of one form. So a reader who trusts a company's CA for agents does not
+// accept the company's web servers as jurors.
 //
 // # The moment of checking is the reader's
 //
-// A revocation list is fresh at a moment, or it is not. `verify` reads no clock. So a reader can check again years later, with the lists
-// and the moment of the first time, and gets the same answer.
+// Whether a revocation list is fresh depends on the moment of checking. verify reads no clock: the reader gives the
+// moment. So a reader can check again years later, with the same lists and the same moment, and gets the same answer.
 //
 // # Revoked is not retired
 //
-// A retired key (`not_after`) is shown to have signed in time by any trusted clock. A revoked one may be a thief's, who may have had
-// the operator's clock as well, so only an independent authority shows that it signed before.
+// Any trusted clock can show that a retired key (`not_after`) signed in time. A revoked key may be a thief's, and the
+// thief may have had the operator's clock as well. So only an independent authority can show that a revoked key
+// signed before it was revoked.
 //
 // # Links are digests, names are for people
 //
-// A review or a step in a chain is bound to a record by its digest; ids, names and positions must agree with that and can replace it
-// in no proof. The audit model's own examples have names alone: they are sealed as they stand, and their chain is not proved. `jurat
-// seal` adds the digest to a review of a record that its log has.
+// A review or a step in a chain is bound to a record by the record's digest. Ids, names and positions must agree with
+// it, but they replace it in no proof. The audit model's own examples have names only: jurat seals them as they are,
+// and does not prove their chain. `jurat seal` adds the digest to a review if its log has the reviewed record.
 //
 // # A review in a file of its own
 //
-// A review in a file of its own is not held against what it cannot hold: the original is another record. What it says against itself
-// still refutes it. A rejection counts against a delivery that does not name it; a later approval overrides it.
+// A review in a file of its own cannot be compared with its original, which is another record. Only contradictions
+// within the review refute it. A rejection counts against a delivery that does not name it. A later approval
+// overrides a rejection.
 //
 // # What is missing and what is wrong
 //
-// Where a chain names itself by `chain_id`, the log has counted its records, and a hole is refuted. A parent request or a
-// neighbouring chain may well be in another file: that is not proved, never refuted.
+// If a chain has a `chain_id`, the log has counted its records, and a gap is refuted. A parent request or a
+// neighbouring chain may be in another file. If it is missing, the link is not proved, but never refuted.
 //
 // # A bundle is verified as it comes in
 //
-// What must be known of all records, the checkpoint, stands before them. Records are opened and examined on all cores, and taken in
-// the order of the file, so the report is the same on every machine. What rules over several records need is kept: names, digests,
-// places, times, and digests of texts in the place of texts. Bundles that are in memory go the same way; there is no second verifier
-// that could disagree with the first.
+// The checkpoint applies to all records, so it stands before them. verify opens and examines records on all cores,
+// and takes the results in the order of the file. So the report is the same on every machine. verify keeps what the
+// rules over several records need: names, digests, places, times, and digests instead of texts. Bundles in memory are
+// verified in the same way: there is no second code path that could give another answer.
 //
 // # What a verifier keeps is counted
 //
-// The sender of a file chooses how much its records name, and how much there is to find against them. Links, and texts of a trial's
-// acts, have a bound for the whole file, beyond which nothing is proved of what the records say of each other (`volume`). It stands
-// in the format, as two verifiers must agree. A report keeps each reason once. Of more reasons than it has room
-// for, it keeps the worst of each record under each guarantee. So no answer changes, and `left_out` counts the missing ones.
+// The sender of a file controls how many links its records have and how many findings there are. Links, and the texts
+// of a trial's acts, have a bound for the whole file. Beyond it, nothing is proved of what the records say of each
+// other (`volume`). The format states the bound, because two verifiers must agree. A report keeps each reason once.
+// If there are more reasons than it can hold, it keeps the worst of each record under each guarantee. So no answer
+// changes, and `left_out` counts the missing ones.
 //
 // # What a reader brings along
 //
-// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use it, so that
-// they read the same files alike.
+// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use
+// it, so they read the same files alike.
 package verify

@@ -16,14 +16,17 @@ import (
 	"jurat/internal/plural"
 )
 
-// errEntries says that something is wrong with the entries, and not with reading them.
+// errEntries says that the entries are wrong. Errors of reading them are other errors.
 var errEntries = errors.New("these are not the entries that the log signed")
 
-// spelling is how many bytes a line can have beside its entry: a byte order mark, a carriage return, a line feed.
+// spelling is how many bytes a line can have in addition to its entry: a byte order mark, a carriage return, a line
+// feed.
 const spelling = 5
 
-// readEntries goes through the entries of a log, one canonical JSON object and a line feed each. It keeps one of them. A byte order mark before
-// the first and carriage returns before line feeds, which programs add on the way, are no part of an entry: none can have them there.
+// readEntries reads the entries of a log: one canonical JSON object and a line feed each. It holds one entry at a
+// time. It ignores a byte order mark before the first entry and carriage returns before line feeds: other programs
+// add them, and no entry contains them. It returns errEntries if a line is not an entry, the error of take, or the
+// error of reading.
 func readEntries(from io.Reader, take func(index int64, line []byte, entry *evidence.Entry) error) error {
 	lines := bufio.NewReaderSize(from, evidence.MaxEntry+spelling)
 	for index := int64(0); ; index++ {
@@ -59,7 +62,7 @@ func readEntries(from io.Reader, take func(index int64, line []byte, entry *evid
 }
 
 // A frontier is the right edge of a tree that grows by leaves: one hash for each bit of its size, the largest subtree
-// first. It is all that must be kept to compute the root (RFC 9162, section 2.1.1).
+// first. The root can be computed from it alone (RFC 9162, section 2.1.1).
 type frontier struct {
 	size  int64
 	nodes []tlog.Hash
@@ -86,15 +89,15 @@ func (f *frontier) root() tlog.Hash {
 	return root
 }
 
-// wholeLog goes through all entries that a checkpoint covers: they must have its root and that of the file's checkpoint,
-// and hold no more of the file's chains than the file does. Entries of another root are nobody's, and say nothing of the log. It reports
-// whether nothing was found.
+// wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
+// and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
+// log. wholeLog reports whether it found nothing wrong.
 func (c *check) wholeLog(known operator.Checkpoint) bool {
 	tree, count := new(frontier), c.newCensus()
 	fileRoot := tree.root() // at the size of the file's checkpoint
 	err := readEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
 		if index == known.Size {
-			return fmt.Errorf("%w: there are more than the %d of the checkpoint", errEntries, known.Size)
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", errEntries, known.Size)
 		}
 		tree.add(tlog.RecordHash(line))
 		if tree.size == c.log.Size {
@@ -107,11 +110,11 @@ func (c *check) wholeLog(known operator.Checkpoint) bool {
 	case err == nil && tree.size < known.Size:
 		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", errEntries, tree.size, known.Size)
 	case err == nil && tree.root() != known.Root:
-		err = fmt.Errorf("%w: they have another root than the checkpoint of %d", errEntries, known.Size)
+		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", errEntries, known.Size)
 	}
 	switch {
 	case errors.Is(err, errEntries):
-		c.doubt(c.ofLog(), "entries", nil, "%v; whoever handed them over may have changed them, so nothing is said against the log: get them anew ('jurat log entries')", err)
+		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log entries')", err)
 	case err != nil:
 		c.doubt(c.ofLog(), "entries", nil, "%v", err)
 	case known.Size >= c.log.Size && fileRoot != c.log.Root:
@@ -124,7 +127,7 @@ func (c *check) wholeLog(known operator.Checkpoint) bool {
 	return false
 }
 
-// A census counts what the log has of the chains and cases of a file.
+// A census counts the log's records of the file's chains and cases.
 type census struct {
 	cut    int64 // the size of the file's checkpoint
 	chains map[evidence.Digest]*chainCensus
@@ -134,12 +137,12 @@ type census struct {
 
 type chainCensus struct {
 	id      string
-	here    map[evidence.Digest]bool // payloads of the file's records of the chain
-	entries int64                    // of the chain, in the log
-	missing []string                 // chain_seq of entries that the file has not, the first ones
-	lacks   int64                    // how many those are in all
-	later   int64                    // and how many of them came after the file's checkpoint
-	wrong   string                   // how the log counted falsely
+	here    map[evidence.Digest]bool // payloads of the chain's records in the file
+	entries int64                    // number of the chain's entries in the log
+	missing []string                 // chain_seq of the first entries that the file lacks
+	lacks   int64                    // how many entries the file lacks
+	later   int64                    // how many of them the log added after the file's checkpoint
+	wrong   string                   // where the log's count is wrong
 }
 
 type caseCensus struct {
@@ -198,7 +201,7 @@ func (n *chainCensus) take(e *evidence.Entry, later bool) {
 	}
 }
 
-// judgeCensus draws the conclusions, and reports whether nothing is missing or falsely counted.
+// judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
 func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 	whole := true
 	for _, chain := range n.order {
@@ -221,15 +224,15 @@ func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 	case c.kind == OneCheckpoint:
 		c.whole = plural.Or(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
 	case known.Size < c.log.Size || len(n.order) == 0:
-		// What the log took in between the reader's checkpoint and the file's is shown to nobody; and records of no chain
-		// have no count that could show what is missing.
+		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
+		// chains have no count that could show a gap.
 	default:
 		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.order), "chain")), submissions)
 	}
 	return whole
 }
 
-// judgeChain holds the file's records of one chain against the log's.
+// judgeChain compares the file's records of one chain with the log's.
 func (c *check) judgeChain(n *chainCensus) bool {
 	if n.wrong != "" {
 		c.refute(Completeness, "count", nil, "the log counts %s: it counts the records of chain %q falsely", n.wrong, n.id)
@@ -238,7 +241,7 @@ func (c *check) judgeChain(n *chainCensus) bool {
 	if n.lacks > 0 {
 		age := ""
 		if n.later == n.lacks {
-			age = fmt.Sprintf("; the log took them in after the file's checkpoint of %d, so the file is older, or was cut", c.log.Size)
+			age = fmt.Sprintf("; the log added them after the file's checkpoint of %d, so the file is older or was cut", c.log.Size)
 		}
 		c.refute(Completeness, "cut", nil, "the log has %d records of chain %q, the file has %d of them; missing chain_seq %s%s",
 			n.entries, n.id, n.entries-n.lacks, strings.Join(n.missing, ", "), age)

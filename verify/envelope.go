@@ -11,7 +11,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// envelope checks a DSSE envelope: who put the records into it, and the records as if they had come without it.
+// envelope checks a DSSE envelope: who put the records into it, and the records themselves.
 func envelope(file []byte, o Options) (*Report, error) {
 	e, err := dsse.Parse(file)
 	if err != nil {
@@ -42,13 +42,13 @@ func unopened(kind Kind, o Options, err error) *Report {
 	return r
 }
 
-// exporter asks who put the records into the envelope. Every signature that names a key of the reader's must be that
-// key's, and one of them the operator's.
+// exporter checks who put the records into the envelope. Every signature that names one of the reader's keys must be
+// made with that key, and one of these keys must be the operator's.
 func (c *check) exporter(e *dsse.Envelope) {
 	if e == nil {
 		return
 	}
-	c.notes[Envelope] = "the operator signed the envelope; who said what is shown by the records alone"
+	c.notes[Envelope] = "the operator signed the envelope; only the records show who said what"
 	signed, named := 0, map[evidence.KeyID]bool{}
 	for i, s := range e.Signatures {
 		key := c.keyNamed(s.KeyID)
@@ -57,7 +57,7 @@ func (c *check) exporter(e *dsse.Envelope) {
 		}
 		info := evidence.SignerInfo{Algorithm: key.Algorithm, KeyID: key.KeyID}
 		if err := evidence.CheckSignature(key.Public(), info, e.Signed(), s.Signature); err != nil {
-			c.refute(Envelope, "signature", nil, "signature %d of the envelope is not that of the key that it names", i)
+			c.refute(Envelope, "signature", nil, "signature %d of the envelope was not made with the key that it names", i)
 			continue
 		}
 		signed++
@@ -65,7 +65,7 @@ func (c *check) exporter(e *dsse.Envelope) {
 		c.exporterKey(key)
 	}
 	if signed == 0 && c.worst(Envelope) == nil {
-		c.doubt(Envelope, "unknown-key", nil, "the envelope is signed by no key that the trust file has")
+		c.doubt(Envelope, "unknown-key", nil, "no key of the trust file signed the envelope")
 	}
 	c.exportedTogether(named)
 }
@@ -78,19 +78,19 @@ func (c *check) keyNamed(id string) *trust.Key {
 	return &c.Trust.Keys[i]
 }
 
-// exporterKey asks whether the key may sign envelopes. An envelope has no time that anybody vouches for.
+// exporterKey checks whether the key may sign envelopes. An envelope has no time that an authority vouches for.
 func (c *check) exporterKey(key *trust.Key) {
 	switch {
 	case key.Role != evidence.RoleOperator:
-		c.refute(Envelope, "actor", nil, "operators sign envelopes, and it is signed with the key of %s %q", key.Role, key.Name)
+		c.refute(Envelope, "actor", nil, "operators sign envelopes, and this one is signed with the key of %s %q", key.Role, key.Name)
 	case !key.Revoked.IsZero():
 		c.doubt(Envelope, "revoked", nil, "the key is revoked from %s on, and nothing shows when the envelope was signed", utc(key.Revoked))
 	case !key.NotAfter.IsZero():
-		c.doubt(Envelope, "validity", nil, "the key was valid only to %s, and nothing shows when the envelope was signed", utc(key.NotAfter))
+		c.doubt(Envelope, "validity", nil, "the key was valid only until %s, and nothing shows when the envelope was signed", utc(key.NotAfter))
 	}
 }
 
-// exportedTogether asks whether the keys signed that must sign beside those that did.
+// exportedTogether checks whether all keys signed that the trust file requires besides the first ones.
 func (c *check) exportedTogether(signed map[evidence.KeyID]bool) {
 	for i := range c.Trust.Keys {
 		key := &c.Trust.Keys[i]
@@ -98,9 +98,9 @@ func (c *check) exportedTogether(signed map[evidence.KeyID]bool) {
 			switch {
 			case !signed[key.KeyID] || signed[id]:
 			case key.WithFrom.IsZero():
-				c.refute(Envelope, "second-signature", nil, "the key of %s %q signs only together with the key %s, which has not signed", key.Role, key.Name, id)
+				c.refute(Envelope, "second-signature", nil, "the key of %s %q signs only together with the key %s, which did not sign", key.Role, key.Name, id)
 			default:
-				c.doubt(Envelope, "second-signature", nil, "the key %s has to sign it, too, from %s on; it has not, and nothing shows when the envelope was signed",
+				c.doubt(Envelope, "second-signature", nil, "the key %s must sign, too, from %s on; it did not, and nothing shows when the envelope was signed",
 					id, utc(key.WithFrom))
 			}
 		}

@@ -15,23 +15,23 @@ import (
 	"jurat/verify/trust"
 )
 
-// An examined record was looked at alone, with its whole payload. What the rules over several records need of it is kept, and
-// is small: a bundle can be larger than the memory.
+// An examined record was checked alone, with its whole payload. It keeps the small part that the rules over several
+// records need, because a bundle can be larger than the memory.
 type examined struct {
-	share  *timestamp.Share // of the budget, with which it was examined
-	whole  *evidence.Record // as it was opened
+	share  *timestamp.Share // the share of the budget that the examination used
+	whole  *evidence.Record // as opened
 	record *evidence.Record // slim
 	said   graph.Spoken
 	found  []Finding
-	placed []Finding // under order, which is told after everything else that was found
+	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
 
 	unasked bool            // as in check
 	vouched map[string]bool // as in check
 }
 
-// examine asks the questions that a record has to answer alone. It changes nothing of the check but what the budget gives out, so that
-// many records can be examined at once.
+// examine checks everything that concerns one record alone. It changes only the budget of the check, so that many
+// records can be examined at once.
 func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.budget.Share(), r) }
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
@@ -44,7 +44,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	return e
 }
 
-// alone asks a record's time, its signatures and what it discloses.
+// alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 	alone := &check{Checker: c.Checker, options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]bool{}}
 	alone.Share, alone.Unasked = share, false
@@ -59,12 +59,12 @@ func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 	return alone
 }
 
-// Sealed says of a record by itself what stands most against its content, its authentication and its time: what Record says of these
-// three, for who verifies very many records and proves their places otherwise. Where nothing does, the Status is Proved. If the
-// program itself fails on the record, content is not proved.
+// Sealed returns the worst finding about a record's content, authentication and time: the same as Record says about
+// these three. It serves callers that verify very many records and prove their places otherwise. The Status is Proved
+// if there is no finding. If the program itself fails on the record, content is not proved.
 //
-// That it claims a later time than the one that is proved is nothing against its having been sealed: the Status is Proved then, too, and
-// the Rule Skew.
+// A claimed time later than the proved time does not count against the sealing: then the Status is Proved and the
+// Rule Skew.
 func Sealed(r *evidence.Record, o Options) (worst Finding) {
 	err := fault.Guard(func() error {
 		worst = sealed(r, o)
@@ -94,8 +94,8 @@ func sealed(r *evidence.Record, o Options) Finding {
 	return worst
 }
 
-// take keeps what was found of the next record. A record that was examined before those in front of it were taken may have had another
-// share of the budget than it had to have: it is examined again.
+// take keeps the findings about the next record. If the record was examined ahead of time with another share of the
+// budget than it would have had in order, take examines it again.
 func (c *check) take(e examined) {
 	if !c.budget.Settle(e.share) {
 		e = c.examineWith(c.budget.Turn(), e.whole)
@@ -116,7 +116,7 @@ func (c *check) take(e examined) {
 	maps.Copy(c.vouched, e.vouched)
 }
 
-// count counts what is kept of a record, and keeps less of it where that is too much.
+// count counts what the check keeps of a record, and keeps less once a bound is exceeded.
 func (c *check) count(e examined) {
 	if c.volume.take(e.whole) {
 		for _, r := range c.all {
@@ -128,8 +128,9 @@ func (c *check) count(e examined) {
 	}
 }
 
-// slim is what other records' rules may ask of a record: who, when, which, what it follows. Texts are left behind, and a trial's
-// acts keep theirs, as the trial is conducted again from them. Of a review stays the position that it may give a verdict.
+// slim keeps what the rules of other records need: who, when, which record, and its links. It drops texts, except
+// those of a trial's acts, because the trial is run again from them. Of a review it keeps the position, because that
+// may give a verdict.
 func slim(r *evidence.Record) *evidence.Record {
 	s := &evidence.Record{Payload: r.Payload, Digest: r.Digest}
 	if r.Log != nil {
@@ -158,7 +159,7 @@ func slim(r *evidence.Record) *evidence.Record {
 	return s
 }
 
-// there stands for a value of which only that it is there is asked.
+// there replaces a value when only its presence matters.
 var there = jsontext.Value("null")
 
 // intern keeps each name once, however many records have it.
@@ -174,7 +175,7 @@ func (c *check) intern(r *evidence.Record) {
 	}
 }
 
-// begin opens the checkpoint, which stands before the records, and asks what its time stamps prove.
+// begin opens the checkpoint, which stands before the records, and checks what its time stamps prove.
 func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
 	c.Share = c.budget.Turn()
 	c.openStamped(checkpoint, stamps)
@@ -190,23 +191,23 @@ func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
 	c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: c.checkpoint.err.Error()}}
 }
 
-// end sums up what the records say alone, and puts them together.
+// end sums up the findings about single records and checks the records together.
 func (c *check) end() {
 	c.notes[Content] = "every signature is valid over the canonical payload"
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
 	if len(c.all) == 0 {
 		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Order} {
-			c.doubt(g, "empty", nil, "there is no record in the file")
+			c.doubt(g, "empty", nil, "the file has no record")
 		}
 	}
 	c.noteVouched()
 	c.noteTimes()
-	c.findings = append(c.findings, c.placed...) // which were counted when they were found
+	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil
 	c.noteOrder()
 	c.graph = new(graph.Graph)
-	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // else nothing is asked of it
+	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // otherwise the guarantee does not apply
 		c.graph = graph.New(c.all)
 	}
 	c.byDigest = c.graph.ByDigest

@@ -28,7 +28,7 @@ func TestFloodOfTimestamps(t *testing.T) {
 		t.Errorf("of %d: %+v", looked, got)
 	}
 	r.Timestamps = append(r.Timestamps, stranger.plain(t, r, on(2)))
-	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is looked at") {
+	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is checked") {
 		t.Errorf("of one more: %+v", got)
 	}
 }
@@ -62,7 +62,7 @@ func TestFloodOfCheckpointTimestamps(t *testing.T) {
 		t.Errorf("of an authority that is trusted: %+v", got)
 	}
 	b.CheckpointTimestamps = append(b.CheckpointTimestamps, stamp(on(2)))
-	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is looked at") {
+	if got := verify.Bundle(b, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is checked") {
 		t.Errorf("of one more: %+v", got)
 	}
 }

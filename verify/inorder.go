@@ -10,14 +10,14 @@ import (
 	"jurat/internal/fault"
 )
 
-// maxInWork is how many bytes are in work at once: enough for every core to have something to do.
+// maxInWork bounds the bytes in work at once. It is large enough to keep every core busy.
 const maxInWork = 64 << 20
 
-// inOrder does work on many things at once, on all cores, and hands on the results in the order in which the things came.
-// It holds a few of them at a time, however many there are, and fewer where they are large: what is in work has together at most
-// maxInWork bytes by weigh, or is one. It ends with the first error: of next, unless that is last, or
-// of take. Next and take are never called at the same time as themselves. A panic of next or work ends it like an error: it is
-// caught in its own goroutine, where nothing else could, and returned as a *fault.Error.
+// inOrder works on many items at once, on all cores, and passes the results to take in the order of the items. It
+// holds only a few items at a time, and fewer if they are large: their total by weigh is at most maxInWork bytes, or
+// there is only one. inOrder ends with the first error of take, or of next unless that is last. It never runs two
+// calls of next, or two of take, at the same time. It recovers a panic of next or work in its own goroutine and
+// returns it as a *fault.Error.
 func inOrder[T, R any](next func() (T, error), last error, weigh func(T) int, work func(T) R, take func(R) error) error {
 	type outcome struct {
 		result R
@@ -32,9 +32,9 @@ func inOrder[T, R any](next func() (T, error), last error, weigh func(T) int, wo
 	workers := runtime.GOMAXPROCS(0)
 	todo, inTurn := make(chan *slot), make(chan *slot, 4*workers)
 	room := semaphore.NewWeighted(maxInWork)
-	ctx, stop := context.WithCancel(context.Background()) // only ends the waiting for room: next ends where its reader does
+	ctx, stop := context.WithCancel(context.Background()) // stop only ends the waiting for room; next ends with its reader
 	var running sync.WaitGroup
-	running.Go(func() { // reads, and stays at most a few things ahead
+	running.Go(func() { // reads, a few items ahead at most
 		defer close(inTurn)
 		defer close(todo)
 		for {

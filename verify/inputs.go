@@ -12,8 +12,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// Inputs are what a reader brings along, since nothing of it may come from what is verified. The zero Inputs bring nothing,
-// and prove nothing.
+// Inputs are what the reader brings, because none of it may come from the verified file. The zero Inputs bring
+// nothing and prove nothing.
 type Inputs struct {
 	Trust  *InputFile  // the reader's trust file; nil: none
 	Before *time.Time  // also ask whether everything existed before it; nil: do not ask
@@ -28,16 +28,16 @@ type Inputs struct {
 	Now func() time.Time
 }
 
-// An InputFile is one that the reader chose.
+// An InputFile is a file that the reader chose.
 type InputFile struct {
-	Name string // as the reader calls it, for errors
+	Name string // the reader's name for it, for errors
 	From io.Reader
 }
 
-// maxFile bounds a file that is held in memory whole. A trust file of a hundred thousand keys has half of it.
+// maxFile bounds a file that is held in memory. A trust file of a hundred thousand keys has half that size.
 const maxFile = 64 << 20
 
-// Options are those that verification takes.
+// Options reads all inputs and returns them as Options. Its errors name the file that cannot be read.
 func (q *Inputs) Options() (Options, error) {
 	o := Options{Entries: q.Entries}
 	if err := q.moments(&o); err != nil {
@@ -55,7 +55,7 @@ func (q *Inputs) Options() (Options, error) {
 		return o, err
 	}
 	if q.Consistency != nil && q.Checkpoint == nil {
-		return o, errors.New("consistency: a proof between two checkpoints, and no checkpoint says which the other one is")
+		return o, errors.New("consistency: the proof is between two checkpoints; bring the other checkpoint, too")
 	}
 	if o.Checkpoint, err = parsed(q.Checkpoint, maxFile, checkpoint); err != nil {
 		return o, err
@@ -64,22 +64,22 @@ func (q *Inputs) Options() (Options, error) {
 	return o, err
 }
 
-// moments reads the times. The zero time stands for none in verification, so it cannot be asked about.
+// moments reads the times. Verification treats the zero time as absent, so moments refuses it.
 func (q *Inputs) moments(o *Options) error {
 	if q.At == nil {
 		o.At = q.Now()
 	} else if o.At = *q.At; o.At.IsZero() {
-		return errors.New("at: nothing was checked before the year 1")
+		return errors.New("at: the moment of checking must be after the year 0")
 	}
 	if q.Before != nil {
 		if o.Before = *q.Before; o.Before.IsZero() {
-			return errors.New("before: nothing existed before the year 1")
+			return errors.New("before: the time must be after the year 0")
 		}
 	}
 	return nil
 }
 
-// ReadTrust reads a trust file; no file is no trust.
+// ReadTrust reads a trust file. It returns nil if file is nil. Its errors name the file.
 func ReadTrust(file *InputFile) (*trust.Trust, error) { return parsed(file, maxFile, trust.Parse) }
 
 func checkpoint(doc []byte) (string, error) {
@@ -89,7 +89,7 @@ func checkpoint(doc []byte) (string, error) {
 	return evidence.MendNote(string(doc)), nil
 }
 
-// consistency reads a proof, in whatever spelling of JSON it came.
+// consistency reads a proof in any JSON spelling.
 func consistency(doc []byte) (*operator.Consistency, error) {
 	form, _, err := evidence.Mend(doc)
 	if err != nil {
@@ -98,7 +98,8 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 	return operator.ParseConsistency(form)
 }
 
-// parsed reads no more of a file than it can have, and says in errors which file it is. No file gives nothing.
+// parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
+// file.
 func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {

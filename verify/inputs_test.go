@@ -40,15 +40,15 @@ func TestOptions(t *testing.T) {
 func TestOptionsRefused(t *testing.T) {
 	var zero time.Time
 	for want, q := range map[string]verify.Inputs{
-		"at: nothing was checked before the year 1": {At: &zero},
-		"before: nothing existed before the year 1": {Before: &zero},
-		"mine.json: reading trust file":             {Trust: text("mine.json", "{")},
-		"a.crl: ":                                   {CRLs: []verify.InputFile{*text("a.crl", "no list")}},
-		"no checkpoint says which the other one is": {Consistency: text("p", "{}")},
-		"c: an empty file is no checkpoint":         {Checkpoint: text("c", "")},
-		"p: ":                                       {Checkpoint: text("c", "note\n"), Consistency: text("p", "{")},
-		"long.json: more than 67108864 bytes":       {Trust: text("long.json", strings.Repeat(" ", 64<<20+1))},
-		"long.crl: more than 16777216 bytes":        {CRLs: []verify.InputFile{*text("long.crl", strings.Repeat(" ", 16<<20+1))}},
+		"at: the moment of checking must be after the year 0": {At: &zero},
+		"before: the time must be after the year 0":           {Before: &zero},
+		"mine.json: reading trust file":                       {Trust: text("mine.json", "{")},
+		"a.crl: ":                                             {CRLs: []verify.InputFile{*text("a.crl", "no list")}},
+		"bring the other checkpoint":                          {Consistency: text("p", "{}")},
+		"c: an empty file is no checkpoint":                   {Checkpoint: text("c", "")},
+		"p: ":                                                 {Checkpoint: text("c", "note\n"), Consistency: text("p", "{")},
+		"long.json: more than 67108864 bytes":                 {Trust: text("long.json", strings.Repeat(" ", 64<<20+1))},
+		"long.crl: more than 16777216 bytes":                  {CRLs: []verify.InputFile{*text("long.crl", strings.Repeat(" ", 16<<20+1))}},
 	} {
 		q.Now = clock
 		if _, err := q.Options(); err == nil || !strings.Contains(err.Error(), want) {

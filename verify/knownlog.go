@@ -12,34 +12,35 @@ import (
 	"jurat/internal/plural"
 )
 
-// LogState is which log a file was cut from, and how long the log was then, as its verified checkpoint says.
+// LogState says which log a file was cut from, and how long the log was then. It comes from the file's verified
+// checkpoint.
 type LogState struct {
 	Origin string `json:"origin"`
 	Size   int64  `json:"size"`
 }
 
-// knowsLog reports whether the reader brought something about a log.
+// knowsLog reports whether the reader brought a checkpoint or entries of a log.
 func (o *Options) knowsLog() bool { return o.Checkpoint != "" || o.Entries != nil }
 
-// knownLog holds the log that the file was cut from against the log that the reader knows from elsewhere. The sender
-// chose the file and its checkpoint; the reader chose the other.
+// knownLog compares the log that the file was cut from with the log that the reader knows from elsewhere. The sender
+// chose the file and its checkpoint. The reader chose the other log.
 func (c *check) knownLog() {
 	if !c.options.knowsLog() {
 		return
 	}
 	if c.log == nil {
-		c.doubt(c.ofLog(), "checkpoint", nil, "the file has no checkpoint that shows which log it was cut from")
+		c.doubt(c.ofLog(), "checkpoint", nil, "the file has no valid checkpoint that shows which log it was cut from")
 		return
 	}
-	known := *c.log // with entries alone, they are held against the file's own checkpoint
+	known := *c.log // entries alone are compared with the file's own checkpoint
 	if c.options.Checkpoint != "" {
 		var err error
 		if known, err = c.openCheckpoint(c.options.Checkpoint); err != nil {
-			c.doubt(c.ofLog(), "checkpoint", nil, "of the checkpoint that the reader brought: %v", err)
+			c.doubt(c.ofLog(), "checkpoint", nil, "the reader's checkpoint: %v", err)
 			return
 		}
 		if known.Origin != c.log.Origin {
-			c.doubt(c.ofLog(), "checkpoint", nil, "the reader's checkpoint is of the log %s, and the file of the log %s", known.Origin, c.log.Origin)
+			c.doubt(c.ofLog(), "checkpoint", nil, "the reader's checkpoint is of the log %s, and the file is of the log %s", known.Origin, c.log.Origin)
 			return
 		}
 	}
@@ -48,7 +49,7 @@ func (c *check) knownLog() {
 	}
 }
 
-// ofLog is the guarantee that rests on what the reader knows of the log. A record alone is part of no whole.
+// ofLog returns the guarantee that rests on what the reader knows of the log. A single record has no Completeness.
 func (c *check) ofLog() Guarantee {
 	if c.kind == OneRecord {
 		return Order
@@ -56,7 +57,7 @@ func (c *check) ofLog() Guarantee {
 	return Completeness
 }
 
-// fork refutes: one key has signed two histories.
+// fork refutes the guarantee: one key has signed two histories.
 func (c *check) fork(format string, args ...any) {
 	c.refute(Order, "fork", nil, format, args...)
 	if g := c.ofLog(); g != Order {
@@ -64,8 +65,8 @@ func (c *check) fork(format string, args ...any) {
 	}
 }
 
-// oneLog asks whether the shorter of the two logs is the beginning of the longer one, and reports whether this may be
-// gone on from.
+// oneLog checks whether the shorter of the two logs is the beginning of the longer one. It reports whether later
+// checks can rely on it.
 func (c *check) oneLog(known operator.Checkpoint) bool {
 	small, large := known, *c.log
 	if small.Size > large.Size {
@@ -92,22 +93,22 @@ func (c *check) oneLog(known operator.Checkpoint) bool {
 		c.fork("the key of the log %s has signed two histories: %v", known.Origin, err)
 		return false
 	case c.options.Entries != nil && known.Size >= c.log.Size:
-		return true // the entries will show it
+		return true // wholeLog compares the entries
 	}
-	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; that says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
+	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; this says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
 		plural.Of(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
 	return false
 }
 
 var errNoProof = errors.New("there is no consistency proof")
 
-// noteLog says, once everything was asked, how far the reader's knowledge of the log reaches. Completeness of a bundle is
-// proved by entries alone: a checkpoint shows that nothing of the log is gone, and not what of it belongs to a chain.
+// noteLog reports how far the reader's knowledge of the log reaches. Only entries prove completeness of a bundle: a
+// checkpoint shows that the log has lost nothing, but not which of its entries belong to a chain.
 func (c *check) noteLog() {
 	switch {
 	case c.known == nil:
 	case c.kind == ManyRecords && c.whole == "":
-		c.doubt(Completeness, "tail", nil, "%s; whether its chains go on after their last record here, only the log's entries up to such a checkpoint show", c.logsCompared())
+		c.doubt(Completeness, "tail", nil, "%s; only the log's entries up to such a checkpoint show whether its chains continue after their last record here", c.logsCompared())
 	case c.kind == OneRecord:
 		c.notes[Order] += "; " + c.logsCompared()
 	default:
@@ -115,7 +116,7 @@ func (c *check) noteLog() {
 	}
 }
 
-// logsCompared says how the file's log stands to the reader's.
+// logsCompared describes how the file's log relates to the reader's.
 func (c *check) logsCompared() string {
 	switch file, known := c.log.Size, c.known.Size; {
 	case c.options.Checkpoint == "":
@@ -139,11 +140,11 @@ func join(between string, parts ...string) string {
 	return joined
 }
 
-// entriesOf reads from the beginning, also if the file was read before.
+// entriesOf reads the entries from the beginning, even if the reader was used for an earlier file.
 func entriesOf(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, 0, math.MaxInt64) }
 
-// Checkpoint checks a checkpoint by itself: whether a log that the reader trusts signed it, and, with Options.Checkpoint or
-// Options.Entries, whether that log is the one that the reader knows, and has lost nothing of it.
+// Checkpoint checks a checkpoint by itself: whether a log that the reader trusts signed it. With Options.Checkpoint
+// or Options.Entries it also checks whether that log is the one that the reader knows, and has lost nothing of it.
 func Checkpoint(signed string, o Options) *Report {
 	c := newCheck(o, OneCheckpoint)
 	c.begin(signed, nil)
@@ -156,10 +157,10 @@ func Checkpoint(signed string, o Options) *Report {
 	return c.report()
 }
 
-// maxCheckpoint bounds what is looked at as a checkpoint: three lines, and room for the signatures of many witnesses.
+// maxCheckpoint bounds the size of a checkpoint: three lines, and room for the signatures of many witnesses.
 const maxCheckpoint = 1 << 20
 
-// isCheckpoint recognises the text of a checkpoint with signatures after it, valid or not.
+// isCheckpoint recognises the text of a checkpoint followed by signatures, valid or not.
 func isCheckpoint(file []byte) bool {
 	if len(file) > maxCheckpoint {
 		return false

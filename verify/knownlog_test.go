@@ -190,9 +190,9 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 		{"a checkpoint that was changed", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint = strings.Replace(late, "\n10\n", "\n11\n", 1)
 		},
-			verify.NotProved, "checkpoint", "that the reader brought"},
+			verify.NotProved, "checkpoint", "the reader's checkpoint:"},
 		{"a file without a checkpoint", func(b *evidence.Bundle, o *verify.Options) { b.Checkpoint, o.Checkpoint = "", late },
-			verify.NotProved, "checkpoint", "the file has no checkpoint"},
+			verify.NotProved, "checkpoint", "the file has no valid checkpoint"},
 		{"all entries of the file's checkpoint", func(b *evidence.Bundle, o *verify.Options) { o.Entries = bytes.NewReader(k.entries(6)) },
 			verify.Proved, "", "every record that these 6 entries have of its 1 chain"},
 		{"all entries of the same checkpoint, held elsewhere", func(b *evidence.Bundle, o *verify.Options) {
@@ -209,7 +209,7 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 		}, verify.Refuted, "cut", "has 5 records of chain \"chain-1\", the file has 3 of them; missing chain_seq 4, 5"},
 		{"a tail cut, under the checkpoint of that time", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Entries = late, bytes.NewReader(k.entries(10))
-		}, verify.Refuted, "cut", "so the file is older, or was cut"},
+		}, verify.Refuted, "cut", "so the file is older or was cut"},
 		{"entries that end before the file", func(b *evidence.Bundle, o *verify.Options) {
 			o.Checkpoint, o.Entries, o.Consistency = early, bytes.NewReader(k.entries(4)), k.consistency(4, 6)
 		}, verify.NotProved, "tail", "only the log's entries"},
@@ -225,15 +225,15 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			lines := bytes.SplitAfter(k.entries(6), []byte("\n"))
 			lines[0], lines[2] = lines[2], lines[0]
 			o.Entries = bytes.NewReader(bytes.Join(lines, nil))
-		}, verify.NotProved, "entries", "another root"},
+		}, verify.NotProved, "entries", "their root is not"},
 		{"entries of a later checkpoint, reordered, and no proof", func(b *evidence.Bundle, o *verify.Options) {
 			lines := bytes.SplitAfter(k.entries(10), []byte("\n"))
 			lines[0], lines[2] = lines[2], lines[0]
 			o.Checkpoint, o.Entries = late, bytes.NewReader(bytes.Join(lines, nil))
-		}, verify.NotProved, "entries", "another root"},
+		}, verify.NotProved, "entries", "their root is not"},
 		{"one entry changed", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(bytes.Replace(k.entries(6), []byte(`"chain_seq":2`), []byte(`"chain_seq":3`), 1))
-		}, verify.NotProved, "entries", "another root"},
+		}, verify.NotProved, "entries", "their root is not"},
 		{"an entry that is none", func(b *evidence.Bundle, o *verify.Options) {
 			o.Entries = bytes.NewReader(append([]byte("{}\n"), k.entries(5)...))
 		}, verify.NotProved, "entries", "entry 0"},

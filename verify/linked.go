@@ -7,30 +7,32 @@ import (
 	"jurat/verify/graph"
 )
 
-// A Linked is what the rules of chains and reviews need of a record: actor, time, ids, links, and the digests of its texts.
+// A Linked holds what the rules of chains and reviews need of a record: actor, time, ids, links, and the digests of
+// its texts.
 type Linked struct {
 	record *evidence.Record
 	said   graph.Spoken
 }
 
-// Link keeps of a record what its links are judged by, and none of its texts.
+// Link returns what the rules about links need of a record, without its texts.
 func Link(r *evidence.Record) Linked {
 	l := Linked{record: slim(r), said: graph.SpokenIn(r)}
 	l.record.Log = nil
 	p := &l.record.Payload
 	p.Signers = slices.Clone(p.Signers)
-	withoutTexts(l.record) // of a trial's acts, too
+	withoutTexts(l.record) // texts of a trial's acts, too
 	return l
 }
 
-// Payload is the record's, without its texts. It must not be changed.
+// Payload returns the record's payload without its texts. The caller must not change it.
 func (l Linked) Payload() *evidence.Payload { return &l.record.Payload }
 
-// Digest is that of the record's payload.
+// Digest returns the digest of the record's payload.
 func (l Linked) Digest() evidence.Digest { return l.record.Digest }
 
-// Contradictions returns what the rules of chains and reviews would refute of a file of these records, in this order. A ledger asks before
-// it seals a record that would contradict another for ever. No signature, time stamp or place in a log is looked at.
+// Contradictions returns what the rules of chains and reviews would refute in a file of these records, in this order.
+// A ledger calls it before it seals a record, because a contradiction in the log is permanent. It checks no
+// signature, time stamp or place.
 func Contradictions(file []Linked) (found []Finding) {
 	c := newCheck(Options{}, ManyRecords)
 	for _, l := range file {

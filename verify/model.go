@@ -1,4 +1,5 @@
 package verify
 
-// IsModel reports whether a model that a provider reported is the one that was asked for, as the guarantee of the configuration has it.
+// IsModel reports whether the model that a provider reported is the model that was asked for: the same name or a
+// snapshot of it.
 func IsModel(reported, asked string) bool { return isModel(reported, asked) }

@@ -15,7 +15,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// packageFile checks an evidence package. The maker of the archive chose everything in it, also the public key.
+// packageFile checks an evidence package. The maker of the archive chose everything in it, including the public key.
 func packageFile(file []byte, o Options) *Report {
 	p, err := aep.Open(file)
 	if err != nil {
@@ -29,7 +29,7 @@ func packageFile(file []byte, o Options) *Report {
 	return r
 }
 
-// pack asks a package what a record is asked, as far as it can answer.
+// pack checks of a package what applies to records, as far as a package can answer.
 func (c *check) pack(p *aep.Package) {
 	if evidence.DigestOf(p.Canonical) != p.Hash {
 		c.refute(Content, "hash", nil, "hash.sha256 is not the SHA-256 of canonical.bin")
@@ -44,7 +44,8 @@ func (c *check) pack(p *aep.Package) {
 	c.noteTimes()
 }
 
-// asRecord is the package as far as the rules of records apply to it: what is stamped is the signature.
+// asRecord represents the package as a record, as far as the rules of records apply. The time stamp is over the
+// signature.
 func asRecord(p *aep.Package) *evidence.Record {
 	r := &evidence.Record{Payload: evidence.Payload{Signers: []evidence.SignerInfo{{Algorithm: evidence.RS256, KeyID: p.KeyID}}},
 		Signatures: [][]byte{p.Signature}}
@@ -54,7 +55,7 @@ func asRecord(p *aep.Package) *evidence.Record {
 	return r
 }
 
-// packageTime asks when the signature existed.
+// packageTime checks when the signature existed.
 func (c *check) packageTime(p *aep.Package, r *evidence.Record) trust.Proof {
 	switch {
 	case len(p.Token) == 0:
@@ -69,7 +70,7 @@ func (c *check) packageTime(p *aep.Package, r *evidence.Record) trust.Proof {
 		return at
 	}
 	if rule, err := c.notYetKnown(p, at.Earliest.Time); err != nil {
-		c.times = c.times[:len(c.times)-1] // which is the time of a number, and perhaps of no signature
+		c.times = c.times[:len(c.times)-1] // this time is of a number that may be no signature
 		c.doubt(Time, rule, nil, "%v", err)
 		return trust.Proof{}
 	}
@@ -77,9 +78,9 @@ func (c *check) packageTime(p *aep.Package, r *evidence.Record) trust.Proof {
 	return at
 }
 
-// notYetKnown asks whether the stamped number can have become a signature afterwards. A package names its key nowhere in what is
-// signed and stamped, so whoever has a number stamped can choose text and key later, such that it is the key's signature. Only a
-// key that the reader says was there by then was not chosen so.
+// notYetKnown checks whether the text and key can have been chosen after the time stamp. The signed and stamped bytes
+// of a package do not name its key. So a forger can have any number stamped, and later choose text and key such that
+// the number is a valid signature. A key that the reader knew by then cannot be such a key.
 func (c *check) notYetKnown(p *aep.Package, stamped time.Time) (rule string, err error) {
 	if err := p.CheckStrength(); err != nil {
 		return "weak-key", err
@@ -97,8 +98,8 @@ func (c *check) notYetKnown(p *aep.Package, stamped time.Time) (rule string, err
 	return "", nil
 }
 
-// stampsHash recognises a token of a later profile, which stamps the hexadecimal digits of the hash. The text existed by
-// then, and anybody can have signed it since.
+// stampsHash recognises a token of a later profile, which stamps the hexadecimal digits of the hash. It proves that
+// the text existed; the signature can be later.
 func stampsHash(p *aep.Package, r *evidence.Record) bool {
 	token, err := timestamp.Parse(p.Token)
 	if err != nil {
@@ -112,12 +113,12 @@ func stampsHash(p *aep.Package, r *evidence.Record) bool {
 	return err == nil || trust.Uncheckable(err)
 }
 
-// packageSignature asks who signed, and whether canonical.bin is what was signed.
+// packageSignature checks who signed, and whether they signed canonical.bin.
 func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at trust.Proof) {
 	of := []Guarantee{Content, Authentication, NonRepudiation}
 	if len(p.Signature) == 0 {
 		for _, g := range of {
-			c.doubt(g, "unsigned", nil, "nobody has signed it: signature.sig is empty")
+			c.doubt(g, "unsigned", nil, "it is not signed: signature.sig is empty")
 		}
 		return
 	}
@@ -146,7 +147,7 @@ func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at trust.Pr
 		key.Role, key.Name)
 	c.notes[NonRepudiation] = "the actor keeps its key itself"
 	if key.Role != evidence.RoleAgent {
-		c.refute(Authentication, "actor", nil, "such a package is what an agent says, and it is signed with the key of %s %q", key.Role, key.Name)
+		c.refute(Authentication, "actor", nil, "such a package holds an agent's statement, and it is signed with the key of %s %q", key.Role, key.Name)
 	} else {
 		c.valid(r, key, at)
 	}
@@ -175,14 +176,14 @@ func formOf(null bool) string {
 
 func (c *check) unknownPackageKey(p *aep.Package) string {
 	if c.options.Trust == nil {
-		return "no trust file was given, so no key is known to be anybody's; the key that lies in the package vouches for nothing"
+		return "no trust file was given, so no key is trusted; the key inside the package proves nothing"
 	}
-	return fmt.Sprintf("the trust file has no key %s; that it lies in the package vouches for nothing", p.KeyID)
+	return fmt.Sprintf("the trust file has no key %s; the same key inside the package proves nothing", p.KeyID)
 }
 
-// second checks the second signature, as far as the reader knows its key, and has the record name it if it holds. Nothing
-// that is signed names it, so anybody can have added it, and taken it away: whether it must be there is the trust file's
-// to say (with).
+// second checks the second signature if the reader knows its key, and adds it to the record's signers if it is valid.
+// No signed byte names the second signature, so anyone can add or remove it. Only the trust file can demand it
+// (with).
 //
 // The token is over the first signature, so nothing shows when the second was made.
 func (c *check) second(p *aep.Package, r *evidence.Record, first *trust.Key) {
@@ -197,7 +198,7 @@ func (c *check) second(p *aep.Package, r *evidence.Record, first *trust.Key) {
 	key := c.Trust.Key(s.KeyID)
 	switch {
 	case key == nil:
-		c.doubt(Enclosures, "unknown-key", nil, "the trust file has no key %s, with which the second signature is to be checked", s.KeyID)
+		c.doubt(Enclosures, "unknown-key", nil, "the trust file lacks the key %s, which is needed to check the second signature", s.KeyID)
 	case p.CheckSecond() != nil:
 		for _, g := range []Guarantee{Authentication, NonRepudiation, Enclosures} {
 			c.refute(g, "signature", nil, "the second signature was not made with its key over canonical.bin or its hash")
@@ -212,17 +213,17 @@ func (c *check) second(p *aep.Package, r *evidence.Record, first *trust.Key) {
 	}
 }
 
-// packageText asks what of the package the signed bytes hold.
+// packageText checks which parts of the package the signed bytes cover.
 func (c *check) packageText(p *aep.Package) {
 	c.notes[Enclosures] = "all that lies in the package is signed"
 	binding := p.Binding()
 	if binding == aep.BindsNothing {
-		c.doubt(Content, "unbound", nil, "canonical.bin, which is what was signed, is not made of response.txt in any way that is known: do not read that")
+		c.doubt(Content, "unbound", nil, "canonical.bin, which was signed, does not match response.txt in any known form: do not rely on response.txt")
 	}
 	if binding != aep.BindsMetadata {
-		c.doubt(Enclosures, "unbound", nil, "no signature covers metadata.json: anybody can have written it")
+		c.doubt(Enclosures, "unbound", nil, "no signature covers metadata.json: anyone can have written it")
 	}
 	for _, name := range p.Others {
-		c.doubt(Enclosures, "unbound", nil, "no signature covers %s: anybody can have added it", name)
+		c.doubt(Enclosures, "unbound", nil, "no signature covers %s: anyone can have added it", name)
 	}
 }

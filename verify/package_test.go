@@ -101,9 +101,9 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"no trust", func(m members, o *verify.Options) { o.Trust = nil },
 			verify.Authentication, verify.NotProved, "unknown-key", "no trust file", verify.NotProved},
 		{"a key nobody knows", func(m members, o *verify.Options) { o.Trust.Keys = nil },
-			verify.Authentication, verify.NotProved, "unknown-key", "lies in the package vouches for nothing", verify.NotProved},
+			verify.Authentication, verify.NotProved, "unknown-key", "inside the package proves nothing", verify.NotProved},
 		{"a key nobody knows, and the content", func(m members, o *verify.Options) { o.Trust.Keys = nil },
-			verify.Content, verify.NotProved, "unknown-key", "vouches for nothing", verify.NotProved},
+			verify.Content, verify.NotProved, "unknown-key", "proves nothing", verify.NotProved},
 		{"another name in the trust file", func(m members, o *verify.Options) { o.Trust.Keys[0].Name, o.Trust.Keys[1].Name = "b", "b" },
 			verify.Authentication, verify.Proved, "", `agent "b"; no name in the package is signed`, verify.Proved},
 		{"a juror's key", func(m members, o *verify.Options) {
@@ -120,11 +120,11 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 			m["signature.sig"] = kept
 		}, verify.Authentication, verify.Refuted, "signature", "not this key's over canonical.bin", verify.Refuted},
 		{"no signature", func(m members, o *verify.Options) { m["signature.sig"] = nil },
-			verify.Content, verify.NotProved, "unsigned", "nobody has signed it", verify.Refuted}, // as the token then stamps something else
+			verify.Content, verify.NotProved, "unsigned", "it is not signed", verify.Refuted}, // as the token then stamps something else
 		{"no signature and no token", func(m members, o *verify.Options) { m["signature.sig"], m["timestamp.tsr"] = nil, nil },
-			verify.Authentication, verify.NotProved, "unsigned", "nobody has signed it", verify.NotProved},
+			verify.Authentication, verify.NotProved, "unsigned", "it is not signed", verify.NotProved},
 		{"a text that was not signed", func(m members, o *verify.Options) { m["response.txt"] = []byte("Take the A3.") },
-			verify.Content, verify.NotProved, "unbound", "do not read that", verify.NotProved},
+			verify.Content, verify.NotProved, "unbound", "do not rely on response.txt", verify.NotProved},
 		{"other line ends in the text", func(m members, o *verify.Options) { m["response.txt"] = []byte(aeptest.Canonical) },
 			verify.Content, verify.Proved, "", "", verify.Proved},
 		{"other metadata", func(m members, o *verify.Options) { m["metadata.json"] = []byte("{}") },
@@ -173,7 +173,7 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"a key nobody knows, and the time", func(m members, o *verify.Options) { o.Trust.Keys = nil },
 			verify.Time, verify.NotProved, "unknown-key", "can have been made for a number", verify.NotProved},
 		{"a key no longer valid", func(m members, o *verify.Options) { o.Trust.Keys[0].NotAfter = stamped.Add(-time.Second) },
-			verify.Authentication, verify.NotProved, "validity", "valid only to", verify.NotProved},
+			verify.Authentication, verify.NotProved, "validity", "valid only until", verify.NotProved},
 		{"a key with an end, and no time", func(m members, o *verify.Options) {
 			o.Trust.Keys[0].NotAfter, m["timestamp.tsr"] = stamped.Add(time.Hour), nil
 		}, verify.Authentication, verify.NotProved, "validity", "time of signing", verify.NotProved},
@@ -207,7 +207,7 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 		{"a second signature that must be there, and was taken away", func(m members, o *verify.Options) {
 			o.Trust.Keys[0].With = []evidence.KeyID{o.Trust.Keys[1].KeyID}
 			delete(m, "signature_pqc.sig")
-		}, verify.Authentication, verify.Refuted, "second-signature", "has not signed", verify.Refuted},
+		}, verify.Authentication, verify.Refuted, "second-signature", "did not sign", verify.Refuted},
 		{"a member that is missing", func(m members, o *verify.Options) { delete(m, "metadata.json") },
 			verify.Content, verify.Refuted, "form", "metadata.json is missing", verify.Refuted},
 		{"a member that leaves the folder", func(m members, o *verify.Options) { m["../x"] = nil },

@@ -12,19 +12,20 @@ import (
 	"jurat/internal/fault"
 )
 
-// Read checks a record file or a bundle file, also in an envelope, a checkpoint or an evidence package, as it comes in. It reads a bundle once, record by record, on all
-// cores, and keeps of each record what other records' rules may ask of it, and of the acts of a trial everything: so what it
-// needs grows with how many records there are, and not with how long they are. A file that is an io.Seeker is looked through before, as the
-// members of a bundle may stand in any order. Whatever is no bundle is read into memory, and has at most MaxWhole bytes.
+// Read checks a file while it reads it: a record, a bundle, an envelope around them, a checkpoint or an evidence
+// package. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
+// need, and all of a trial's acts. So its memory depends on the number of records, not on their length. It searches
+// an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into memory, at
+// most MaxWhole bytes.
 //
-// A file whose form was lost on the way (see evidence.Read) is read in its canonical form, and the report says so. A file that is recognisably ours but cannot be
-// opened gets a report in which its content is refuted; ErrNotOurs is for files that are something else, ErrFault for those on
-// which the program itself fails, and other errors are the reader's.
+// A file that lost its form on the way (see evidence.Read) is read in its canonical form, and the report says so. A
+// file that is recognisably jurat's but cannot be opened gets a report in which its content is refuted. Read returns
+// ErrNotOurs for any other kind of file, ErrFault if the program itself fails, and the errors of reading file.
 func Read(file io.Reader, o Options) (*Report, error) {
 	return answered(func() (*Report, error) { return read(file, o) })
 }
 
-// answered is what do answers, or an ErrFault if it panics.
+// answered returns what do returns, or ErrFault if do panics.
 func answered(do func() (*Report, error)) (r *Report, err error) {
 	err = fault.Guard(func() (err error) {
 		r, err = do()
@@ -51,18 +52,18 @@ func read(file io.Reader, o Options) (*Report, error) {
 		return nil, err
 	}
 	if len(whole) > MaxWhole {
-		return nil, fmt.Errorf("more than %d bytes, and no bundle, which alone is read as it comes in", MaxWhole)
+		return nil, fmt.Errorf("the file has more than %d bytes and is not a bundle: only bundles may be larger", MaxWhole)
 	}
 	return one(whole, o)
 }
 
-// MaxWhole is how many bytes a file may have that is read as a whole.
+// MaxWhole is the largest file, in bytes, that is read into memory.
 const MaxWhole = 1 << 30
 
-// enoughToKnow is how much of a file is looked at to see how it begins.
+// enoughToKnow is how many bytes show what kind of file it is.
 const enoughToKnow = 4 << 10
 
-// again returns a file of which the beginning was read, from its beginning on.
+// again returns a reader of the whole file after its start was read.
 func again(file io.Reader, start []byte) io.Reader {
 	if seeker, seeks := file.(io.Seeker); seeks {
 		if _, err := seeker.Seek(int64(-len(start)), io.SeekCurrent); err == nil {
@@ -72,7 +73,7 @@ func again(file io.Reader, start []byte) io.Reader {
 	return io.MultiReader(bytes.NewReader(start), file)
 }
 
-// File checks a file that is in memory.
+// File checks a file in memory. It returns the errors of Read.
 func File(file []byte, o Options) (*Report, error) {
 	return answered(func() (*Report, error) {
 		if evidence.BeginsAsBundle(file[:min(len(file), enoughToKnow)]) {
@@ -82,7 +83,8 @@ func File(file []byte, o Options) (*Report, error) {
 	})
 }
 
-// one checks a file that does not begin as a bundle does: a record, an envelope, a package, a checkpoint, or something damaged.
+// one checks a file that does not begin as a bundle: a record, an envelope, a package, a checkpoint, or a damaged
+// file.
 func one(file []byte, o Options) (*Report, error) {
 	doc := evidence.CutMark(file)
 	o.mended = len(doc) < len(file)
@@ -105,15 +107,15 @@ func one(file []byte, o Options) (*Report, error) {
 		return record(r, o), nil
 	}
 	if evidence.IsBundle(file) {
-		_, err = evidence.ReadBundle(bytes.NewReader(file)) // which it does not begin as
+		_, err = evidence.ReadBundle(bytes.NewReader(file)) // fails: file is no bundle
 	}
 	seen := new(sight)
 	seen.look(file)
-	seen.seen[bundleName] = evidence.IsBundle(file) // a record may well speak about bundles
+	seen.seen[bundleName] = evidence.IsBundle(file) // a record can mention bundles
 	return seen.damaged(err, evidence.BeginsAsRecord(file), o)
 }
 
-// mendedNote is a file as a signed note, if it is not too long to be one.
+// mendedNote returns the file as a signed note, unless it is too long for one.
 func mendedNote(file []byte) []byte {
 	if len(file) > maxCheckpoint {
 		return nil
@@ -121,7 +123,7 @@ func mendedNote(file []byte) []byte {
 	return []byte(evidence.MendNote(string(file)))
 }
 
-// bundleFrom checks a bundle, or says what else it is.
+// bundleFrom checks a bundle, or finds out what else the file is.
 func bundleFrom(file io.Reader, o Options) (*Report, error) {
 	seen := &sight{from: file}
 	bundle, err := evidence.ReadBundle(seen.reader())
@@ -175,17 +177,17 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 	return c.bundle(), nil
 }
 
-// sight watches a file go by for what tells what it is, also where it is damaged.
+// sight searches the bytes that pass for marks of a file's kind, also in a damaged file.
 type sight struct {
 	from io.Reader
 	err  error  // of reading
-	tail []byte // the end of what went by last
+	tail []byte // the end of the previous chunk
 	seen [markCount]bool
 
 	buffer []byte
 }
 
-// marks are what only record and bundle files have together, and what tells what kind of bundle it is.
+// marks are the texts that only record and bundle files have together, and those that tell the kind of bundle.
 const (
 	bundleName = iota
 	bundleFormat
@@ -211,7 +213,7 @@ var marks = [markCount][]byte{
 
 const longestMark = 64
 
-// reader hands on whether the file can be gone through twice.
+// reader keeps io.Seeker if the file has it.
 func (s *sight) reader() io.Reader {
 	if seeker, seeks := s.from.(io.Seeker); seeks {
 		return struct {
@@ -231,7 +233,7 @@ func (s *sight) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// look takes no notice of white space, which may stand anywhere around these names and values.
+// look ignores white space, which JSON allows around these names and values.
 func (s *sight) look(chunk []byte) {
 	chunk = s.withoutSpace(chunk)
 	seam := append(s.tail, chunk[:min(len(chunk), longestMark)]...)
@@ -256,8 +258,8 @@ func (s *sight) withoutSpace(chunk []byte) []byte {
 
 func (s *sight) is(mark int) bool { return s.seen[mark] }
 
-// damaged is the report on a file that cannot be opened, if it is ours. Of a file that begins as a record does, and may be one in another's
-// words, the error says what is wrong.
+// damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is none,
+// its error says what is wrong.
 func (s *sight) damaged(err error, begins bool, o Options) (*Report, error) {
 	found := 0
 	for _, mark := range []int{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {

@@ -15,7 +15,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// signature asks who signed, and whether the payload is what was signed.
+// signature checks who signed, and whether the signature is over the payload.
 func (c *check) signature(r *evidence.Record, i int, at trust.Proof) {
 	p, signer := &r.Payload, r.Payload.Signers[i]
 	key := c.Trust.Key(signer.KeyID)
@@ -38,16 +38,17 @@ func (c *check) signature(r *evidence.Record, i int, at trust.Proof) {
 	c.custody(r, key)
 }
 
-// valid asks whether the key signed while it was to sign.
+// valid checks whether the key signed within its validity period.
 func (c *check) valid(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	switch {
 	case at.Proved() && !key.NotBefore.IsZero() && at.Earliest.Time.Before(key.NotBefore):
 		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.Earliest.Time), utc(key.NotBefore))
 	case at.Proved() && !key.NotAfter.IsZero() && at.Earliest.Time.After(key.NotAfter):
-		// A time stamp says "no later than": it may have been signed in time and stamped late.
-		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and that it was signed is proved only for %s", utc(key.NotAfter), utc(at.Earliest.Time))
+		// A time stamp proves only the latest possible time: the record may have been signed in time and stamped
+		// late.
+		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the record is proved to be signed only by %s", utc(key.NotAfter), utc(at.Earliest.Time))
 	case !at.Proved() && !key.NotAfter.IsZero():
-		c.doubt(Authentication, "validity", r, "the key was valid only to %s, and the time of signing is not proved", utc(key.NotAfter))
+		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the time of signing is not proved", utc(key.NotAfter))
 	}
 }
 
@@ -64,8 +65,8 @@ func (c *check) falseSignature(r *evidence.Record, i int, err error) {
 	}
 }
 
-// notRevoked asks whether it was signed before others may have had the key. The operator's own clock does not show that:
-// whoever has the key might have that clock, too.
+// notRevoked checks whether the record was signed before the key was revoked. The operator's own clock does not prove
+// that: a thief of the key may have that clock, too.
 func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	if key.Revoked.IsZero() || at.IndependentlyBefore(key.Revoked) {
 		return
@@ -76,9 +77,9 @@ func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	}
 }
 
-// together asks whether the keys signed that must sign beside this one. A record that does not name them has lost its
-// further signatures before it was sealed: whoever can forge the one that is left made it. Whether those that are named
-// are valid is asked of each.
+// together checks whether the keys signed that the trust file demands besides this one. If the record does not name
+// them, it was sealed without them, so a forger of this one signature made it. The signatures of named keys are
+// checked one by one.
 func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	if at.Proved() && at.Earliest.Time.Before(key.WithFrom) {
 		return
@@ -88,12 +89,12 @@ func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
 			continue
 		}
 		if !at.Proved() && !key.WithFrom.IsZero() {
-			c.doubt(Authentication, "second-signature", r, "the key %s has to sign it, too, from %s on; it has not, and the time of signing is not proved",
+			c.doubt(Authentication, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and the time of signing is not proved",
 				id, utc(key.WithFrom))
 			continue
 		}
 		for _, g := range []Guarantee{Authentication, NonRepudiation} {
-			c.refute(g, "second-signature", r, "the key of %s %q signs only together with the key %s, which has not signed",
+			c.refute(g, "second-signature", r, "the key of %s %q signs only together with the key %s, which did not sign",
 				key.Role, key.Name, id)
 		}
 	}
@@ -104,7 +105,7 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	reason := fmt.Sprintf("the trust file has no key %s", signer.KeyID)
 	switch {
 	case c.options.Trust == nil:
-		reason = "no trust file was given, so no key is known to be anybody's"
+		reason = "no trust file was given, so no key is trusted"
 	case c.Trust.Knows(p.Actor(), p.Role()):
 		reason = fmt.Sprintf("signed with the key %s; the trust file has other keys for %s %q", signer.KeyID, p.Role(), p.Actor())
 	}
@@ -113,7 +114,7 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	}
 }
 
-// place asks whether a record has its place in a log that the reader trusts.
+// place checks whether a record has its place in a log that the reader trusts.
 func (c *check) place(r *evidence.Record) {
 	switch {
 	case c.log == nil:
@@ -134,7 +135,7 @@ func (c *check) noteOrder() {
 
 func (c *check) openCheckpoint(checkpoint string) (operator.Checkpoint, error) {
 	if checkpoint == "" {
-		return operator.Checkpoint{}, errors.New("there is no checkpoint of a log")
+		return operator.Checkpoint{}, errors.New("the file has no checkpoint of a log")
 	}
 	tree, err := c.Trust.OpenCheckpoint(checkpoint)
 	if errors.Is(err, trust.ErrUnknownLog) && c.options.Trust == nil {
@@ -155,7 +156,8 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts)))
 }
 
-// links holds what records say they follow and saw against their places in the log: nobody saw what came later.
+// links compares what a record says that it follows and saw with their places in the log: a record cannot have seen a
+// later one.
 func (c *check) links() {
 	for _, r := range c.all {
 		for _, digest := range graph.Digests(r) {
@@ -164,7 +166,7 @@ func (c *check) links() {
 				continue
 			}
 			if other.Log != nil && r.Log != nil && other.Log.Index >= r.Log.Index {
-				c.refute(Order, "causality", r, "it names record %s, which stands later in the log", recordName(other))
+				c.refute(Order, "causality", r, "it names record %s, which is later in the log", recordName(other))
 			}
 			if r.Payload.ActionType.InTrial() && other.Payload.Time().After(r.Payload.Time()) {
 				c.refute(Order, "claimed-time", r, "it claims %s, and names record %s, which claims the later time %s",

@@ -72,7 +72,7 @@ func recordBreaks() []recordBreak {
 		{"a key not yet valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotBefore = stamped.Add(time.Second) },
 			verify.Authentication, verify.Refuted, "validity", "before the key was valid"},
 		{"a key no longer valid", func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].NotAfter = stamped.Add(-time.Second) },
-			verify.Authentication, verify.NotProved, "validity", "valid only to"},
+			verify.Authentication, verify.NotProved, "validity", "valid only until"},
 		{"a key with an end, and no proved time", func(r *evidence.Record, o *verify.Options) {
 			o.Trust.Keys[0].NotAfter, r.Timestamps = stamped.Add(time.Hour), nil
 		}, verify.Authentication, verify.NotProved, "validity", "time of signing is not proved"},

@@ -9,8 +9,7 @@ import (
 	"jurat/verify/graph"
 )
 
-// reviews asks whether persons decided on what the file says that they decided on, and whether what was delivered is
-// what they approved.
+// reviews checks whether people decided on what the file says, and whether the delivered text is the approved one.
 func (c *check) reviews() {
 	reviews, deliveries, givenOn := 0, 0, 0
 	for _, r := range c.all {
@@ -37,7 +36,7 @@ func (c *check) reviews() {
 	c.restOn(GivenOn, Content, Authentication)
 }
 
-// review asks of a decision what it is on, whether it agrees with itself, and who made it.
+// review checks what a decision is on, whether it agrees with itself, and who made it.
 func (c *check) review(r *evidence.Record) {
 	original := c.original(r, graph.Digests(r))
 	c.decision(r, original)
@@ -47,8 +46,8 @@ func (c *check) review(r *evidence.Record) {
 	}
 }
 
-// original finds the record that a review or delivery is about, and says what is wrong with how it is named: by its id
-// for people, and by its digest, without which a review would follow its original through every change.
+// original finds the record that a review or delivery is about, and reports errors in how it is named. The id is for
+// people. The digest binds the review to one version: without it, a review would still match a changed original.
 func (c *check) original(r *evidence.Record, named []evidence.Digest) *evidence.Record {
 	id := r.Payload.OriginalResponseID
 	original := c.graph.ByID[id]
@@ -62,26 +61,26 @@ func (c *check) original(r *evidence.Record, named []evidence.Digest) *evidence.
 	case original != nil && slices.Contains(named, original.Digest):
 		return original
 	case len(named) == 0:
-		c.doubt(HumanReview, "binding", r, "it names record %s by its id alone, not by digest, so it is not bound to what that record says", id)
-		return original // ids are unique in a log: what contradicts the record of this id is wrong all the same
+		c.doubt(HumanReview, "binding", r, "it names record %s by id only, not by digest, so it is not bound to what that record says", id)
+		return original // ids are unique in a log, so a contradiction to this record counts
 	case original != nil && here < len(named):
 		c.refute(HumanReview, "version", r, "it is about another version: record %s in the file has the digest %s, which it does not name", id, original.Digest)
 	case here == len(named):
 		c.refute(HumanReview, "original", r, "by id it is about record %s, and by digest about another", id)
 	default:
-		c.doubt(HumanReview, "missing", r, "record %s, which it is about, is not in the file", id)
+		c.doubt(HumanReview, "missing", r, "the file lacks record %s, which it is about", id)
 	}
 	return nil
 }
 
-// decision holds the decision against the text that comes with it.
+// decision compares the decision with the text that comes with it.
 func (c *check) decision(r, original *evidence.Record) {
 	p := &r.Payload
 	if p.ModifiedResponse == nil {
-		return // where the decision needs one, the format does
+		return // the format demands a text where one is needed
 	}
 	if p.ApprovalStatus == evidence.Rejected {
-		c.refute(HumanReview, "rejection", r, "it rejects, and comes with a response to give instead: what is rejected is given in no form")
+		c.refute(HumanReview, "rejection", r, "it rejects, and comes with a response: a rejection must have none")
 		return
 	}
 	if original == nil {
@@ -92,14 +91,14 @@ func (c *check) decision(r, original *evidence.Record) {
 	case !known:
 		c.doubt(HumanReview, "withheld", r, "its response or that of record %s is withheld, so they cannot be compared", recordName(original))
 	case p.ApprovalStatus == evidence.Approved && !equal:
-		c.refute(HumanReview, "approval", r, "it approves record %s as it is, and comes with another response", recordName(original))
+		c.refute(HumanReview, "approval", r, "it approves record %s unchanged, and comes with another response", recordName(original))
 	case p.ApprovalStatus == evidence.ApprovedWithModifications && equal:
-		c.refute(HumanReview, "modification", r, "it says that the response was modified, and it is that of record %s unchanged", recordName(original))
+		c.refute(HumanReview, "modification", r, "it says that the response was modified, but its response is that of record %s unchanged", recordName(original))
 	}
 }
 
-// output is what a record gave out: its response, or, of a review, what it let pass. It goes back through reviews of reviews
-// once, however many ask.
+// output returns what a record gave out: its response or, for a review, the text that it approved. It follows reviews
+// of reviews, and remembers each answer.
 func (c *check) output(r *evidence.Record) graph.Text {
 	var asked []*evidence.Record
 	found, known := c.outputs[r]
@@ -111,9 +110,9 @@ func (c *check) output(r *evidence.Record) graph.Text {
 			found, known = c.said[r].Response, true
 		case r.Payload.ApprovalStatus == evidence.ApprovedWithModifications:
 			found, known = c.said[r].Modified, true
-		case r.Payload.ApprovalStatus != evidence.Approved: // a rejection lets nothing pass
+		case r.Payload.ApprovalStatus != evidence.Approved: // a rejection approves no text
 			found, known = graph.Text{}, true
-		case original == nil || c.graph.Place[original] >= c.graph.Place[r]: // ids alone can go in a circle
+		case original == nil || c.graph.Place[original] >= c.graph.Place[r]: // ids alone can form a cycle
 			found, known = graph.Text{Withheld: true}, true
 		default:
 			r = original
@@ -126,28 +125,28 @@ func (c *check) output(r *evidence.Record) graph.Text {
 	return found
 }
 
-// ownOutput refutes a review by the author of what is reviewed, under the same name or the same key.
+// ownOutput refutes a review by the author of the reviewed record, by name or by key.
 func (c *check) ownOutput(r, original *evidence.Record) {
 	who := original.Payload.Actor()
 	if r.Payload.Actor() == who {
-		c.refute(HumanReview, "own-output", r, "%q reviews what %q made: nobody reviews their own output", who, who)
+		c.refute(HumanReview, "own-output", r, "%q reviews what %q made: a reviewer must be another person or agent", who, who)
 		return
 	}
 	for _, s := range r.Payload.Signers {
 		if slices.ContainsFunc(original.Payload.Signers, func(o evidence.SignerInfo) bool { return o.KeyID == s.KeyID }) {
-			c.refute(HumanReview, "own-output", r, "it is signed with the key %s, which also signed record %s: nobody reviews their own output", s.KeyID, recordName(original))
+			c.refute(HumanReview, "own-output", r, "it is signed with the key %s, which also signed record %s: a reviewer must be another person or agent", s.KeyID, recordName(original))
 			return
 		}
 	}
 }
 
-// caseOf: a decision on a trial is of that trial.
+// caseOf requires that a decision on a trial names the same trial.
 func (c *check) caseOf(r, original *evidence.Record) {
 	p, o := &r.Payload, &original.Payload
 	switch {
 	case !p.Case.IsZero() && p.Case != o.Case:
-		c.refute(HumanReview, "case", r, "it is on the case %s, and record %s, which it reviews, is not", p.Case, recordName(original))
+		c.refute(HumanReview, "case", r, "it is on the case %s, and record %s, which it reviews, is on another", p.Case, recordName(original))
 	case o.ActionType.InTrial() && p.ChainID != "" && p.ChainID != o.ChainID:
-		c.refute(HumanReview, "case", r, "it is in the chain %q, and record %s, which it reviews, in the trial %q", p.ChainID, recordName(original), o.ChainID)
+		c.refute(HumanReview, "case", r, "it is in the chain %q, and record %s, which it reviews, is in the trial %q", p.ChainID, recordName(original), o.ChainID)
 	}
 }

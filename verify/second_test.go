@@ -110,8 +110,8 @@ func TestSecondSignature(t *testing.T) {
 			answer{verify.Authentication, verify.Refuted, "second-signature", `agent "a" signs only together with the key sha256:`})},
 		{"sealed again without the first", func(h *jurattest.House) *evidence.Record {
 			return sealBy(t, h, signersOf(t, h, "a")[1])
-		}, both(answer{verify.Authentication, verify.Refuted, "second-signature", "which has not signed"},
-			answer{verify.NonRepudiation, verify.Refuted, "second-signature", "which has not signed"})},
+		}, both(answer{verify.Authentication, verify.Refuted, "second-signature", "which did not sign"},
+			answer{verify.NonRepudiation, verify.Refuted, "second-signature", "which did not sign"})},
 		{"by a key that nobody knows", func(h *jurattest.House) *evidence.Record {
 			stranger, err := evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil)
 			if err != nil {
@@ -119,11 +119,11 @@ func TestSecondSignature(t *testing.T) {
 			}
 			return sealBy(t, h, signersOf(t, h, "a")[0], stranger)
 		}, both(answer{verify.Content, verify.NotProved, "unknown-key", "other keys for agent"},
-			answer{verify.Authentication, verify.Refuted, "second-signature", "which has not signed"})},
+			answer{verify.Authentication, verify.Refuted, "second-signature", "which did not sign"})},
 		{"by another actor's key", func(h *jurattest.House) *evidence.Record {
 			return sealBy(t, h, signersOf(t, h, "a")[0], signersOf(t, h, "b")[1])
 		}, both(answer{verify.Content, verify.Proved, "", "every signature"},
-			answer{verify.Authentication, verify.Refuted, "second-signature", "which has not signed"})},
+			answer{verify.Authentication, verify.Refuted, "second-signature", "which did not sign"})},
 		{"by another actor's key beside it", func(h *jurattest.House) *evidence.Record {
 			return sealBy(t, h, append(signersOf(t, h, "a"), signersOf(t, h, "b")...)...)
 		}, both(answer{verify.Content, verify.Proved, "", "every signature"},

@@ -9,7 +9,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// timeOf is a proof as the report has it.
+// timeOf returns a proof in the form of the report.
 func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
 	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest}
 	if p.Earliest.Clock != trust.Independent {
@@ -18,15 +18,15 @@ func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
 	return t
 }
 
-// time asks what authorities say of when the signatures existed. Evidence records come first, as they can show that a
-// token is older than the loss of the key that made it.
+// time checks what authorities prove about when the signatures existed. Evidence records come first, because they can
+// show that a token is older than the compromise of the authority's key.
 func (c *check) time(r *evidence.Record) trust.Proof {
 	if c.checkpoint.forged {
 		return trust.Proof{}
 	}
 	var at trust.Proof
 	if n := len(r.Timestamps); n > maxTimestamps {
-		return c.orByCheckpoint(r, at, []error{fmt.Errorf("it has %d time stamps: of more than %d none is looked at", n, maxTimestamps)})
+		return c.orByCheckpoint(r, at, []error{fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps)})
 	}
 	doubts := make([]error, len(r.Timestamps))
 	shown := trust.ShownBy{}
@@ -51,8 +51,8 @@ func (c *check) time(r *evidence.Record) trust.Proof {
 	return c.orByCheckpoint(r, at, doubts)
 }
 
-// maxTimestamps is how many time stamps a record or a checkpoint may have to be looked at. The sender of the file chooses how many
-// there are, and each evidence record is over the whole payload.
+// maxTimestamps bounds the time stamps of a record or a checkpoint. The sender of the file controls how many there
+// are, and each evidence record covers the whole payload.
 const maxTimestamps = 128
 
 // orByCheckpoint adds what time stamps of the checkpoint prove, and sums up.
@@ -69,11 +69,12 @@ func (c *check) orByCheckpoint(r *evidence.Record, at trust.Proof, doubts []erro
 	return at
 }
 
-// Skew is the rule by which the time is not proved of a record that claims a later one than what is proved. The record may be whole all the same.
+// Skew is the rule that doubts the time of a record that claims a later time than the proved one. The record may be
+// intact.
 const Skew = "skew"
 
-// skew compares the two times. A claimed time before the proved one is as it should be, however long before: records
-// can be stamped late. But nothing can be signed before it was said.
+// skew compares the claimed time with the proved one. The claimed time may be any time earlier, because records can
+// be stamped late. It cannot be later: a record is signed after its act.
 func (c *check) skew(r *evidence.Record, at time.Time) {
 	if claimed := r.Payload.Time(); claimed.Sub(at) > trust.MaxSkew {
 		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
@@ -88,7 +89,7 @@ func (c *check) untimed(r *evidence.Record, doubts error) {
 	c.doubt(Time, trust.Doubtful(doubts), r, "%v", doubts)
 }
 
-// before answers whether the record existed before the moment that the reader asks about.
+// before checks whether the record existed before the moment that the reader asks about.
 func (c *check) before(r *evidence.Record, at trust.Proof) {
 	moment := c.options.Before
 	switch {
@@ -96,11 +97,11 @@ func (c *check) before(r *evidence.Record, at trust.Proof) {
 	case !at.Proved():
 		c.doubt(Before, "time", r, "its time is not proved")
 	case !at.Earliest.Time.Before(moment):
-		c.doubt(Before, "time", r, "the earliest proof of its existence is of %s, not before %s", utc(at.Earliest.Time), utc(moment))
+		c.doubt(Before, "time", r, "the earliest proof that it existed is of %s, not before %s", utc(at.Earliest.Time), utc(moment))
 	}
 }
 
-// noteTimes says whose clock the proof of time rests on.
+// noteTimes reports whose clock the proof of time rests on.
 func (c *check) noteTimes() {
 	own, witnessed, independent := 0, 0, (*trust.ProvedTime)(nil)
 	for _, t := range c.times {
@@ -122,7 +123,7 @@ func (c *check) noteTimes() {
 		note += fmt.Sprintf("; for %d of these %d records independent authorities prove a later time, too", witnessed, own)
 	}
 	if c.Unasked {
-		note += "; that no certificate of theirs was revoked was not asked"
+		note += "; the revocation status of their certificates was not checked"
 	}
 	c.notes[Time] = note
 }

@@ -12,36 +12,36 @@ import (
 	"jurat/verify/graph"
 )
 
-// Together gathers the records of several files of one log, to judge what they say of each other. It is put into the Options of
-// each file's verification, and is for one goroutine at a time. A file is gathered if nothing is found against its Order: then the
-// log itself says where each of its records stands. A chain_id is the name of a chain in one log, so files of two logs are not put
-// together.
+// Together collects the records of several files of one log, to check them against each other. The caller puts it
+// into the Options of each file's verification. One goroutine may use it at a time. Together takes a file if nothing
+// was found against its Order: then the log itself says where each record stands. A chain_id names a chain within one
+// log, so files of two logs are kept apart.
 type Together struct {
 	options Options
 	logs    map[string]*gathered // by origin
 }
 
-// NewTogether gathers files for a reader with these Options.
+// NewTogether returns a Together for a reader with these Options.
 func NewTogether(o Options) *Together {
 	o.Together, o.Each, o.envelope = nil, nil, nil
-	o.Checkpoint, o.Consistency, o.Entries = "", nil, nil // which each file is held against
+	o.Checkpoint, o.Consistency, o.Entries = "", nil, nil // each file was already compared with them
 	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(required[SeveralFiles], g) })
 	return &Together{options: o, logs: map[string]*gathered{}}
 }
 
-// gathered is what the files of one log hold.
+// gathered holds the files of one log.
 type gathered struct {
 	files   int
 	largest *operator.Checkpoint
 	roots   map[int64]tlog.Hash // by size
 	at      map[int64]*evidence.Record
 	said    map[*evidence.Record]graph.Spoken
-	found   map[Finding]bool // against content and authentication
-	forked  map[int64]bool   // sizes of which there are two roots
+	found   map[Finding]bool // findings about content and authentication
+	forked  map[int64]bool   // sizes for which there are two roots
 	doubled []*evidence.Record
 }
 
-// take keeps the records of a file that was verified.
+// take keeps the records of a verified file.
 func (t *Together) take(c *check) {
 	if t == nil || c.log == nil || len(c.all) == 0 || c.worst(Order) != nil {
 		return
@@ -62,7 +62,7 @@ func (t *Together) take(c *check) {
 	g.roots[c.log.Size] = c.log.Root
 	for _, r := range c.all {
 		alone := *r
-		withoutTexts(&alone) // of a trial's acts, too: what is asked of many files is known by digests
+		withoutTexts(&alone) // also of a trial's acts: questions across files need only digests
 		g.add(&alone, c.said[r])
 	}
 	for _, f := range c.findings {
@@ -72,7 +72,7 @@ func (t *Together) take(c *check) {
 	}
 }
 
-// add keeps a record once, with all that any of the files discloses of it.
+// add keeps a record once, with everything that any of the files discloses of it.
 func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
 	known := g.at[r.Log.Index]
 	switch {
@@ -85,8 +85,9 @@ func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
 	}
 }
 
-// Reports says, for each log of which there are several files, what their records say together: nil where they say nothing of each
-// other. Nothing that only shows that a record is missing is refuted here, as whoever gives files need not give all.
+// Reports returns one report for each log with several files: what their records prove together. It is nil for a log
+// whose files have nothing in common. A missing record refutes nothing here, because the reader need not bring all
+// files.
 func (t *Together) Reports() []*Report {
 	var reports []*Report
 	for _, origin := range slices.Sorted(maps.Keys(t.logs)) {
@@ -124,7 +125,7 @@ func (g *gathered) check(o Options) *check {
 	return c
 }
 
-// oneHistory refutes a log of which files show two histories, or that has one record_id twice.
+// oneHistory refutes a log whose files show two histories, or that has one record_id twice.
 func (c *check) oneHistory(g *gathered) {
 	for _, size := range slices.Sorted(maps.Keys(g.forked)) {
 		c.fork("the files show two checkpoints of %d entries with different roots", size)

@@ -10,11 +10,11 @@ import (
 	"jurat/jury"
 )
 
-// trial asks what only a whole trial can answer. The law of a trial stands in one place, jury.Replay, by which trials
-// are conducted too; here its answer is brought under the guarantee that it concerns.
+// trial checks what only a whole trial can answer. jury.Replay states the rules of a trial; trials are conducted by
+// it, too. Here its answer is reported under the guarantee that it concerns.
 func (c *check) trial() {
 	c.notes[Completeness] = "every act from the submission to the closing is there, once and in its place"
-	c.notes[Simultaneity] = "everybody was asked before anybody of the round answered, and was shown only what had been said before"
+	c.notes[Simultaneity] = "every juror was asked before any answer of the round, and was shown only what had been said before"
 	c.notes[Verdict] = "consensus, threshold and method, run again on the sealed votes, give the sealed judgment"
 	defer c.restOnSignatures()
 	acts, whole := c.acts()
@@ -25,17 +25,17 @@ func (c *check) trial() {
 	c.evidenceOfCase()
 	c.onlyThisTrial()
 	c.withoutGaps()
-	if acts[0].Type != evidence.Submission { // without the evidence's digest no request can be rebuilt
-		c.allDoubt("submission", "the submission is not there, so the trial cannot be followed from its beginning")
+	if acts[0].Type != evidence.Submission { // requests cannot be rebuilt without the evidence's digest
+		c.allDoubt("submission", "the file lacks the submission, so the trial cannot be followed from its beginning")
 		return
 	}
 	c.replay(acts)
 }
 
-// trialGuarantees are those that rest on all acts together.
+// trialGuarantees rest on all acts together.
 var trialGuarantees = []Guarantee{Completeness, Simultaneity, Verdict}
 
-// restOnSignatures: what acts say together counts as proved only if each is proved to be its actor's.
+// restOnSignatures doubts the trial's guarantees unless each act is proved to be its actor's.
 func (c *check) restOnSignatures() {
 	for _, g := range []Guarantee{Content, Authentication} {
 		if f := c.worst(g); f != nil {
@@ -45,7 +45,7 @@ func (c *check) restOnSignatures() {
 	}
 }
 
-// allDoubt notes why the guarantees of a trial that nothing refutes are not proved.
+// allDoubt doubts those guarantees of a trial that nothing refutes.
 func (c *check) allDoubt(rule, format string, args ...any) {
 	for _, g := range trialGuarantees {
 		if c.worst(g) == nil {
@@ -54,7 +54,7 @@ func (c *check) allDoubt(rule, format string, args ...any) {
 	}
 }
 
-// acts reads the acts. Records that are no acts of a trial (a review of the verdict, say) stand for themselves.
+// acts reads the acts. It skips records that are not acts of a trial, such as a review of the verdict.
 func (c *check) acts() (acts []jury.Act, whole bool) {
 	whole = true
 	for _, r := range c.all {
@@ -74,7 +74,7 @@ func (c *check) acts() (acts []jury.Act, whole bool) {
 	return acts, whole
 }
 
-// oneTrial refuses acts of two trials, and of two clerks, in one bundle.
+// oneTrial refutes a bundle with acts of two trials or two clerks.
 func (c *check) oneTrial() {
 	var first *evidence.Payload
 	clerk := ""
@@ -86,7 +86,7 @@ func (c *check) oneTrial() {
 		if first == nil {
 			first = p
 			if p.ActionType != evidence.Submission {
-				c.refute(Completeness, "submission", r, "the first act in the file is not the submission, with which every trial begins")
+				c.refute(Completeness, "submission", r, "the first act in the file is not the submission; every trial begins with it")
 			}
 		}
 		if p.ChainID != first.ChainID || p.Case != first.Case {
@@ -99,12 +99,13 @@ func (c *check) oneTrial() {
 			clerk = p.AgentID
 		}
 		if clerk != p.AgentID {
-			c.refute(Completeness, "one-clerk", r, "conducted by clerk %q, and the acts before by %q", p.AgentID, clerk)
+			c.refute(Completeness, "one-clerk", r, "it is by clerk %q, and the acts before it by %q", p.AgentID, clerk)
 		}
 	}
 }
 
-// onlyThisTrial refuses what does not belong: beside its acts, a case file holds only what people decided on the trial.
+// onlyThisTrial refutes foreign records. A case file may hold only the trial's acts and people's decisions on the
+// trial.
 func (c *check) onlyThisTrial() {
 	var first *evidence.Record
 	for _, r := range c.all {
@@ -116,14 +117,14 @@ func (c *check) onlyThisTrial() {
 			continue
 		}
 		if first == nil || p.ChainID != first.Payload.ChainID || !p.Case.IsZero() && p.Case != first.Payload.Case {
-			c.refute(Completeness, "foreign", r, "it is no part of this trial")
+			c.refute(Completeness, "foreign", r, "it does not belong to this trial")
 		}
 	}
 }
 
-// withoutGaps holds the records of the trial's chain, its acts and the decisions on it, against the log's own count of
-// them. What the log counted and the file leaves out was said too: in another branch of the trial, say, that ended less
-// well.
+// withoutGaps compares the records of the trial's chain (acts and decisions) with the log's own count of them. A
+// record that the log counted and the file lacks was left out: another branch of the trial, for example, that ended
+// less well.
 func (c *check) withoutGaps() {
 	first := slices.IndexFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() })
 	want, chain := int64(0), c.all[first].Payload.ChainID
@@ -132,13 +133,13 @@ func (c *check) withoutGaps() {
 			continue
 		}
 		if want++; r.Log.ChainSeq != want {
-			c.refute(Completeness, "gap", r, "the log counts it as record %d of the trial, and it is number %d in the file: something was left out", r.Log.ChainSeq, want)
+			c.refute(Completeness, "gap", r, "the log counts it as record %d of the trial, and it is number %d in the file: a record was left out", r.Log.ChainSeq, want)
 			return
 		}
 	}
 }
 
-// evidenceOfCase holds the submitted evidence against the digest that every act names. Where the evidence is sealed
+// evidenceOfCase compares the submitted evidence with the digest that every act names. If the evidence is sealed
 // apart, the digest is that of the commitment, so this needs no disclosure.
 func (c *check) evidenceOfCase() {
 	for _, r := range c.all {
@@ -152,7 +153,7 @@ func (c *check) evidenceOfCase() {
 	}
 }
 
-// guaranteeOf says which guarantee each rule of a trial stands under.
+// guaranteeOf maps each rule of a trial to the guarantee that it concerns.
 var guaranteeOf = map[string]Guarantee{
 	jury.RuleSequence:   Completeness,
 	jury.RuleBody:       Completeness,
@@ -196,7 +197,7 @@ func (c *check) caseDigest() evidence.Digest {
 	return evidence.Digest{}
 }
 
-// noteTrial says what even a proved trial rests on.
+// noteTrial reports what even a proved trial rests on.
 func (c *check) noteTrial(replayed *jury.Replayed) {
 	result := &replayed.Result
 	c.notes[Verdict] += fmt.Sprintf(": %s, %d of 100 points, by %s", result.FinalVerdict, result.FinalScore, result.Phase3Judgment.Method)
@@ -214,11 +215,11 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 			c.notes[Completeness] += fmt.Sprintf("; by the log it is submission %d of this evidence", r.Log.CaseSeq)
 		}
 	}
-	c.notes[Simultaneity] += "; what was sent to each seat is as its record and the clerk's declare it"
+	c.notes[Simultaneity] += "; only the clerk's and the actors' records state what was sent to each seat"
 }
 
-// trialOutcome is what the trial came to by the records in the file, if they are all there and its verdict is proved. A decision
-// of which anything is not proved leaves it open.
+// trialOutcome returns the outcome of the trial if the file has all its records and its verdict is proved. A decision
+// that is not proved leaves the outcome open.
 func (c *check) trialOutcome() *jury.TrialOutcome {
 	if c.kind != Trial || c.worst(Verdict) != nil || c.worst(Completeness) != nil {
 		return nil
@@ -226,7 +227,7 @@ func (c *check) trialOutcome() *jury.TrialOutcome {
 	doubted := map[string]bool{}
 	for _, f := range c.findings {
 		if f.Guarantee == HumanReview {
-			doubted[f.Record] = true // "": of all
+			doubted[f.Record] = true // "": about all records
 		}
 	}
 	k := new(jury.Reckoning)

@@ -21,34 +21,37 @@ import (
 // Options is what a reader brings to a verification.
 type Options struct {
 	Trust   *trust.Trust           // nil: nothing can be proved
-	Require []Guarantee            // count for the outcome beside those that always do; what is not asked of a file is then not proved
+	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
-	CRLs    []*x509.RevocationList // what the reader has of CAs' revocation lists, unchecked; see ParseCRL
+	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
 
-	// What the reader knows of the log from elsewhere. It shows whether the log has lost something, or has two histories.
-	Checkpoint  string                // a signed note, got earlier or later than the file; "": none
+	// What the reader knows of the log from elsewhere. It shows whether the log has lost records or has two
+	// histories.
+	Checkpoint  string                // a signed note, from another time than the file; "": none
 	Consistency *operator.Consistency // between that checkpoint and the file's; nil: none
-	Entries     io.ReaderAt           // all entries that Checkpoint covers (without one: the file's own); nil: none
+	Entries     io.ReaderAt           // all entries that Checkpoint covers (without Checkpoint: those of the file's own); nil: none
 
-	// Each is called with every opened record of a file, in the order of the file, by one goroutine at a time. It may be called although
-	// the file turns out not to open. nil: not called.
+	// Each is called with every opened record of a file, in the order of the file, by one goroutine at a time. It may
+	// be called even if the rest of the file cannot be opened. nil: not called.
 	Each func(*evidence.Record)
 
-	// Together gathers what is verified, to be judged together; nil: each file stands for itself.
+	// Together collects verified files, to check them together; nil: each file is checked alone.
 	Together *Together
 
-	// Memory spares work over many verifications with the same Trust, which may be at the same time; nil: each remembers for itself.
+	// Memory saves work over many verifications with the same Trust; they may run at the same time. nil: each has its
+	// own.
 	Memory *timestamp.Memory
 
-	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
+	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
 	UnsafeAllowMock bool
 
-	envelope *dsse.Envelope // that the records came in; nil: none
-	mended   bool           // the file was not in its one form
+	envelope *dsse.Envelope // the envelope around the records; nil: none
+	mended   bool           // the file was not in canonical form
 }
 
-// ErrNotOurs says that a file is not of a kind that this package checks, and not a damaged one of such a kind.
+// ErrNotOurs says that a file is of a kind that this package does not check. A damaged file of a known kind is not
+// ErrNotOurs.
 var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
 
 // ErrFault says that the program itself failed on a file. It says nothing about the file.
@@ -79,13 +82,13 @@ func record(r *evidence.Record, o Options) *Report {
 	return c.report()
 }
 
-// Bundle checks records that were cut from one log, the chains and reviews among them, and the trial that they are, if
-// they are one. If the program itself fails on them, nothing is proved, and the report says so.
+// Bundle checks records that were cut from one log, with their chains and reviews, and the trial if they are one. If
+// the program itself fails on them, nothing is proved, and the report says so.
 func Bundle(b *evidence.Bundle, o Options) *Report {
 	return guarded(ManyRecords, o, func() *Report { return bundle(b, o) })
 }
 
-// guarded is the report that make makes, or, if it panics, one in which nothing is proved or refuted.
+// guarded returns the report of make. If make panics, it returns a report in which nothing is proved or refuted.
 func guarded(kind Kind, o Options, make func() *Report) (r *Report) {
 	err := fault.Guard(func() error {
 		r = make()
@@ -112,12 +115,12 @@ func bundle(b *evidence.Bundle, o Options) *Report {
 		return nil
 	}
 	if err := inOrder(next, io.EOF, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
-		panic(err) // neither of them has one, so it is a panic of theirs
+		panic(err) // neither reads a file, so this is no other error
 	}
 	return c.bundle()
 }
 
-// bundle asks what the records, each examined, say together.
+// bundle checks all records together, after each was examined.
 func (c *check) bundle() *Report {
 	if slices.ContainsFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() }) {
 		c.kind = Trial
@@ -133,7 +136,7 @@ func (c *check) bundle() *Report {
 	return c.report()
 }
 
-// joint asks what the records of a bundle say of each other.
+// joint checks what the records of a bundle say of each other.
 func (c *check) joint() {
 	c.configuration()
 	c.links()
@@ -144,39 +147,39 @@ func (c *check) joint() {
 	}
 }
 
-// check is one verification under way.
+// check is one verification in progress.
 type check struct {
 	trust.Checker
 	options  Options
 	kind     Kind
-	mended   bool               // a part of the file was not in its one form
-	budget   *timestamp.Budget  // of the whole file
+	mended   bool               // a part of the file was not in canonical form
+	budget   *timestamp.Budget  // for the whole file
 	all      []*evidence.Record // slim
 	volume   volume             // of all
 	said     map[*evidence.Record]graph.Spoken
-	names    map[string]string // that were read, each once
+	names    map[string]string // each name, once
 	graph    *graph.Graph
-	byDigest map[evidence.Digest]*evidence.Record // the graph's
+	byDigest map[evidence.Digest]*evidence.Record // of the graph
 
-	outputs   map[*evidence.Record]graph.Text // that were asked for
-	decisions map[string][]*evidence.Record   // likewise, by the id of what they are on
+	outputs   map[*evidence.Record]graph.Text // answers of output
+	decisions map[string][]*evidence.Record   // answers of decisionsOn, by record id
 
-	log       *operator.Checkpoint // the file's, verified; nil: it has none, or none that counts
-	known     *operator.Checkpoint // the reader's, of which the file's log is the same; nil: not shown
-	witnesses string               // who has cosigned the file's checkpoint, to be said of it; "": nothing was asked
-	whole     string               // what the log's entries show of the file to be whole; "": they do not
-	closed    bool                 // a trial whose end is there
-	decided   bool                 // there is a review, or a delivery that rests on one or does not give on what it delivers
-	givenOn   bool                 // there is a delivery that gives an answer on as it is
+	log       *operator.Checkpoint // the file's checkpoint, verified; nil: none, or none that counts
+	known     *operator.Checkpoint // the reader's checkpoint of the same log; nil: not shown
+	witnesses string               // which witnesses cosigned the file's checkpoint, for the report; "": not asked
+	whole     string               // what the log's entries prove about the file's completeness; "": nothing
+	closed    bool                 // the trial's end is there
+	decided   bool                 // the file has a review, a delivery that rests on one, or a delivery of a changed text
+	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
 
 	checkpoint stampedCheckpoint
 
-	details  *details // nil: of one record, which is looked at by itself
+	details  *details // nil: for a single record, which needs no bound
 	findings []Finding
-	placed   []Finding // what is found of the order while records are examined one by one
+	placed   []Finding // findings about order, from the examination of single records
 	times    []trust.TimeOf
-	vouched  map[string]bool      // the CAs by whom signers were vouched for, and whether revocation was asked
-	notes    map[Guarantee]string // what to say of a guarantee that is proved
+	vouched  map[string]bool      // the CAs that vouched for signers, and whether their revocation was checked
+	notes    map[Guarantee]string // what to say about a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind) *check {
@@ -186,13 +189,13 @@ func newCheck(o Options, kind Kind) *check {
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
 		prepared = new(trust.Trust)
-		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so nobody is trusted: %v", err)
+		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so no key is trusted: %v", err)
 	}
 	c.Trust = prepared
 	return c
 }
 
-// newChecker is what Options give of a Checker.
+// newChecker makes a Checker from Options.
 func newChecker(o Options) trust.Checker {
 	c := trust.Checker{Trust: o.Trust, At: o.At, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
 	if c.Trust == nil {
@@ -215,7 +218,7 @@ func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, form
 	c.findings = c.keep(c.findings, f)
 }
 
-// inOneLine separates errors that were joined as a sentence does.
+// inOneLine joins the lines of joined errors by semicolons.
 func inOneLine(reason string) string { return strings.ReplaceAll(reason, "\n", "; ") }
 
 func (c *check) refute(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
@@ -226,7 +229,7 @@ func (c *check) doubt(g Guarantee, rule string, r *evidence.Record, format strin
 	c.add(g, NotProved, rule, r, format, args...)
 }
 
-// worst returns the worst thing that was found about a guarantee.
+// worst returns the worst finding about a guarantee.
 func (c *check) worst(g Guarantee) *Finding {
 	var worst *Finding
 	for i := range c.findings {
@@ -238,7 +241,7 @@ func (c *check) worst(g Guarantee) *Finding {
 	return worst
 }
 
-// report sums up: a guarantee is proved if nothing was found against it.
+// report sums up: a guarantee is proved if there is no finding against it.
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
@@ -255,7 +258,7 @@ func (c *check) report() *Report {
 			f = *worst
 		}
 		r.Guarantees = append(r.Guarantees, f)
-		// What is refuted counts, asked for or not.
+		// A refuted guarantee counts, even if it is not required.
 		if (slices.Contains(required[c.kind], g) || f.Status == Refuted) && f.Status.worse(r.Outcome) {
 			r.Outcome = f.Status
 		}
@@ -278,7 +281,7 @@ func (c *check) report() *Report {
 	return r
 }
 
-// notShown is what even a pass of this file does not prove.
+// notShown returns what even a pass of this file does not prove.
 func (c *check) notShown() []string {
 	if c.kind == ManyRecords && c.whole == "" || c.kind == Trial && len(c.all) > 1 && !c.closed {
 		return slices.Insert(slices.Clone(notShown), 3, noTail)

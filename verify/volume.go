@@ -8,21 +8,20 @@ import (
 	"jurat/verify/graph"
 )
 
-// Bounds of what is kept of a bundle to judge what its records say of each other. docs/format.md has the same numbers, as two verifiers
-// must agree.
+// Bounds of what the check keeps of a bundle. docs/format.md has the same numbers, because two verifiers must agree.
 const (
 	linksOfRecord = 64        // digests that each record may name
-	linksOfFile   = 1 << 20   // digests that all records may name beyond that
+	linksOfFile   = 1 << 20   // further digests that all records together may name
 	textsOfFile   = 128 << 20 // bytes of payloads of a trial's acts
 )
 
 // A volume counts what is kept of a bundle's records.
 type volume struct {
 	links, texts int
-	exceeded     string // what of it was more than is kept; "" if nothing was
+	exceeded     string // which bound was exceeded; "" if none was
 }
 
-// take counts the next record, and reports whether that is the first beyond a bound.
+// take counts the next record. It reports whether that record is the first beyond a bound.
 func (v *volume) take(r *evidence.Record) bool {
 	if v.exceeded != "" {
 		return false
@@ -45,24 +44,24 @@ func (v *volume) take(r *evidence.Record) bool {
 	return v.exceeded != ""
 }
 
-// drop forgets what only the rules over several records need, after a bound was exceeded.
+// drop removes what only the rules over several records need, after a bound was exceeded.
 func drop(r *evidence.Record) {
 	r.Payload.Saw = nil
 	withoutTexts(r)
 }
 
-// withoutTexts forgets what a record says.
+// withoutTexts removes a record's texts.
 func withoutTexts(r *evidence.Record) {
 	p := &r.Payload
 	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil
 }
 
-// tooMuch says of a bundle with more than is kept that nothing is proved of what its records say of each other.
+// tooMuch doubts the guarantees about several records if a bundle exceeds a bound.
 func (c *check) tooMuch() {
 	c.decided = slices.ContainsFunc(c.all, graph.Decides)
 	for _, g := range []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict} {
 		if c.applies(g) {
-			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not looked at", c.volume.exceeded)
+			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not checked", c.volume.exceeded)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 		`{"files":[0],"trust":0}`:        "letter: reading trust file",
 		`{"files":[0],"trust":1}`:        "gone: the disk is gone",
 		`{"files":[0],"at":"yesterday"}`: `"yesterday" is not a time`,
-		`{"files":[0],"consistency":0}`:  "no checkpoint says which",
+		`{"files":[0],"consistency":0}`:  "bring the other checkpoint",
 		`{"files":[0],"unsafe":true}`:    "unknown",
 		`{`:                              "reading the request",
 	} {
