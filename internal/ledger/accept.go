@@ -12,22 +12,23 @@ import (
 	"jurat/internal/names"
 )
 
-// maxAhead is how far in the future a record may claim to be: two clocks never quite agree. Readers do not count the time of one
-// that claims more than its time stamps prove by this much.
+// maxAhead is how far in the future a record may claim to be: two clocks never agree exactly. Verifiers ignore the
+// claimed time of a record if it is later than its time stamps prove by more than this.
 const maxAhead = 5 * time.Minute
 
-// ErrRefused says that a record from elsewhere cannot be taken in as it is.
+// ErrRefused means that a record signed elsewhere cannot be accepted as it is.
 var ErrRefused = errors.New("the record is refused")
 
-// Accept appends a record that its actor has signed elsewhere, with keys that only the actor holds. They must be those
-// that the log names as the actor's, all that sign now and no others.
+// Accept appends a record that its actor has signed elsewhere, with keys that only the actor holds. The signers must
+// be exactly the keys that the log names as the actor's and that sign now.
 //
-// Nothing else that comes with the record is believed, or kept: with time stamps, certificates, a place in a log or
-// disclosed values it is refused, so that nobody finds later that the one he relied on was dropped. An ECDSA signature
-// whose S is high, as other programs make them, becomes its twin whose S is low, before it is stamped.
+// Accept refuses a record that comes with time stamps, certificates, a place in a log, or disclosed values. It would
+// keep none of them, and their owner might rely on one. If an ECDSA signature has a high S, Accept replaces it by the
+// equivalent signature with a low S before stamping.
 //
-// It returns when the record is durable. It can be called again after any error without making two records: the second
-// time the error is a *DuplicateError, if the first time it was stored.
+// It returns when the record is durable. It can be called again after any error without making two records: if the
+// first call stored the record, the second returns a *DuplicateError. Other errors wrap ErrRefused, an
+// *evidence.FieldError, or the error of a check or of the store.
 func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
 	record, err := l.accept(ctx, signed)
 	if err != nil {
@@ -72,14 +73,15 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	if err != nil {
 		return nil, err
 	}
-	// That the values of what the owner sealed apart were never here is noted first, and stays noted whatever comes of it:
-	// it holds nothing that anybody said, and who takes in the same record at the same moment relies on the same note.
+	// First the installation notes that it never had the values that the owner sealed apart. The note stays even if
+	// the append fails: it contains nothing that anyone said. A concurrent Accept of the same record relies on the
+	// same note.
 	if l.keeps(record) {
 		if err := l.cfg.Apart.Keep(ctx, record); err != nil {
 			return nil, err
 		}
 	}
-	// What has happened to a key since is seen inside the transaction.
+	// The transaction checks what has happened to a key since.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
 	a.judgings[0] = judging
 	if err := l.append(ctx, a); err != nil {
@@ -88,12 +90,13 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	return record, nil
 }
 
-// mayEnter refuses what no record may say when it is sealed, though records of earlier may say it.
+// mayEnter refuses what no new record may say, though older records in the log may say it.
 func mayEnter(record *evidence.Record, now time.Time) error {
 	if err := notAhead(record, now); err != nil {
 		return err
 	}
-	// The actor's own name was checked when its first key was made or registered. Its word alone names the next one.
+	// The actor's own name was checked when its first key was made or registered. The next agent's name is only
+	// claimed here.
 	if next := record.Payload.NextAgent; next != "" {
 		if err := names.Check(next); err != nil {
 			return &evidence.FieldError{Field: "next_agent", Reason: err.Error()}
@@ -102,8 +105,8 @@ func mayEnter(record *evidence.Record, now time.Time) error {
 	return nil
 }
 
-// nothingOpen refuses what is signed with a text in it that is always to be sealed apart of its actor: that text would be part of
-// every proof, and no erasure could reach it.
+// nothingOpen refuses a record with an open text that must always be sealed apart for its actor: the text would be
+// part of every proof, and no erasure could remove it.
 func (l *Ledger) nothingOpen(ctx context.Context, signed *evidence.Record) error {
 	draft, err := evidence.NewDraft(signed.Payload)
 	if err != nil {
@@ -114,21 +117,21 @@ func (l *Ledger) nothingOpen(ctx context.Context, signed *evidence.Record) error
 		return err
 	}
 	return &evidence.FieldError{Field: strings.TrimPrefix(open[0], "/"), Reason: fmt.Sprintf(
-		"is always to be sealed apart of %q, and is signed as it is; its owner seals it apart before signing", draft.Actor())}
+		"is always to be sealed apart for %q, but was signed open: its owner must seal it apart before signing", draft.Actor())}
 }
 
-// notAhead refuses what claims to be of the future, before it is stamped: nothing could prove its time ever after. Time stamps
-// may have whole seconds, so the clock is read to the second.
+// notAhead refuses a record that claims to be from the future, before it is stamped: nothing could ever prove its
+// time. Time stamps may have whole seconds, so notAhead compares with the start of the current second.
 func notAhead(record *evidence.Record, now time.Time) error {
 	ahead := record.Payload.Time().Sub(now.Truncate(time.Second))
 	if ahead <= maxAhead {
 		return nil
 	}
-	return &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future by this clock, which says %s; at most %s is taken in: set the clock that is wrong",
+	return &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future: this clock says %s, and at most %s is allowed; correct the clock that is wrong",
 		record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now), maxAhead)}
 }
 
-// bare refuses what only a sealed record has.
+// bare refuses a record with parts that only a sealed record has.
 func bare(r *evidence.Record) error {
 	brings := ""
 	switch {
@@ -139,17 +142,17 @@ func bare(r *evidence.Record) error {
 	case r.Log != nil:
 		brings = "a place in a log"
 	case len(r.Disclosures) > 0:
-		brings = "the values of what is sealed apart in it, which are its owner's to keep"
+		brings = "the values of fields that are sealed apart, which only its owner keeps"
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: it brings %s; a record that is to be sealed has none", ErrRefused, brings)
+	return fmt.Errorf("%w: it brings %s, which a record that is not sealed yet must not have", ErrRefused, brings)
 }
 
-// normal copies what is taken in, and holds its parts against each other once more: whoever made it may not have.
+// normal copies a record, normalises its signatures, and checks that its parts fit together.
 func normal(r *evidence.Record) (*evidence.Record, error) {
 	if len(r.Signatures) != len(r.Payload.Signers) {
-		return nil, fmt.Errorf("%w: the payload names %d signers, and there are %d signatures", ErrRefused, len(r.Payload.Signers), len(r.Signatures))
+		return nil, fmt.Errorf("%w: the payload names %d signers, but there are %d signatures", ErrRefused, len(r.Payload.Signers), len(r.Signatures))
 	}
 	signatures := make([][]byte, len(r.Signatures))
 	for i, signature := range r.Signatures {
@@ -161,8 +164,8 @@ func normal(r *evidence.Record) (*evidence.Record, error) {
 	return evidence.OpenParts(r.Canonical(), signatures, nil)
 }
 
-// mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns by what the record is to be judged once
-// more when it gets its place; nil if its links are not judged.
+// mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns what to judge its
+// links by once more when it gets its place, or nil if its links are not judged.
 func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*links.Judging, error) {
 	if l.cfg.UnsafeContradictions || !links.Judged(&record.Payload) {
 		return nil, nil
@@ -173,7 +176,7 @@ func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*links
 	return l.links.Judge(ctx, record)
 }
 
-// isNew says that the log has the record, or another with its id, if it does.
+// isNew returns a *DuplicateError if the log has the record, or another record with its id.
 func (l *Ledger) isNew(ctx context.Context, record *evidence.Record) error {
 	row, err := l.cfg.Store.ByRecordID(ctx, record.Payload.RecordID)
 	if errors.Is(err, ErrNotFound) {

@@ -14,17 +14,19 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// An anchor is a signed checkpoint, and what authorities say of when it existed.
+// An anchor is a signed checkpoint, and the time stamps that authorities made over it.
 type anchor struct {
 	signed string
 	head   storage.Head
-	stamps []evidence.Timestamp // over SHA-256 of signed; none of one that nobody has stamped
+	stamps []evidence.Timestamp // over SHA-256 of signed; empty if no authority stamped it
 }
 
-// Unanchored returns the checkpoint that an authority has still to stamp, or "" when it has stamped one over everything that a
-// checkpoint of this log covers. The acts about stamped checkpoints at its end count for nothing here: each would ask for another.
+// Unanchored returns the checkpoint that an authority should stamp next. It returns "" if the authority has stamped
+// one over every record that a checkpoint of this log covers. It ignores the acts about stamped checkpoints at the
+// end of the log, because each would require another stamp.
 //
-// A checkpoint that another authority has stamped, and that will do, is returned in its place, so that one has several stamps.
+// If another authority has stamped a checkpoint that covers enough, Unanchored returns that one, so that one
+// checkpoint gets several stamps.
 func (l *Ledger) Unanchored(ctx context.Context, authority, checkpoint string) (string, error) {
 	left, err := l.unanchored(ctx, authority, checkpoint)
 	if err != nil {
@@ -55,7 +57,7 @@ func (l *Ledger) unanchored(ctx context.Context, authority, checkpoint string) (
 	return checkpoint, nil
 }
 
-// withoutStamps is how many of the first records stand before the checkpoint_stamp acts that end them.
+// withoutStamps returns size, less the checkpoint_stamp acts at the end of the first size records.
 func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 	for size > 0 {
 		from := max(0, size-pageSize)
@@ -64,7 +66,7 @@ func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 			return 0, err
 		}
 		for _, record := range slices.Backward(page) {
-			if record.Index != size-1 || record.Payload.ActionType != evidence.CheckpointStamp { // what has expired was no such act
+			if record.Index != size-1 || record.Payload.ActionType != evidence.CheckpointStamp { // an expired record was no such act
 				return size, nil
 			}
 			size--
@@ -76,13 +78,14 @@ func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 	return size, nil
 }
 
-// A stamped is what a checkpoint_stamp act says.
+// A stamped is the content of a checkpoint_stamp act.
 type stamped struct {
 	body *operator.CheckpointStampBody
 	head storage.Head
 }
 
-// stampedFrom yields the checkpoint_stamp acts that stand at an index and later. An act about a checkpoint stands behind all that it covers.
+// stampedFrom yields the checkpoint_stamp acts from an index on. An act about a checkpoint comes after all records
+// that the checkpoint covers.
 func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped, error] {
 	return func(yield func(stamped, error) bool) {
 		for {
@@ -104,7 +107,8 @@ func (l *Ledger) stampedFrom(ctx context.Context, from int64) iter.Seq2[stamped,
 	}
 }
 
-// stampedBy reads a checkpoint_stamp act, whose checkpoint must be of this log.
+// stampedBy reads a checkpoint_stamp act, and checks that its checkpoint is of this log. It returns ErrDamaged if it
+// cannot be read.
 func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody, storage.Head, error) {
 	body, err := operator.Read[operator.CheckpointStampBody](&act.Payload)
 	if err != nil {
@@ -117,8 +121,9 @@ func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody,
 	return body, head, nil
 }
 
-// Anchor seals that an authority has stamped a checkpoint of this log, with the token over SHA-256 of its bytes. Whether
-// the token is good is for the caller to check before. From then on Prove uses it. The act waits for nobody.
+// Anchor seals the fact that an authority has stamped a checkpoint of this log. The token is over SHA-256 of the
+// checkpoint's bytes; the caller has verified it. From then on Prove uses the checkpoint. If an authority does not
+// stamp the act itself, the act is stored without waiting for it.
 func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
 	record, err := l.anchor(ctx, body, by)
 	if err != nil {
@@ -146,7 +151,8 @@ func (l *Ledger) anchor(ctx context.Context, body operator.CheckpointStampBody, 
 	}
 }
 
-// sealAnchor seals the act directly after the last one of its chain.
+// sealAnchor seals the act directly after the last one of its chain. It returns errMoved if another act took that
+// place.
 func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
 	last, err := l.cfg.Store.LastOfChain(ctx, operator.CheckpointsChain)
 	var before *evidence.Record
@@ -164,13 +170,13 @@ func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []eviden
 	if _, err := l.stamp(ctx, record); err != nil {
 		return nil, err
 	}
-	a := newAppending(time.Time{}, []*evidence.Record{record}, make([][]Missing, 1)) // it waits for nobody
+	a := newAppending(time.Time{}, []*evidence.Record{record}, make([][]Missing, 1)) // a zero time and no missing stamps: it does not wait in the outbox
 	a.after = &chainEnd{chain: operator.CheckpointsChain, count: last.Counts.ChainSeq}
 	return record, l.append(ctx, a)
 }
 
-// earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities that
-// stamped the same one, or nil when there is none.
+// earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities
+// that stamped it. It returns nil if there is none.
 func (l *Ledger) earliest(ctx context.Context, size int64) (*anchor, error) {
 	var found *anchor
 	for stamped, err := range l.stampedFrom(ctx, size) {

@@ -19,23 +19,24 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// patience is how long a caller waits to be appended, before anything is stored. Others take milliseconds; who holds the log for longer may stand
-// still, and a caller who is told so can come again.
+// patience is how long a caller waits to be appended, before anything is stored. Other callers take milliseconds. A
+// process that holds the log longer has probably stopped; the caller gets an error and can try again.
 const patience = 30 * time.Second
 
-// errOutOfPatience is the cause with which a caller's wait to be appended ends.
-var errOutOfPatience = fmt.Errorf("%w, or others wait for it: this record has waited for %v; nothing was stored", ErrBusy, patience)
+// errOutOfPatience is the cause that ends a caller's wait to be appended.
+var errOutOfPatience = fmt.Errorf("%w: this record waited %v for its turn to be appended; nothing was stored", ErrBusy, patience)
 
-// settleTime is how long a ledger looks for a record of which the store did not say whether it is stored.
+// settleTime is how long a ledger tries to learn whether the store has stored a record, if the store did not say.
 const settleTime = 10 * time.Second
 
-// errAllRefused ends a transaction in which there is nothing to store.
-var errAllRefused = errors.New("nothing of this can be appended")
+// errAllRefused ends a transaction that has nothing to store.
+var errAllRefused = errors.New("none of these records can be appended")
 
-// append gives sealed records the next places in the log, if their signers may sign, and returns when they are durable.
+// append gives sealed records the next places in the log, if their signers may sign, and returns when they are
+// durable.
 //
-// Whoever is in the queue when nobody is committing commits for all who are in it. So a lone caller waits for nothing but
-// its own transaction, and of many the more go into one the longer one takes.
+// The first caller that finds no commit in progress commits for everyone in the queue. So a lone caller waits only
+// for its own transaction. With many callers, a slow transaction lets more of them share the next one.
 func (l *Ledger) append(ctx context.Context, a *appending) error {
 	for _, record := range a.records {
 		if err := fitsInBundle(record); err != nil {
@@ -62,7 +63,8 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	}
 }
 
-// appendOnce is append until what the record's links are judged by has changed: then it returns ErrLinksMoved, and nothing was stored.
+// appendOnce is one attempt of append. It returns links.ErrMoved, with nothing stored, if the records that its links
+// are judged by have changed.
 func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 	if err := l.queue.enter(waiting, a); err != nil {
 		return fmt.Errorf("waiting to append: %w", err)
@@ -82,12 +84,12 @@ func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 			if l.queue.withdraw(a) {
 				return fmt.Errorf("waiting to append: %w", context.Cause(waiting))
 			}
-			return l.conclude(ctx, a, <-a.outcome) // it was taken: from then on what counts is whether it is stored
+			return l.conclude(ctx, a, <-a.outcome) // another caller has taken it: now only the outcome counts
 		}
 	}
 }
 
-// takeTurn commits what is in the queue, this caller's among it.
+// takeTurn commits the queue, with this caller's records in it.
 func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
 	if err := l.stampTogether(); err != nil {
 		return err
@@ -95,8 +97,8 @@ func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
 	return l.commitFor(ctx, a)
 }
 
-// commitFor commits what is in the queue, unless somebody else has taken this caller's from it. If there is an error,
-// nothing was taken, and it is this caller's alone: the others find out for themselves.
+// commitFor commits the queue, unless another caller has taken this caller's records from it. If it returns an error,
+// nothing was taken, and the error is this caller's alone: the others try for themselves.
 func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 	for l.queue.holds(a) {
 		keys, err := l.knownKeys(ctx)
@@ -107,7 +109,7 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 		if !errors.Is(err, errKeysMoved) {
 			return err
 		}
-		l.keys.Store(nil) // they have changed: look again
+		l.keys.Store(nil) // they have changed: read them again
 	}
 	return nil
 }
@@ -128,11 +130,12 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 		if err != nil {
 			return storage.Batch{}, err
 		}
-		// Nobody can change a key between this and what the transaction stores.
+		// No other process can change a key between this check and the end of the transaction.
 		if found.Chains[operator.KeysChain] != keys.Count() {
 			return storage.Batch{}, errKeysMoved
 		}
-		// Up to here every caller can still go. A crash from here on finds out what Append has done, and no caller has heard of it.
+		// Until here every caller can still leave the queue. After a crash from here on, the outcome of Append is
+		// found in the store; no caller has heard of it.
 		g.tree, g.found, g.members = tree, found, l.queue.take(chosen)
 		return g.plan()
 	})
@@ -149,7 +152,7 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	return nil
 }
 
-// prepareLinks brings up to date by what those are judged whom the next transaction takes.
+// prepareLinks updates what the links of the next transaction's records are judged by.
 func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
 	for _, a := range chosen {
 		for _, j := range a.judgings {
@@ -164,7 +167,7 @@ func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
 	return nil
 }
 
-// lookAgain looks again by what the records are judged, because that had changed.
+// lookAgain reads again what the links of the records are judged by, because it has changed.
 func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
 	for i, j := range a.judgings {
 		if j == nil {
@@ -177,7 +180,7 @@ func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
 	return nil
 }
 
-// query names all that decides on what is to be appended: what the log says of keys has to be what was read of it.
+// query names everything that decides what may be appended, and the chain of keys, which must be as it was read.
 func query(chosen []*appending) (q storage.Query) {
 	chains, cases := map[string]bool{operator.KeysChain: true}, map[evidence.Digest]bool{}
 	for _, a := range chosen {
@@ -195,8 +198,9 @@ func query(chosen []*appending) (q storage.Query) {
 	return q
 }
 
-// treeOf returns the tree of a log that is locked: the one that this process made, or, when another process has
-// appended since, or after an error, the one in the store, if it contains all that this process knows of.
+// treeOf returns the tree of a log that is locked. That is this process's own tree, or the tree in the store if
+// another process has appended since, or after an error. It returns an error if the stored log does not contain all
+// that this process knows of.
 func (l *Ledger) treeOf(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 	if l.tree != nil && l.tree.head == head {
 		return l.tree, nil
@@ -207,7 +211,7 @@ func (l *Ledger) treeOf(head storage.Head, hashes tlog.HashReader) (*tree, error
 	return loadTree(head, hashes)
 }
 
-// conclude says what became of something, as far as the caller has to find it out.
+// conclude returns the outcome for a caller, and looks it up if it is unsure.
 func (l *Ledger) conclude(ctx context.Context, a *appending, out *outcome) error {
 	if out.unsure {
 		return l.whatBecameOf(ctx, a.records[0], fmt.Errorf("appending: %w", out.err))
@@ -215,8 +219,9 @@ func (l *Ledger) conclude(ctx context.Context, a *appending, out *outcome) error
 	return out.err
 }
 
-// whatBecameOf finds out what became of a record whose append failed: a store can fail after it has stored. The record
-// answers for all that was to be stored with it, as that is stored together or not at all.
+// whatBecameOf finds out whether a record was stored although its append failed. One record answers for all that were
+// appended with it, because they are stored together or not at all. It returns nil if the record was stored, cause if
+// it was not, and ErrUnknown if it cannot tell.
 func (l *Ledger) whatBecameOf(ctx context.Context, record *evidence.Record, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -234,11 +239,11 @@ func (l *Ledger) whatBecameOf(ctx context.Context, record *evidence.Record, caus
 	if !same(stored, record) || !holdsStamps(stored, record) {
 		return fmt.Errorf("%w: %w", cause, &DuplicateError{RecordID: row.RecordID, Index: row.Index, Field: "record_id"})
 	}
-	return nil // it was stored all the same
+	return nil // it was stored despite the error
 }
 
-// holdsStamps reports whether a stored record has all the time stamps of a sealed one. Somebody else can have appended the
-// same, which has other stamps, after this one had failed.
+// holdsStamps reports whether a stored record has all the time stamps of a sealed one. After the failure, another
+// caller may have appended the same record with other stamps.
 func holdsStamps(stored, record *evidence.Record) bool {
 	for _, t := range record.Timestamps {
 		if !slices.ContainsFunc(stored.Timestamps, func(has evidence.Timestamp) bool { return bytes.Equal(has.Token, t.Token) }) {
@@ -252,21 +257,21 @@ func holdsStamps(stored, record *evidence.Record) bool {
 type group struct {
 	members []*appending
 
-	// What they are judged by: all that is committed.
+	// What the members are judged by: all that is committed.
 	tree  *tree
 	keys  *keys.History
 	now   func() time.Time
-	found storage.Found // of what they name. Its counts go up with those that are in the batch
+	found storage.Found // of what the members name; add updates its counts
 
-	links *links.Batch // by what their links are judged
+	links *links.Batch // what the members' links are judged by
 
-	// What becomes of it.
+	// What is stored.
 	batch  storage.Batch
 	leaves []tlog.Hash
 	next   *tree
 }
 
-// plan decides which members can be appended, and where each comes to stand.
+// plan decides which members can be appended, and gives them their places.
 func (g *group) plan() (storage.Batch, error) {
 	for _, a := range g.members {
 		if a.refused = g.judge(a); a.refused == nil {
@@ -286,7 +291,7 @@ func (g *group) plan() (storage.Batch, error) {
 	return g.batch, nil
 }
 
-// judge says why what is committed does not let something in.
+// judge returns why the committed records do not permit to append a.
 func (g *group) judge(a *appending) error {
 	for i := range a.rows {
 		if index, there := g.found.Places[a.rows[i].RecordID]; there {
@@ -310,7 +315,7 @@ func (g *group) judge(a *appending) error {
 	return nil
 }
 
-// add gives records their places, and says of each which one it is of its chain and of its case.
+// add gives records their places, and their numbers in their chain and case.
 func (g *group) add(a *appending) {
 	for i := range a.rows {
 		row := a.rows[i]
@@ -333,10 +338,11 @@ func (g *group) add(a *appending) {
 	g.batch.Stamps = append(g.batch.Stamps, a.stamps...)
 }
 
-// tell tells each member what became of it. Who was refused was refused by what is committed, whatever became of the others.
+// tell gives each member its outcome. A refused member was refused because of what is committed, whatever the outcome
+// of the others.
 func (g *group) tell(err error) {
-	if errors.Is(err, ErrDuplicate) { // nobody may take it for his own, and look for his record under it
-		err = fmt.Errorf("%w: the store has found one of %d records twice that it said it did not have: %v", ErrDamaged, len(g.batch.Rows), err)
+	if errors.Is(err, ErrDuplicate) { // otherwise each member would take the duplicate for its own record
+		err = fmt.Errorf("%w: the store refused one of %d records as a duplicate, but had answered that it had none of them: %v", ErrDamaged, len(g.batch.Rows), err)
 	}
 	for _, a := range g.members {
 		if a.refused != nil {

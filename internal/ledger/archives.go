@@ -15,33 +15,33 @@ import (
 func (l *Ledger) Archives(ctx context.Context) ([]storage.Archived, error) {
 	files, err := l.cfg.Store.Archives(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading which archives there are: %w", err)
+		return nil, fmt.Errorf("reading the list of archives: %w", err)
 	}
 	return files, nil
 }
 
-// PutArchive notes a file that holds what the log holds; see Store.
+// PutArchive registers an archive file; see storage.Store.
 func (l *Ledger) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
 	if err := l.cfg.Store.PutArchive(ctx, old, next); err != nil {
-		return fmt.Errorf("noting archive %s: %w", next.File, err)
+		return fmt.Errorf("registering archive %s: %w", next.File, err)
 	}
 	return nil
 }
 
-// Shed takes out of rows what an archive holds of them; see Store.
+// Shed removes from rows what an archive holds of them; see storage.Store.
 func (l *Ledger) Shed(ctx context.Context, rows []storage.Shedding) error {
 	if err := l.cfg.Store.Shed(ctx, rows); err != nil {
-		return fmt.Errorf("taking out of the database what an archive holds: %w", err)
+		return fmt.Errorf("removing archived content from the database: %w", err)
 	}
 	return nil
 }
 
-// KeptRows returns exactly these rows, as the database has them: those that have shed without what an archive has.
+// KeptRows returns exactly these rows, as the database has them: rows that have shed lack what an archive has.
 func (l *Ledger) KeptRows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return storage.Exactly(from, n)(storage.Kept(l.cfg.Store).Rows(ctx, from, n))
 }
 
-// KeptRow returns the row of a record as the database has it, or ErrNotFound.
+// KeptRow returns the row of a record as the database has it. It returns ErrNotFound, wrapped, if there is none.
 func (l *Ledger) KeptRow(ctx context.Context, recordID string) (storage.Row, error) {
 	row, err := storage.Kept(l.cfg.Store).ByRecordID(ctx, recordID)
 	if err != nil {
@@ -62,22 +62,22 @@ func (l *Ledger) HasChain(ctx context.Context, chainID string) (bool, error) {
 	return true, nil
 }
 
-// RowsFrom returns exactly these rows, whole.
+// RowsFrom returns exactly these rows, with what they have shed.
 func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return l.rows(ctx, from, n)
 }
 
-// Reclaim has a store that can give back the room of what was shed.
+// Reclaim frees the room of what was shed, if the store can do that.
 func (l *Ledger) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	if r, ok := storage.Kept(l.cfg.Store).(storage.Reclaimer); ok {
 		if err := r.Reclaim(ctx, progress); err != nil {
-			return fmt.Errorf("giving back the room of what was taken out of the database: %w", err)
+			return fmt.Errorf("freeing the room of removed content in the database: %w", err)
 		}
 	}
 	return nil
 }
 
-// Settled returns how many records from the beginning of the log on wait for nothing.
+// Settled returns how many records, from the beginning of the log, wait for no time stamp.
 func (l *Ledger) Settled(ctx context.Context) (int64, error) {
 	size, err := l.Size(ctx)
 	if err != nil {
@@ -99,7 +99,8 @@ func (l *Ledger) Settled(ctx context.Context) (int64, error) {
 	return size, nil
 }
 
-// CheckpointOver returns a signed checkpoint over at least so many records, and its head: the last that was signed, if it will do.
+// CheckpointOver returns a signed checkpoint over at least size records, and its head. It returns the last signed one
+// if that covers enough.
 func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, storage.Head, error) {
 	a, err := l.covering(ctx, size)
 	if err != nil {
@@ -108,7 +109,7 @@ func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, storag
 	return a.signed, a.head, nil
 }
 
-// StoredHashes returns hashes at these stored hash indexes, in this order, or ErrNotFound when one is missing.
+// StoredHashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound if one is missing.
 func (l *Ledger) StoredHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	return l.cfg.Store.Hashes(ctx, indexes)
 }

@@ -11,10 +11,10 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A CaseFile is records of the log, as it was when they were asked for, to be read one by one: however many they are, no more than a few
-// are held.
+// A CaseFile reads records of the log one by one, as the log was when CaseFile was called. It holds only a few at a
+// time, however many they are.
 type CaseFile struct {
-	Checkpoint string // as Prove chooses it
+	Checkpoint string // chosen as Prove does
 	Stamps     []evidence.Timestamp
 
 	l    *Ledger
@@ -23,7 +23,7 @@ type CaseFile struct {
 	keys *keys.History
 }
 
-// CaseFile opens records for reading, which stand at these indexes, in log order.
+// CaseFile opens the records at these indexes, in log order, for reading.
 func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
 	size := int64(0)
 	if len(at) > 0 {
@@ -40,14 +40,14 @@ func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
 	return &CaseFile{Checkpoint: under.signed, Stamps: under.stamps, l: l, at: at, head: under.head, keys: keys}, nil
 }
 
-// Records iterates over the records in the order of the log. Each record has all its time stamps, and the proof of its place under the
-// checkpoint. It ends after an error.
+// Records iterates over the records in log order. Each has all its time stamps, its certificates, and the proof of
+// its place under the checkpoint. It ends after an error.
 func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, error] {
 	return func(yield func(*evidence.Record, error) bool) {
 		n, hashes := 0, cached(f.l.cfg.hashes(ctx))
 		for row, err := range f.l.rowsAt(ctx, f.at) {
 			if n++; n%1024 == 0 {
-				hashes = cached(f.l.cfg.hashes(ctx)) // what was read for the records before is of little use for those after
+				hashes = cached(f.l.cfg.hashes(ctx)) // hashes read for earlier records are of little use for later ones
 			}
 			var record *evidence.Record
 			if err == nil {
@@ -69,7 +69,7 @@ func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, erro
 	}
 }
 
-// At iterates over the records that stand at these indexes, in log order. A few of them are held at a time. It ends after an error.
+// At iterates over the records at these indexes, in log order. It holds a few at a time, and ends after an error.
 func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 	return func(yield func(Placed, error) bool) {
 		for row, err := range l.rowsAt(ctx, at) {
@@ -88,7 +88,8 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 	}
 }
 
-// Linked returns what briefs.Index.Gather gathers, in log order, and why there is more.
+// Linked returns the records that brief.Index.Gather gathers for any reader, in log order. cut is Gathered.Cut: why
+// more are linked.
 func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
 	g, err := l.briefs.Gather(ctx, name, nil)
 	if err != nil {
@@ -103,15 +104,16 @@ func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.R
 	return records, g.Cut, nil
 }
 
-// rowsAt iterates over the rows at these indexes, in log order, and holds their chains against how the log has counted them: a chain is in
-// a case whole or not at all. It ends after an error.
+// rowsAt iterates over the rows at these indexes, in log order. It checks their numbers in their chains, because a
+// case contains a chain whole or not at all. It ends after an error, ErrDamaged if a row is missing or its number is
+// wrong.
 func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row, error] {
 	return func(yield func(*storage.Row, error) bool) {
 		counts := map[string]int64{}
 		for page := range slices.Chunk(at, smallPage) {
 			rows, err := l.cfg.Store.RowsAt(ctx, page)
 			if err == nil && len(rows) != len(page) {
-				err = fmt.Errorf("%w: of %d rows from %d on %d are there", ErrDamaged, len(page), page[0], len(rows))
+				err = fmt.Errorf("%w: the log should have %d rows from row %d on, but %d were found", ErrDamaged, len(page), page[0], len(rows))
 			}
 			if err != nil {
 				yield(nil, err)
@@ -120,7 +122,7 @@ func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row,
 			for i := range rows {
 				row := &rows[i]
 				if counts[row.ChainID]++; row.ChainID != "" && row.Counts.ChainSeq != counts[row.ChainID] {
-					yield(nil, fmt.Errorf("%w: row %d was logged as %d of the chain, and is %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
+					yield(nil, fmt.Errorf("%w: row %d was logged as number %d of its chain, but is number %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
 					return
 				}
 				if !yield(row, nil) {
@@ -131,7 +133,7 @@ func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row,
 	}
 }
 
-// chainRows iterates over the rows of a chain a few at a time. It ends after an error.
+// chainRows iterates over the rows of a chain, and reads a few at a time. It ends after an error.
 func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*storage.Row, error] {
 	return func(yield func(*storage.Row, error) bool) {
 		for from := int64(0); ; {
@@ -153,7 +155,7 @@ func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*storage
 	}
 }
 
-// ChainRecords iterates over the records of a chain in log order, a few of which are held at a time. It ends after an error.
+// ChainRecords iterates over the records of a chain in log order, and holds a few at a time. It ends after an error.
 func (l *Ledger) ChainRecords(ctx context.Context, chain string) iter.Seq2[*evidence.Record, error] {
 	return func(yield func(*evidence.Record, error) bool) {
 		for row, err := range l.chainRows(ctx, chain) {

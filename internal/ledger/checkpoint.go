@@ -10,8 +10,9 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Checkpoint returns a signed checkpoint over all that is committed. While nothing was committed since the last one,
-// that one is returned, and if witnesses have cosigned it, with what they have said.
+// Checkpoint returns a signed checkpoint over all that is committed. If nothing was committed since the last one, it
+// returns that one, with the cosignatures of witnesses if it has any. It returns ErrReadOnly, wrapped, if a new one
+// is needed and the log or its key cannot be used.
 func (l *Ledger) Checkpoint(ctx context.Context) (string, error) {
 	signed, err := l.checkpoint(ctx)
 	if err == nil {
@@ -34,7 +35,7 @@ func (l *Ledger) checkpoint(ctx context.Context) (string, error) {
 	for {
 		signed, err := l.advance(ctx)
 		if errors.Is(err, ErrConflict) {
-			continue // another process has signed meanwhile, so there is progress
+			continue // another process has signed meanwhile, so this loop ends
 		}
 		if err != nil {
 			return "", err
@@ -43,9 +44,9 @@ func (l *Ledger) checkpoint(ctx context.Context) (string, error) {
 	}
 }
 
-// advance brings the checkpoint in the store up to what is committed.
+// advance makes the checkpoint in the store cover all that is committed.
 func (l *Ledger) advance(ctx context.Context) (string, error) {
-	known := *l.known.Load() // before the head is read, which must contain it
+	known := *l.known.Load() // read before the head, which must contain it
 	old, err := l.cfg.Store.Checkpoint(ctx)
 	if err != nil {
 		return "", err
@@ -64,8 +65,8 @@ func (l *Ledger) advance(ctx context.Context) (string, error) {
 	if head.Size == before.Size {
 		return old, nil
 	}
-	if l.fixed != nil { // what is signed must be kept, or the log could go back on it
-		return "", fmt.Errorf("%w; the last checkpoint covers %d of %d records, and a new one could not be kept: make it where the log can be written", l.fixed, before.Size, head.Size)
+	if l.fixed != nil { // a signed checkpoint must be stored, or the log could later contradict it
+		return "", fmt.Errorf("%w: the last checkpoint covers %d of %d records, and a new one cannot be stored; make it where the log can be written", l.fixed, before.Size, head.Size)
 	}
 	next, err := l.sign(head)
 	if err != nil {
@@ -74,7 +75,8 @@ func (l *Ledger) advance(ctx context.Context) (string, error) {
 	return next, l.replace(ctx, old, next)
 }
 
-// maySign checks that a checkpoint over this head contradicts nothing that was ever signed or acknowledged.
+// maySign checks that a checkpoint over this head contradicts no checkpoint that was signed, and no record that was
+// acknowledged.
 func (l *Ledger) maySign(ctx context.Context, head storage.Head, before ...storage.Head) error {
 	hashes := l.cfg.hashes(ctx)
 	if _, err := loadTree(head, hashes); err != nil {
@@ -88,8 +90,8 @@ func (l *Ledger) maySign(ctx context.Context, head storage.Head, before ...stora
 	return nil
 }
 
-// replace stores a checkpoint that is signed and that nobody has seen. A crash before it is stored loses nothing but
-// the signature. After that the checkpoint counts, and Open publishes it.
+// replace stores a signed checkpoint that no reader has seen yet. A crash before it is stored loses only the
+// signature. A crash after that loses nothing: Open publishes the checkpoint.
 func (l *Ledger) replace(ctx context.Context, old, next string) error {
 	err := l.cfg.Store.SetCheckpoint(ctx, old, next)
 	if err == nil || errors.Is(err, ErrConflict) {
@@ -98,7 +100,7 @@ func (l *Ledger) replace(ctx context.Context, old, next string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if now, readErr := l.cfg.Store.Checkpoint(ctx); readErr == nil && now == next {
-		return nil // it was stored all the same
+		return nil // it was stored despite the error
 	}
 	return err
 }
@@ -111,14 +113,14 @@ func (l *Ledger) sign(head storage.Head) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := l.cfg.open(signed); err != nil { // once stored, such a checkpoint would lock everybody out
+	if _, err := l.cfg.open(signed); err != nil { // a stored checkpoint that does not open would make the log unusable
 		return "", fmt.Errorf("reading back what was signed: %w", err)
 	}
 	return signed, nil
 }
 
-// LastPublished returns the last checkpoint that was published, with what witnesses have said of it, and "" if there is none. Where the log can
-// be written, Checkpoint returns a later one.
+// LastPublished returns the last published checkpoint, with the cosignatures of witnesses, or "" if there is none. If
+// the log can be written, Checkpoint returns a later one.
 func (l *Ledger) LastPublished(ctx context.Context) (string, error) {
 	signed, err := l.lastPublished(ctx)
 	if err != nil {
@@ -144,8 +146,8 @@ func (l *Ledger) lastPublished(ctx context.Context) (string, error) {
 	return l.withCosignatures(ctx, signed)
 }
 
-// publish makes the checkpoint known outside the store. The store has it already, so that a crash in between leaves
-// an older one published, which is as true, and which Open replaces.
+// publish stores the checkpoint outside the store. The store has it already. After a crash in between, an older
+// checkpoint is published, which is still true, and Open replaces it.
 func (l *Ledger) publish(ctx context.Context, signed string) error {
 	if l.cfg.Published == nil || l.fixed != nil {
 		return nil
@@ -158,8 +160,8 @@ func (l *Ledger) publish(ctx context.Context, signed string) error {
 			return fmt.Errorf("publishing checkpoint: %w", err)
 		}
 		l.published = signed
-		// Another process may have published a later one a moment ago, which is now overwritten. It was in the store
-		// by then: whoever publishes last looks there and finds it.
+		// Another process may have published a later one a moment ago, which this call has overwritten. It was in the
+		// store by then, so the last process to publish finds it there.
 		latest, err := l.cfg.Store.Checkpoint(ctx)
 		if err != nil {
 			return fmt.Errorf("publishing checkpoint: %w", err)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Cosigned returns the last checkpoint that witnesses have cosigned, with what they have said, or "" when there is none. It covers
-// nothing that the log has not signed.
+// Cosigned returns the last checkpoint that witnesses have cosigned, with their cosignatures, or "" if there is none.
+// It never covers more than the log has signed.
 func (l *Ledger) Cosigned(ctx context.Context) (string, error) {
 	kept, err := l.cosigned(ctx)
 	if err != nil {
-		return "", fmt.Errorf("reading what witnesses have cosigned: %w", err)
+		return "", fmt.Errorf("reading the cosigned checkpoint: %w", err)
 	}
 	return kept.signed, nil
 }
@@ -31,23 +31,24 @@ func (l *Ledger) cosigned(ctx context.Context) (anchor, error) {
 	if head.Size > l.signedSize.Load() {
 		size, err := l.lookSigned(ctx)
 		if err != nil || head.Size > size {
-			return anchor{}, err // a log that went back in time, of which witnesses know more
+			return anchor{}, err // the log was restored from a backup, and witnesses have seen more
 		}
 	}
 	return anchor{signed: signed, head: head}, nil
 }
 
-// KeepCosigned keeps a checkpoint of this log with what witnesses have said of it, in the place of an earlier one.
+// KeepCosigned stores a checkpoint of this log with the cosignatures of witnesses, in place of the earlier one. It
+// returns ErrReadOnly, wrapped, if there is no place for it.
 func (l *Ledger) KeepCosigned(ctx context.Context, signed string) error {
 	if err := l.keepCosigned(ctx, signed); err != nil {
-		return fmt.Errorf("keeping what witnesses have cosigned: %w", err)
+		return fmt.Errorf("storing the cosigned checkpoint: %w", err)
 	}
 	return nil
 }
 
 func (l *Ledger) keepCosigned(ctx context.Context, signed string) error {
 	if l.cfg.Cosigned == nil {
-		return fmt.Errorf("%w: there is no place for it", ErrReadOnly)
+		return fmt.Errorf("%w: this installation stores no cosigned checkpoints", ErrReadOnly)
 	}
 	if _, err := l.SizeAt(ctx, signed); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (l *Ledger) keepCosigned(ctx context.Context, signed string) error {
 	return l.cfg.Cosigned.Store(ctx, signed)
 }
 
-// withCosignatures is a checkpoint with what witnesses have said of it, if they have.
+// withCosignatures returns the checkpoint with the cosignatures of witnesses, if it has any.
 func (l *Ledger) withCosignatures(ctx context.Context, signed string) (string, error) {
 	kept, err := l.cosigned(ctx)
 	if err != nil {
@@ -67,7 +68,7 @@ func (l *Ledger) withCosignatures(ctx context.Context, signed string) (string, e
 	return signed, nil
 }
 
-// textOf is what a signed note says.
+// textOf is the text of a signed note, without its signatures.
 func textOf(signed string) string {
 	text, _, _ := strings.Cut(signed, "\n\n")
 	return text

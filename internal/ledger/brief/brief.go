@@ -1,20 +1,23 @@
-// Package brief says in a few bytes what a list shows of a record, and what the record is linked by. The ledger keeps a brief beside each
-// record, so that neither a list nor a search for what belongs together reads what was said.
+// Package brief describes a record in a few bytes: what a list shows of it, and what the record is linked by. The
+// ledger keeps a brief beside each record, so that lists and searches for linked records need not read payloads.
 //
-// A brief is made of the payload alone. What is sealed apart is in a payload as a commitment, so no value that can be erased is in a brief.
-// Everything in a brief has a bound, however large the payload is.
+// A brief is made of the payload alone. The payload contains only commitments to fields that are sealed apart, so no
+// brief contains a value that can be erased. Every part of a brief has a size limit, however large the payload is.
 //
-// # What a list shows, and what names what, stands beside the payloads
+// # What a list shows, and what names what, is stored beside the payloads
 //
-// In the transaction that appends a record the database gets its brief, a JSON text of some 100 to 1,500 bytes: who acted how and when, by which
-// request, and of an act in a trial what lists of trials show. Beside it stand the digests that the record names, and a key of 64 bits for each
-// way in which it is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names, at most MaxNames.
-// In SQLite keys stand by stretches of the log, as digests do. So lists read no payload and hold a bounded amount of each record, and what belongs
-// together is found from any of its records, with one rule for log case, pages, bundles and /v1/chains: Gather.
+// The transaction that appends a record also stores its brief, a JSON text of some 100 to 1,500 bytes: who acted how
+// and when, under which request, and for an act in a trial what lists of trials show. Beside the brief it stores the
+// digests that the record names, at most MaxNames. It also stores a key of 64 bits for each way in which the record
+// is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names.
+// SQLite indexes keys by stretches of the log, like digests. So lists read no payload, and hold a limited amount of
+// each record. Linked records are found from any one of them, and log case, pages, bundles and /v1/chains share one
+// rule: Gather.
 //
-// No proof depends on briefs. Opening a log makes those that are missing, from the records, and log fsck compares each with its record. A log
-// that cannot be written is read without them. A brief is emptied when its record expires. Refused: columns of the table of records, whose rows
-// never change; and names without a bound, because a payload can have a hundred thousand.
+// No proof depends on briefs. Opening a log makes missing briefs from the records, and log fsck compares each brief
+// with its record. A log that cannot be written is read without them. A brief is emptied when its record expires.
+// Refused: columns of the table of records, because its rows never change; and names without a limit, because a
+// payload can have a hundred thousand.
 package brief
 
 import (
@@ -34,15 +37,16 @@ import (
 	"jurat/jury"
 )
 
-// MaxNames is how many records a brief names by digest at most. A record that names more is in no list of links for the rest; More says so.
+// MaxNames is how many records a brief names by digest at most. More reports that its record names others, which are
+// in no list of links.
 const MaxNames = 1024
 
 const (
 	maxAgent = 200 // characters of the name of an agent under trial
-	maxFault = 300 // bytes of what is wrong with an act
+	maxFault = 300 // bytes of the error of an act that cannot be read
 )
 
-// A Brief is a record in brief. The first members come from the record's row, the others are what Encode writes.
+// A Brief describes a record. The first five members come from the record's row, the others are what Encode writes.
 type Brief struct {
 	Index    int64           `json:"-"`
 	RecordID string          `json:"-"`
@@ -50,7 +54,7 @@ type Brief struct {
 	ChainID  string          `json:"-"`
 	Case     evidence.Digest `json:"-"` // of a submission
 
-	Action    evidence.ActionType `json:"action,omitzero"` // "": the record has expired, and nothing is known of it but its row
+	Action    evidence.ActionType `json:"action,omitzero"` // "": the record has expired, and only its row is known
 	Actor     string              `json:"actor,omitzero"`
 	Timestamp string              `json:"at,omitzero"`
 	RequestID string              `json:"request,omitzero"`
@@ -59,10 +63,10 @@ type Brief struct {
 
 	Status evidence.ApprovalStatus `json:"status,omitzero"` // of a review
 	Given  jury.Position           `json:"given,omitzero"`  // of a review of a verdict: the position that it gives instead
-	Trial  *Act                    `json:"trial,omitzero"`  // of an act in a trial; nil: nothing in it shows in a list
+	Trial  *Act                    `json:"trial,omitzero"`  // of an act in a trial; nil: lists show nothing of it
 
 	More  bool              `json:"more,omitzero"` // the record names more than MaxNames others
-	Names []evidence.Digest `json:"-"`             // the records that it names by digest, each once; nil also where they were not read
+	Names []evidence.Digest `json:"-"`             // the records that it names by digest, each once; nil also if they were not read
 }
 
 // An Act is what a list shows of an act in a trial.
@@ -74,7 +78,7 @@ type Act struct {
 	Fault   string        `json:"fault,omitzero"`   // why the act cannot be read
 }
 
-// Of makes the brief of a record. Index is for the caller to set.
+// Of makes the brief of a record. The caller sets Index.
 func Of(p *evidence.Payload, digest evidence.Digest) *Brief {
 	b := &Brief{RecordID: p.RecordID, Digest: digest, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Timestamp: p.Timestamp,
 		RequestID: p.RequestID, Parent: p.ParentRequestID, Original: p.OriginalResponseID, Status: p.ApprovalStatus, Trial: actOf(p)}
@@ -82,7 +86,7 @@ func Of(p *evidence.Payload, digest evidence.Digest) *Brief {
 		b.Case = p.Case
 	}
 	if p.ActionType == evidence.HumanReview {
-		b.Given = jury.PositionGiven(&evidence.Record{Payload: *p}) // without disclosures: what is sealed apart stays so
+		b.Given = jury.PositionGiven(&evidence.Record{Payload: *p}) // without disclosures: values that are sealed apart stay out
 	}
 	if !p.ActionType.InTrial() {
 		b.name(p)
@@ -90,7 +94,8 @@ func Of(p *evidence.Payload, digest evidence.Digest) *Brief {
 	return b
 }
 
-// name notes what a record names by digest. Acts of a trial name each other throughout, and are found by their chain.
+// name collects the digests of the records that a record names. Acts of a trial are left out: they all name each
+// other, and are found by their chain.
 func (b *Brief) name(p *evidence.Payload) {
 	seen := map[evidence.Digest]bool{{}: true}
 	for i := -1; i < len(p.Saw); i++ {
@@ -109,7 +114,7 @@ func (b *Brief) name(p *evidence.Payload) {
 	}
 }
 
-// actOf is what a list shows of an act in a trial.
+// actOf returns what a list shows of an act in a trial, or nil if nothing.
 func actOf(p *evidence.Payload) *Act {
 	switch {
 	case p.ActionType == evidence.Submission:
@@ -141,19 +146,21 @@ func shown(act Act) *Act {
 	return &act
 }
 
-// isPlainAnswer reports whether an act is an answer with which nothing is wrong. The form is canonical, so one text stands for it.
+// isPlainAnswer reports whether an act is an answer that a juror gave itself. Responses are canonical JSON, so a
+// search for one text suffices.
 func isPlainAnswer(p *evidence.Payload) bool {
 	answer := p.ActionType == evidence.Evaluation || p.ActionType == evidence.Statement || p.ActionType == evidence.JudgeOpinion
 	return answer && !bytes.Contains(p.Response, []byte(`"fallback":true`))
 }
 
-// Time is the claimed time, zero where there is none.
+// Time is the claimed time, or the zero time if the record has none.
 func (b *Brief) Time() time.Time {
-	at, _ := evidence.ParseTime(b.Timestamp) // which it was when it was logged, or is missing
+	at, _ := evidence.ParseTime(b.Timestamp) // Timestamp is valid or empty since it was logged
 	return at
 }
 
-// Review is as much of a review as a reckoning looks at. The names must have been read.
+// Review returns a record with the parts of a review that an evaluation of reviews reads. The caller must have read
+// the names.
 func (b *Brief) Review() *evidence.Record {
 	p := evidence.Payload{RecordID: b.RecordID, ActionType: b.Action, ReviewerID: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID,
 		OriginalResponseID: b.Original, ApprovalStatus: b.Status, Saw: b.Names}
@@ -172,7 +179,7 @@ func (b *Brief) Role() evidence.Role {
 	return role
 }
 
-// Apart reports whether a record is in a chain that is whole in itself: a trial's, or one of the operator's.
+// Apart reports whether a record is in a chain that is complete in itself: a trial's, or one of the operator's.
 func (b *Brief) Apart() bool {
 	return strings.HasPrefix(b.ChainID, evidence.TrialPrefix) || b.Role() == evidence.RoleOperator
 }
@@ -183,7 +190,8 @@ func (b *Brief) Stored() (storage.StoredBrief, error) {
 	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
-// Encode returns what a store keeps beside the row: what a list shows, and the names apart from it, because lists do not need them.
+// Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
+// lists do not need.
 func (b *Brief) Encode() (line, names []byte, err error) {
 	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
 		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
@@ -195,14 +203,15 @@ func (b *Brief) Encode() (line, names []byte, err error) {
 	return line, names, nil
 }
 
-// Decode reads what Encode has written into a brief whose first members the caller has set. The error says what is wrong with it.
+// Decode reads what Encode has written into a brief whose first five members the caller has set. It returns an error
+// for any other text.
 func (b *Brief) Decode(line, names []byte) error {
 	if err := json.Unmarshal(line, b, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("reading brief of record %s: %w", b.RecordID, evidence.Steady(err))
 	}
 	const width = len(evidence.Digest{})
 	if len(names)%width != 0 || len(names) > MaxNames*width {
-		return fmt.Errorf("reading brief of record %s: %d bytes of names", b.RecordID, len(names))
+		return fmt.Errorf("reading brief of record %s: its names have %d bytes", b.RecordID, len(names))
 	}
 	b.Names = nil
 	for rest := names; len(rest) > 0; rest = rest[width:] {
@@ -211,7 +220,7 @@ func (b *Brief) Decode(line, names []byte) error {
 	return nil
 }
 
-// A Link says how a record names another.
+// A Link is a way in which a record names another.
 type Link byte
 
 const (
@@ -221,13 +230,15 @@ const (
 	ByRequest Link = 'q' // its own request_id
 )
 
-// Key is under what a link is found. It is short: others can have the same, so whoever finds a record by it looks whether the link is there.
+// Key is the index key of a link. It is short, so different links can have the same key: whoever finds a record by it
+// must check the link.
 func Key(link Link, name string) int64 {
 	sum := sha256.Sum256(append([]byte{byte(link)}, name...))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// Keys are under what a record is found, sorted and each once. A record that is apart or has expired is found by its chain alone.
+// Keys are the keys by which a record is found, sorted and each once. It returns none for a record that is apart or
+// expired, which is found by its chain alone.
 func (b *Brief) Keys() []int64 {
 	if b.Apart() || b.Expired() {
 		return nil

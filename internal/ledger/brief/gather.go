@@ -13,39 +13,43 @@ import (
 )
 
 const (
-	// MaxLinked is how many records Gather gathers at most, but for a longer chain that is itself asked for.
+	// MaxLinked is how many records Gather returns at most, except for a longer chain that the caller asks for by
+	// name.
 	MaxLinked = 10_000
-	// maxCandidates is how many records Gather looks at on the way: keys are short, and not everything that names a record is linked to it.
+	// maxCandidates is how many records Gather reads at most: keys can collide, and a record can name another without
+	// being linked to it.
 	maxCandidates = 4 * MaxLinked
-	// maxSeen is how many records those that are gathered name by digest at most.
+	// maxSeen is how many digests the gathered records may name in all.
 	maxSeen = 20_000
-	// lookupPage is how many records Gather reads at once, or looks up by what they name.
+	// lookupPage is how many records Gather reads, or looks up, at once.
 	lookupPage = 128
 )
 
 var (
-	// ErrCut is in Gathered.Cut where more is linked than was gathered.
+	// ErrCut is wrapped by Gathered.Cut if more records are linked than were gathered.
 	ErrCut = errors.New("not all that is linked is here")
-	// ErrHidden says that what was asked for is not for its reader, in part or as a whole.
+	// ErrHidden means that the reader may not read what was asked for, or a part of it.
 	ErrHidden = errors.New("it is not for this reader")
 )
 
 // May reports whether a reader may read a record.
 type May func(ctx context.Context, b *Brief) (bool, error)
 
-// A Gathered is what belongs to a chain or a record.
+// A Gathered is the set of records that belong to a chain or a record.
 type Gathered struct {
 	Indexes []int64 // of its records, in log order
-	Cut     error   // why there is more that is linked, with ErrCut in its chain; nil: this is all
+	Cut     error   // why more records are linked than these; wraps ErrCut; nil: these are all
 }
 
-// Gather gathers what belongs to a chain, or to a record, as far as its reader may read it (nil: everything). A record links those that it
-// names by digest or by original_response_id, those of its chain_id, and those of the request that it calls its parent; and they link it.
-// Chains of trials and of the operator are whole in themselves: they are not followed into, and of a record in one its chain is gathered.
-// Any chain is gathered whole or not at all. What the reader may not read is not followed.
+// Gather gathers the records that belong to a chain, or to a record, as far as its reader may read them (nil: all of
+// them). A record is linked to those that it names by digest or by original_response_id, to those of its chain_id,
+// and to those of the request that it calls its parent. Links count in both directions. Chains of trials and of the
+// operator are complete in themselves: Gather does not follow links into them, and for a record in such a chain it
+// returns the chain. It returns every chain whole or not at all, and does not follow records that the reader may not
+// read.
 //
-// Gather returns storage.ErrNotFound if there is neither such a chain nor such a record, ErrHidden if the reader may not read it, and storage.ErrExpired if
-// it was deleted after its retention time.
+// It returns storage.ErrNotFound if there is neither such a chain nor such a record, ErrHidden if the reader may not
+// read it, and storage.ErrExpired if it was deleted after its retention time.
 func (x *Index) Gather(ctx context.Context, name string, may May) (*Gathered, error) {
 	there, err := x.store.Briefs(ctx, storage.BriefQuery{Chain: name, N: 1})
 	if err != nil {
@@ -58,7 +62,7 @@ func (x *Index) Gather(ctx context.Context, name string, may May) (*Gathered, er
 	return g.run(ctx, name, g.begin)
 }
 
-// GatherRecord is Gather for a record, whatever chains are named.
+// GatherRecord is Gather for the id of a record, even if a chain has the same name.
 func (x *Index) GatherRecord(ctx context.Context, id string, may May) (*Gathered, error) {
 	g := newGathering(x, may)
 	return g.run(ctx, id, g.begin)
@@ -85,23 +89,23 @@ type gathering struct {
 	may   May
 	cut   error
 
-	alone    []int64 // where the records of a chain stand that is gathered by itself; nil: what is linked is gathered
+	alone    []int64 // places of a chain that is returned alone; nil: linked records are gathered as well
 	has      map[int64]bool
-	frontier []*Brief           // gathered, and not looked around yet
-	looked   map[int64]bool     // gathered, or refused for good
-	refused  map[string][]int64 // deliveries that count as soon as who made them is gathered, by that name
+	frontier []*Brief           // gathered, but its links are not followed yet
+	looked   map[int64]bool     // gathered, or rejected for good
+	refused  map[string][]int64 // by actor: deliveries that count once a record of the actor is gathered
 	again    []int64            // those of them that count now
-	seenAt   int                // how many records were looked at
-	closed   map[string]bool    // chains that were gathered, or cannot be
+	seenAt   int                // how many records were read
+	closed   map[string]bool    // chains that are gathered, or cannot be
 	linkage
 }
 
-// linkage is what gathered records are linked by.
+// linkage is what the gathered records are linked by.
 type linkage struct {
 	ids, named          map[string]bool // record ids: gathered, and named by original_response_id
 	digests, seen       map[evidence.Digest]bool
-	requests, parentsOf map[string]bool // request ids of gathered records, and those that they call their parents
-	actors              map[string]bool // who acts in gathered records
+	requests, parentsOf map[string]bool // request ids of gathered records, and of those that they call their parents
+	actors              map[string]bool // the actors of gathered records
 }
 
 func newGathering(x *Index, may May) *gathering {
@@ -113,7 +117,7 @@ func newGathering(x *Index, may May) *gathering {
 			requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}}
 }
 
-// begin gathers the record that is asked for, with its chain if it is in one.
+// begin gathers the record that the caller asked for, and its chain if it is in one.
 func (g *gathering) begin(ctx context.Context, id string) error {
 	first, err := g.index.ByID(ctx, id)
 	if err != nil {
@@ -129,8 +133,8 @@ func (g *gathering) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// beginChain gathers the chain that is asked for, however long it is. What a longer one than MaxLinked is linked to is not looked for, and of
-// its records nothing is kept but where they stand.
+// beginChain gathers the chain that the caller asked for, however long it is. If it is longer than MaxLinked, it
+// keeps only the places of its records and follows no links.
 func (g *gathering) beginChain(ctx context.Context, chain string) error {
 	g.closed[chain] = true
 	var places []int64
@@ -158,7 +162,8 @@ func (g *gathering) beginChain(ctx context.Context, chain string) error {
 	return nil
 }
 
-// chain iterates over the records of a chain, if the reader may read each of them. It ends after an error.
+// chain iterates over the records of a chain. It ends with ErrHidden if the reader may not read one, with
+// storage.ErrExpired if one was deleted, or with another error.
 func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*Brief, error] {
 	return func(yield func(*Brief, error) bool) {
 		for from := int64(0); ; {
@@ -193,7 +198,7 @@ func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*Brief, e
 	}
 }
 
-// upTo returns the records of a chain, or ErrCut if there are more than so many.
+// upTo returns the records of a chain, or ErrCut if there are more than most.
 func (g *gathering) upTo(ctx context.Context, chain string, most int) (list []*Brief, err error) {
 	for b, err := range g.chain(ctx, chain) {
 		if err != nil {
@@ -240,7 +245,7 @@ func (g *gathering) add(b *Brief) {
 	}
 }
 
-// round looks around those that were gathered last.
+// round follows the links of the records that the last round gathered.
 func (g *gathering) round(ctx context.Context) error {
 	around, again := g.frontier, g.again
 	g.frontier, g.again = nil, nil
@@ -253,7 +258,7 @@ func (g *gathering) round(ctx context.Context) error {
 			return err
 		}
 		if len(places) > maxCandidates {
-			g.cutAt("more than %d records name, or are named by, the same", maxCandidates)
+			g.cutAt("more than %d records name, or are named by, the same records", maxCandidates)
 		}
 		if err := g.lookAt(ctx, places); err != nil {
 			return err
@@ -262,7 +267,7 @@ func (g *gathering) round(ctx context.Context) error {
 	return g.lookAtUnbriefed(ctx)
 }
 
-// lookupOf names all that these records name, or are named by.
+// lookupOf selects all records that these name, or that name these.
 func lookupOf(page []*Brief) storage.Lookup {
 	q := storage.Lookup{Most: maxCandidates + 1}
 	for _, b := range page {
@@ -283,12 +288,12 @@ func lookupOf(page []*Brief) storage.Lookup {
 	return q
 }
 
-// lookAt looks at the records that stand somewhere, but for those that were looked at.
+// lookAt considers the records at these places, except those that were considered before.
 func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 	places = slices.DeleteFunc(places, func(i int64) bool { return g.looked[i] })
 	for at := 0; at < len(places); {
 		if g.seenAt > maxCandidates {
-			g.cutAt("more than %d records were looked at", maxCandidates)
+			g.cutAt("more than %d records had to be read", maxCandidates)
 			return nil
 		}
 		page := places[at:min(len(places), at+lookupPage)]
@@ -310,12 +315,12 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 			continue
 		}
 		g.cutAt("%w", err)
-		at += 1 + slices.IndexFunc(page, func(i int64) bool { return i > last }) // behind the one that cannot be read
+		at += 1 + slices.IndexFunc(page, func(i int64) bool { return i > last }) // continue after the record that cannot be read
 	}
 	return nil
 }
 
-// lookAtUnbriefed reads the records that no key leads to.
+// lookAtUnbriefed reads the records that have no keys yet.
 func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 	ranges, err := g.index.unbriefed(ctx)
 	if err != nil {
@@ -345,7 +350,7 @@ func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
 	return nil
 }
 
-// consider gathers a record if it is linked to what is gathered, with its chain if it is in one.
+// consider gathers a record if it is linked to a gathered one, with its chain if it is in one.
 func (g *gathering) consider(ctx context.Context, b *Brief) error {
 	if g.looked[b.Index] {
 		return nil
@@ -355,7 +360,7 @@ func (g *gathering) consider(ctx context.Context, b *Brief) error {
 		return nil
 	}
 	if !g.links(b) && !g.isLinked(b) {
-		return nil // it is found again when something is gathered that it links, or that links it
+		return nil // a later round finds it again if a record linked to it is gathered
 	}
 	g.looked[b.Index] = true
 	list := []*Brief{b}
@@ -387,16 +392,16 @@ func (g *gathering) consider(ctx context.Context, b *Brief) error {
 	return nil
 }
 
-// links reports whether a record links one that is gathered.
+// links reports whether a record links to a gathered one.
 func (k *linkage) links(b *Brief) bool {
 	if b.Action == evidence.Delivery && !k.actors[b.Actor] {
-		return false // whoever has a copy of an answer can name it; it is delivered by those who gave it
+		return false // anyone with a copy of an answer can name it; only its author delivers it
 	}
 	named := slices.ContainsFunc(b.Names, func(d evidence.Digest) bool { return k.digests[d] })
 	return named || k.ids[b.Original] || k.requests[b.Parent]
 }
 
-// isLinked reports whether one that is gathered links a record.
+// isLinked reports whether a gathered record links to this one.
 func (k *linkage) isLinked(b *Brief) bool {
 	return k.seen[b.Digest] || k.named[b.RecordID] || k.parentsOf[b.RequestID]
 }

@@ -10,22 +10,23 @@ import (
 )
 
 const (
-	// rowPage is how many rows are read at once, each of which can be as large as a record may be.
+	// rowPage is how many rows are read at once. Each can be as large as a record may be.
 	rowPage = 4
-	// briefPage is how many briefs are stored in one transaction where they are made of records that are in the log already.
+	// briefPage is how many briefs one transaction stores when they are made of records that are in the log already.
 	briefPage = 256
-	// unnoted is how many rows at the end of the log may have briefs without that being noted: they are counted whenever the log is opened.
+	// unnoted is how many briefs at the end of the log may be missing from the stored count. Opening the log counts
+	// them each time.
 	unnoted = 4096
-	// mostRanges is how many ranges of rows without briefs are kept apart.
+	// mostRanges is how many ranges of rows without briefs are listed separately.
 	mostRanges = 1000
 )
 
-// An Index is the briefs of one log. It is safe for concurrent use.
+// An Index gives access to the briefs of one log. It is safe for concurrent use.
 type Index struct {
 	store    Store
-	fixed    error                   // why nothing can be written where the store is; nil: it can
-	progress func(done, total int64) // told how far CatchUp is; nil: nobody is told
-	briefed  atomic.Int64            // so many rows at the beginning of the log have briefs
+	fixed    error                   // why the store cannot be written; nil: it can
+	progress func(done, total int64) // called with the progress of CatchUp; may be nil
+	briefed  atomic.Int64            // this many rows at the beginning of the log have briefs
 }
 
 // Store is what an Index needs of a store.
@@ -34,13 +35,15 @@ type Store interface {
 	storage.Briefs
 }
 
-// New returns the index of a log. If nothing can be written where the store is, fixed says why. CatchUp calls progress if that is not nil.
+// New returns the index of a log. If the store cannot be written, fixed says why. CatchUp calls progress, which may
+// be nil.
 func New(store Store, fixed error, progress func(done, total int64)) *Index {
 	return &Index{store: store, fixed: fixed, progress: progress}
 }
 
-// CatchUp makes the briefs that are missing: of records that a program without briefs has sealed, or that could not be read before. It can be
-// broken off at any point, and several processes can do it at once. Where there is no room for briefs, the log is read without them.
+// CatchUp makes the missing briefs: of records that a program without briefs has sealed, or that could not be read
+// before. It can be interrupted at any point, and several processes can run it at once. If there is no room for
+// briefs, it returns nil and the log is read without them.
 func (x *Index) CatchUp(ctx context.Context) error {
 	head, err := x.store.Head(ctx)
 	if err != nil {
@@ -57,7 +60,7 @@ func (x *Index) CatchUp(ctx context.Context) error {
 	}
 	err = x.makeBriefs(ctx, missing, head.Size)
 	if errors.Is(err, storage.ErrDiskFull) || errors.Is(err, storage.ErrReadOnly) || errors.Is(err, storage.ErrBusy) {
-		return nil // nothing depends on briefs, and the next to open the log makes them
+		return nil // nothing depends on briefs, and the next process that opens the log makes them
 	}
 	if err != nil {
 		return fmt.Errorf("making briefs of records: %w", err)
@@ -65,7 +68,7 @@ func (x *Index) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// Reindex makes all briefs again.
+// Reindex makes all briefs again. It returns an error if the store cannot be written.
 func (x *Index) Reindex(ctx context.Context, progress func(done, total int64)) error {
 	if x.fixed != nil {
 		return x.fixed
@@ -88,7 +91,7 @@ func (x *Index) reindex(ctx context.Context, progress func(done, total int64)) e
 	return m.note(ctx)
 }
 
-// makeBriefs makes the briefs of these ranges, and of what is missing after them.
+// makeBriefs makes the briefs of these ranges, and all that are missing after them.
 func (x *Index) makeBriefs(ctx context.Context, missing []storage.Range, size int64) (err error) {
 	m := &making{index: x, size: size, total: size - x.briefed.Load(), progress: x.progress, whole: true}
 	for len(missing) > 0 {
@@ -110,13 +113,14 @@ type making struct {
 	size        int64
 	done, total int64
 	progress    func(done, total int64)
-	whole       bool  // no record was passed over so far
-	first       int64 // the first that was
+	whole       bool  // no record was skipped so far
+	first       int64 // the start of the first page with a skipped record
 }
 
 func (m *making) run(ctx context.Context, in storage.Range) error {
 	for at := in.From; at < in.To; {
-		// Up to the end of a stretch of places, in which the store looks for what it replaces.
+		// A page ends where a stretch of places ends, because the store looks for the rows that it replaces by
+		// stretches.
 		to := min(in.To, at-at%briefPage+briefPage)
 		if err := m.page(ctx, storage.Range{From: at, To: to}); err != nil {
 			return err
@@ -154,7 +158,7 @@ func (m *making) page(ctx context.Context, in storage.Range) error {
 	return m.index.store.PutBriefs(ctx, in, briefs, 0)
 }
 
-// rows reads those of some rows that can be read.
+// rows reads those rows of a range that can be read.
 func (m *making) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	rows, err := m.index.store.Rows(ctx, from, n)
 	if err == nil || !storage.Unreadable(err) {
@@ -171,7 +175,7 @@ func (m *making) rows(ctx context.Context, from, n int64) ([]storage.Row, error)
 	return rows, nil
 }
 
-// note notes how many rows at the beginning have briefs now.
+// note stores how many rows at the beginning of the log have briefs now.
 func (m *making) note(ctx context.Context) error {
 	done := m.size
 	if !m.whole {
@@ -184,7 +188,7 @@ func (m *making) note(ctx context.Context) error {
 	return nil
 }
 
-// unbriefed returns the ranges of rows that no key leads to. They have to be read.
+// unbriefed returns the ranges of rows without briefs, which no key leads to. The caller must read them.
 func (x *Index) unbriefed(ctx context.Context) ([]storage.Range, error) {
 	head, err := x.store.Head(ctx)
 	if err != nil {
@@ -203,12 +207,12 @@ func (x *Index) unbriefed(ctx context.Context) ([]storage.Range, error) {
 	return missing, nil
 }
 
-// ForgetExpired takes out of briefs what they say of records of a range that have expired.
+// ForgetExpired removes from the briefs of a range what they say of expired records.
 func (x *Index) ForgetExpired(ctx context.Context, in storage.Range) error {
 	for from := in.From; from < in.To; from += briefPage {
 		page := storage.Range{From: from, To: min(in.To, from+briefPage)}
 		if err := x.forgetIn(ctx, page); err != nil {
-			return fmt.Errorf("forgetting what briefs say of records that have expired: %w", err)
+			return fmt.Errorf("removing expired records from briefs: %w", err)
 		}
 	}
 	return nil
@@ -241,7 +245,7 @@ func (x *Index) forgetIn(ctx context.Context, in storage.Range) error {
 	return x.store.PutBriefs(ctx, in, left, 0)
 }
 
-// expiredIn returns the briefs of what has expired in a range.
+// expiredIn returns the briefs of the expired records in a range, by index.
 func (x *Index) expiredIn(ctx context.Context, in storage.Range) (map[int64]*Brief, error) {
 	gone := map[int64]*Brief{}
 	for from := in.From; from < in.To; from += rowPage {

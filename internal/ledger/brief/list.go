@@ -9,7 +9,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// OfRow makes the brief of a row that is whole. Of one that has expired it says what the row says.
+// OfRow makes the brief of a complete row. For an expired record it contains what the row says.
 func OfRow(row *storage.Row) (*Brief, error) {
 	b := &Brief{RecordID: row.RecordID, Digest: row.Digest, ChainID: row.ChainID, Case: row.Case}
 	if row.Entry == nil {
@@ -23,7 +23,8 @@ func OfRow(row *storage.Row) (*Brief, error) {
 	return b, nil
 }
 
-// Read reads a brief as a store keeps it. It returns nil if there is none that can be read: package fsck names it, and its record says the same.
+// Read decodes a brief as a store keeps it. It returns nil if the brief is missing or cannot be read: the caller then
+// reads the record, and package fsck reports the brief.
 func Read(s *storage.StoredBrief) *Brief {
 	b := &Brief{Index: s.Index, RecordID: s.RecordID, Digest: s.Digest, ChainID: s.ChainID, Case: s.Case}
 	if s.Line == nil || b.Decode(s.Line, s.Names) != nil {
@@ -32,8 +33,9 @@ func Read(s *storage.StoredBrief) *Brief {
 	return b
 }
 
-// briefs returns the briefs that a query selects, and the index of the last of them, -1 where there are none. Where there is no brief, or it
-// cannot be read, the record is read. If that fails, what comes before it is returned with the error.
+// briefs returns the briefs that a query selects, and the index of the last one, or -1 if there are none. If a brief
+// is missing or cannot be read, it reads the record instead. If that fails, it returns the briefs before it with the
+// error.
 func (x *Index) briefs(ctx context.Context, q storage.BriefQuery) (list []*Brief, last int64, err error) {
 	stored, err := x.store.Briefs(ctx, q)
 	if err != nil {
@@ -52,7 +54,7 @@ func (x *Index) briefs(ctx context.Context, q storage.BriefQuery) (list []*Brief
 	return list, last, nil
 }
 
-// briefOfRecord reads a record to say in brief what it is.
+// briefOfRecord reads a record and makes its brief.
 func (x *Index) briefOfRecord(ctx context.Context, index int64) (*Brief, error) {
 	rows, err := storage.Exactly(index, 1)(x.store.Rows(ctx, index, 1))
 	if err != nil {
@@ -70,8 +72,8 @@ type Listing struct {
 	Chain string // only this chain; "": the whole log
 }
 
-// List iterates over the log in its order, in brief. Records that have expired are passed over. The names of records are not read. It ends
-// after an error.
+// List iterates over the briefs of the log in log order. It skips expired records and does not read the names of
+// records. It ends after an error.
 func (x *Index) List(ctx context.Context, of Listing) iter.Seq2[*Brief, error] {
 	return func(yield func(*Brief, error) bool) {
 		for from := max(0, of.From); ; {
@@ -93,7 +95,8 @@ func (x *Index) List(ctx context.Context, of Listing) iter.Seq2[*Brief, error] {
 	}
 }
 
-// ByID returns a record in brief, or storage.ErrNotFound, or storage.ErrExpired.
+// ByID returns the brief of a record. It returns storage.ErrNotFound or storage.ErrExpired, wrapped, if there is
+// none.
 func (x *Index) ByID(ctx context.Context, id string) (*Brief, error) {
 	at, err := x.store.Places(ctx, storage.Lookup{RecordIDs: []string{id}, Most: 1})
 	if err == nil && len(at) == 0 {
@@ -115,7 +118,8 @@ func (x *Index) ByID(ctx context.Context, id string) (*Brief, error) {
 	return list[0], nil
 }
 
-// FirstOfChain returns the first record of a chain in brief, or storage.ErrNotFound, or storage.ErrExpired.
+// FirstOfChain returns the brief of the first record of a chain. It returns storage.ErrNotFound or
+// storage.ErrExpired, wrapped, if there is none.
 func (x *Index) FirstOfChain(ctx context.Context, chain string) (*Brief, error) {
 	list, _, err := x.briefs(ctx, storage.BriefQuery{Chain: chain, N: 1})
 	switch {
@@ -130,14 +134,15 @@ func (x *Index) FirstOfChain(ctx context.Context, chain string) (*Brief, error) 
 	return list[0], nil
 }
 
-// InTrials returns, in log order, the first records in brief that stand in the chain of any trial, at the index from and later, and
-// the index to ask from next. It returns none when there are no more. Where a record cannot be read that has no brief, what comes before it
-// is returned first, and then the error, for a missing archive an *UnreadableError.
+// InTrials returns, in log order, the next briefs from index from on of records in the chains of trials, and the
+// index to continue from. It returns no briefs at the end of the log. If a record without a brief cannot be read,
+// InTrials first returns the briefs before it, and the error at the next call. For a missing archive that is a
+// *storage.UnreadableError.
 func (x *Index) InTrials(ctx context.Context, from int64) (list []*Brief, next int64, err error) {
-	for next = from; len(list) == 0; { // until there is something that has not expired
+	for next = from; len(list) == 0; { // until there is a record that has not expired
 		page, last, err := x.briefs(ctx, storage.BriefQuery{From: next, N: listPage, Trials: true, Names: true})
 		if err != nil && len(page) == 0 {
-			return nil, 0, fmt.Errorf("reading what was said in trials: %w", err)
+			return nil, 0, fmt.Errorf("reading the records of trials: %w", err)
 		}
 		if last < 0 {
 			break
