@@ -12,7 +12,7 @@ import (
 
 // Checkpoint returns a signed checkpoint over all that is committed. If nothing was committed since the last one, it
 // returns that one, with the cosignatures of witnesses if it has any. It returns ErrReadOnly, wrapped, if a new one
-// is needed and the log or its key cannot be used.
+// is needed but cannot be signed or stored.
 func (l *Ledger) Checkpoint(ctx context.Context) (string, error) {
 	signed, err := l.checkpoint(ctx)
 	if err == nil {

@@ -10,8 +10,9 @@ import (
 	"jurat/evidence/operator"
 )
 
-// Entries iterates over what the log hashed: the entries from one index up to, and not with, another. What is given out
-// is checked against the stored leaf hashes. It ends after an error.
+// Entries iterates over the log's entries, the bytes that it hashed, from index from up to and excluding to. It
+// compares each with its stored leaf hash first. It ends after an error, ErrDamaged if a row does not fit its leaf
+// hash.
 func (l *Ledger) Entries(ctx context.Context, from, to int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := l.within(ctx, from, to)
@@ -51,13 +52,13 @@ func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 			return nil, err
 		}
 		if tlog.RecordHash(entries[i]) != leaves[i] {
-			return nil, fmt.Errorf("%w: row %d is not what was logged", ErrDamaged, rows[i].Index)
+			return nil, fmt.Errorf("%w: row %d differs from what was logged", ErrDamaged, rows[i].Index)
 		}
 	}
 	return entries, nil
 }
 
-// Consistency returns the proof that the log of one size is the beginning of the log of another.
+// Consistency returns the proof that the log of size from is the beginning of the log of size to.
 func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*operator.Consistency, error) {
 	proof, err := l.ProveConsistency(ctx, from, to)
 	if err != nil {
@@ -66,8 +67,8 @@ func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*operator.Con
 	return &operator.Consistency{Origin: l.Origin(), From: from, To: to, Proof: proof}, nil
 }
 
-// SizeAt returns the size that a checkpoint of this log states, or ErrCheckpoint, ErrBehind or ErrForked if the log never
-// was what it says.
+// SizeAt returns the size in a signed checkpoint of this log. It returns ErrCheckpoint if the checkpoint is not of
+// this log, ErrBehind if the log is shorter, and ErrForked if the log contradicts it.
 func (l *Ledger) SizeAt(ctx context.Context, signed string) (int64, error) {
 	before, err := l.cfg.open(signed)
 	if err != nil {

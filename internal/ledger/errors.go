@@ -20,17 +20,17 @@ var (
 	ErrCheckpoint = storage.ErrCheckpoint
 )
 
-// Errors of the judgment on links that callers of the Ledger see.
+// Errors of package links that callers of the Ledger see.
 var (
 	ErrNotAdmitted = links.ErrNotAdmitted
 	ErrContradicts = links.ErrContradicts
 )
 
-// A LinkError says by which rule of verification a record contradicts what is in the log.
+// A LinkError names the verification rule by which a record contradicts the log.
 type LinkError = links.Error
 
 // A DuplicateError names the record that is in the log already.
 type DuplicateError = storage.DuplicateError
 
-// An UnreadableError says which archive cannot be read. It has ErrArchive in its chain.
+// An UnreadableError names the archive that cannot be read. It wraps ErrArchive.
 type UnreadableError = storage.UnreadableError

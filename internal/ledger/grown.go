@@ -9,14 +9,14 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// pollInterval is how often a store is asked for its head, for those who wait for it to grow, where it does not tell by itself.
+// pollInterval is how often the head is read of a store that does not notify.
 const pollInterval = 500 * time.Millisecond
 
-// Grown returns a channel that has a value in it when the log may have become longer, by whatever process, since the last value was
-// taken from it: whoever has taken one reads what is new, and takes the next. Whoever reads the log after having called Grown, and
-// then waits, misses nothing. The channel is closed when the context is done.
+// Grown returns a channel that gets a value when the log may have grown, by any process, since the last value was
+// taken. The caller takes a value, reads what is new, and waits for the next. A caller that calls Grown, then reads
+// the log, then waits, misses nothing. The channel is closed when the context is done.
 //
-// It costs every process one connection, or one row read twice a second, however many wait.
+// It costs every process one connection, or one row read twice a second, however many callers wait.
 func (l *Ledger) Grown(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	l.growth.join(l, c)
@@ -24,11 +24,11 @@ func (l *Ledger) Grown(ctx context.Context) <-chan struct{} {
 	return c
 }
 
-// growth tells those who wait that the log has grown.
+// growth notifies the callers of Grown.
 type growth struct {
-	mu      sync.Mutex // while it is held, nobody else looks at what follows, or sends
+	mu      sync.Mutex // held while the members below are used, and while values are sent
 	waiting map[chan struct{}]bool
-	stop    context.CancelFunc // ends looking; nil: nobody waits, and so nobody looks
+	stop    context.CancelFunc // ends Ledger.watch; nil: no caller waits, so it does not run
 }
 
 func (g *growth) join(l *Ledger, c chan struct{}) {
@@ -39,7 +39,7 @@ func (g *growth) join(l *Ledger, c chan struct{}) {
 	}
 	g.waiting[c] = true
 	if g.stop == nil {
-		ctx, stop := context.WithCancel(context.Background()) // it serves all who wait, and ends with the last of them
+		ctx, stop := context.WithCancel(context.Background()) // serves all waiting callers, and ends with the last of them
 		g.stop = stop
 		go l.watch(ctx)
 	}
@@ -56,7 +56,7 @@ func (g *growth) leave(c chan struct{}) {
 	}
 }
 
-// tell lets everybody know who has not got a value that is still to be taken.
+// tell sends to every channel that is empty.
 func (g *growth) tell() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,16 +68,16 @@ func (g *growth) tell() {
 	}
 }
 
-// watch tells of what any process appends, as long as somebody waits for it. A store that can listen is asked only while it cannot,
-// so that a connection that was lost delays what there is to hear, and loses none of it.
+// watch calls tell when any process appends, while a caller waits. It reads the head of a store only while the store
+// cannot notify. So a lost connection delays notifications, but loses none.
 func (l *Ledger) watch(ctx context.Context) {
 	again := time.NewTicker(l.cfg.Poll)
 	defer again.Stop()
 	for size := int64(-1); ctx.Err() == nil; {
 		if notifier, ok := storage.Kept(l.cfg.Store).(storage.Notifier); ok {
-			_ = notifier.Listen(ctx, l.growth.tell) // whatever the reason: the store is asked, and listens again when it can
+			_ = notifier.Listen(ctx, l.growth.tell) // after any error: read the head, then listen again
 		}
-		// A store that cannot be asked now is asked again: what it has then is news all the same.
+		// If the head cannot be read now, the next round reads it.
 		now, err := l.Size(ctx)
 		if errors.Is(err, ErrClosed) {
 			return

@@ -15,16 +15,17 @@ import (
 
 var (
 	errKeysMoved = errors.New("keys have changed")
-	errMoved     = errors.New("somebody else has added to the chain")
+	errMoved     = errors.New("another caller has added to the chain")
 )
 
-// A chainEnd is how many records a chain has when something is appended to it.
+// A chainEnd is the number of records that a chain must have when something is appended to it.
 type chainEnd struct {
 	chain string
 	count int64
 }
 
-// Keys returns what the log says of keys now. It must not be changed.
+// Keys returns the current state of all keys, from the log's key events. The caller must not change it. It returns
+// ErrDamaged, wrapped, if the events contradict each other.
 func (l *Ledger) Keys(ctx context.Context) (*keys.History, error) {
 	last, err := l.cfg.Store.LastOfChain(ctx, operator.KeysChain)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -36,7 +37,7 @@ func (l *Ledger) Keys(ctx context.Context) (*keys.History, error) {
 	return l.readKeys(ctx)
 }
 
-// knownKeys returns what the log said of keys when it was last read.
+// knownKeys returns the state of keys as of the last read.
 func (l *Ledger) knownKeys(ctx context.Context) (*keys.History, error) {
 	if known := l.keys.Load(); known != nil {
 		return known, nil
@@ -52,7 +53,7 @@ func (l *Ledger) readKeys(ctx context.Context) (*keys.History, error) {
 	return keys, err
 }
 
-// ReadKeys reads what the log in a store says of keys.
+// ReadKeys reads the state of keys from the log in a store.
 func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 	records, err := readChain(ctx, store, operator.KeysChain)
 	if errors.Is(err, ErrNotFound) {
@@ -74,7 +75,7 @@ type KeyEvent struct {
 	Body   operator.KeyEventBody
 }
 
-// KeyEvents returns what the log says was done to keys, in its order.
+// KeyEvents returns the key events of the log, in log order.
 func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
 	records, err := l.Chain(ctx, operator.KeysChain)
 	if errors.Is(err, ErrNotFound) {
@@ -94,10 +95,10 @@ func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
 	return events, nil
 }
 
-// admit says whether the signers of these records may sign, by what the log says of keys, and whether the events among
-// them fit what it says.
+// admit returns an error if a signer of these records may not sign now, or if a key event among them does not fit the
+// earlier ones.
 func admit(keys *keys.History, records []*evidence.Record, now func() time.Time) error {
-	if keys.Count() > 0 { // or nothing is said of any key
+	if keys.Count() > 0 { // without key events, any key may sign
 		now := now()
 		for _, r := range records {
 			if err := keys.Admit(&r.Payload, now); err != nil {
@@ -120,15 +121,16 @@ func admit(keys *keys.History, records []*evidence.Record, now func() time.Time)
 	return nil
 }
 
-// aboutKeys reports whether a record has to be an event that fits what the log says of keys.
+// aboutKeys reports whether a record must be a key event that fits the earlier ones.
 func aboutKeys(r *evidence.Record) bool {
 	return r.Payload.ChainID == operator.KeysChain || r.Payload.ActionType == evidence.KeyEvent
 }
 
-// SealNext seals what next makes of a chain as it stands, each act after the one before, all in one transaction and
-// directly after what next was shown. If somebody else adds to the chain meanwhile, next is asked again.
+// SealNext seals the acts that next returns for the records of a chain. It appends them in one transaction, directly
+// after those records. If another caller adds to the chain meanwhile, it calls next again.
 //
-// The acts get the chain, their position in it, the record before them, and a time that is not before its time.
+// Each act gets the chain, its position in it, the digest of the record before it, and a time that is not before that
+// record's. It returns next's error, and the errors of Seal.
 func (l *Ledger) SealNext(ctx context.Context, chain string, by []evidence.Signer,
 	next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
 	for {
@@ -159,7 +161,7 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 	return l.sealAt(ctx, &chainEnd{chain: chain, count: int64(len(before))}, last, by, payloads)
 }
 
-// SealLast seals acts at the end of a chain, whatever stands in it, all in one transaction. They get what SealNext gives.
+// SealLast seals acts at the end of a chain, whatever it contains, in one transaction. Each gets what SealNext gives.
 func (l *Ledger) SealLast(ctx context.Context, chain string, by []evidence.Signer, payloads ...evidence.Payload) ([]*evidence.Record, error) {
 	for {
 		records, err := l.sealLast(ctx, chain, by, payloads)
@@ -187,7 +189,8 @@ func (l *Ledger) sealLast(ctx context.Context, chain string, by []evidence.Signe
 	return l.sealAt(ctx, &chainEnd{chain: chain, count: row.Counts.ChainSeq}, last, by, payloads)
 }
 
-// sealAt seals acts in a chain directly after the last one, nil for none, or returns errMoved if that is not the last any more.
+// sealAt seals acts in a chain directly after last (nil for an empty chain). It returns errMoved if last is not the
+// end of the chain any more.
 func (l *Ledger) sealAt(ctx context.Context, end *chainEnd, last *evidence.Record, by []evidence.Signer, payloads []evidence.Payload) ([]*evidence.Record, error) {
 	var records []*evidence.Record
 	var missing [][]Missing
@@ -212,8 +215,8 @@ func (l *Ledger) sealAt(ctx context.Context, end *chainEnd, last *evidence.Recor
 	return records, nil
 }
 
-// follow says of a payload which record it comes after in its chain, nil for none. It does not claim to be earlier: a clock
-// may have been set back.
+// follow sets the record that a payload follows in its chain (nil for none), and the time. The time is not before
+// that record's, because a clock may have been set back.
 func (l *Ledger) follow(p *evidence.Payload, last *evidence.Record) {
 	now := l.cfg.Now()
 	if last != nil {

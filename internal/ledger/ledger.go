@@ -1,63 +1,63 @@
-// Package ledger is the only writer: it seals what was said, and keeps the records in one append-only log.
+// Package ledger is the only writer: it seals what agents and people said, and keeps the records in one append-only
+// log.
 //
-// # What holds when
+// # Guarantees
 //
-// When Seal has returned a record, the record is signed, stamped or waiting to be, durable, and has a place in the log that no other
-// record has. When Seal has returned an error, the record is not in the log, unless the error is ErrUnknown, and then
-// the record's id says. The log has no gaps, no record id and no payload twice, and its RFC 6962 hashes are stored in
+// When Seal returns a record, the record is signed, is stamped or waits to be, is durable, and has a place of its own
+// in the log. When Seal returns an error, the record is not in the log, except after ErrUnknown: then the caller
+// looks it up by its id. The log has no gaps, and no record id or payload twice. Its RFC 6962 hashes are stored in
 // the same transaction as its records.
 //
-// Where an authority that is to stamp has not answered, the record waits for it, and that it waits is stored with it, in
-// the same transaction. Settle gives records the time stamps that they wait for, in one transaction with the act that
-// says so. So a record is without a stamp that it was to have if and only if the log says that it waits.
+// If an authority that should stamp does not answer, the record waits for it. That it waits is stored in the record's
+// transaction. Settle adds late time stamps to records, in one transaction with an act that says so. So a record
+// lacks a stamp that it should have if and only if the log says that it waits.
 //
-// When Checkpoint has returned, the log key has signed the size and the root hash of what is committed, and this
-// stands in the store and, where Config.Published is set, outside of it. From then on nobody, the operator included,
-// can change, drop or reorder one of these records without contradicting that signature. Of records after the last
-// checkpoint only their own signatures and time stamps speak; that some are missing at the end shows nowhere.
+// When Checkpoint returns, the log's key has signed the size and the root hash of what is committed. The checkpoint
+// is in the store and, if Config.Published is set, outside it. From then on not even the operator can change, drop or
+// reorder one of these records without contradicting that signature. Records after the last checkpoint are protected
+// only by their own signatures and time stamps. If some of them are removed from the end, nothing shows it.
 //
-// A ledger signs a checkpoint only over a log that contains every checkpoint it knows of, and appends only to such a
-// log. So a log that came back from a backup, or lost its end, takes no record until it holds again what was signed:
-// otherwise there would be two histories under one key, and no proof could tell which is the true one.
+// A ledger signs a checkpoint, and appends, only if the log contains every checkpoint that the ledger knows of. So a
+// log that was restored from a backup, or lost its end, takes no record until it contains again what was signed.
+// Otherwise there would be two histories under one key, and no proof could tell which one is true.
 //
-// # Who does what
+// # Concurrency
 //
-// Bringing a draft into canonical form, signing and stamping happen in parallel. Only the places in the log, the hashes
-// and the transactions are one after the other: in one process by a lock, between processes by the store's. Readers
-// wait for nobody. The places and the hashes are decided on inside the transaction (see Plan), and not before it with a
-// comparison at the end: two processes that append all the time would keep refusing each other.
+// Canonical form, signatures and time stamps are made in parallel. Only the places in the log, the hashes and the
+// transactions are made one after the other: a lock orders them within a process, and the store's lock between
+// processes. Readers do not wait. The places and the hashes are computed inside the transaction (see storage.Plan).
+// Computing them before, with a comparison at the end, would let two processes that append all the time keep refusing
+// each other.
 //
 // One transaction, and so one fsync, stores the records of many callers: all that are sealed and in the queue when it
-// begins. Nobody waits for a batch to fill. A caller that finds nobody committing commits at once what is there, be it
-// its own record alone; those who come meanwhile wait for the next transaction, which one of them makes for all. At most
-// maxQueued are in the queue, and the others wait before it.
+// begins. No caller waits for a batch to fill. A caller that finds no commit in progress commits what is in the
+// queue, even its own record alone. Callers that come meanwhile wait for the next transaction, which one of them
+// makes for all. The queue has at most maxQueued records; other callers wait to enter it.
 //
-// Each record of a transaction is judged by itself and by what is committed: a duplicate, a key that has ended or an
-// event that does not fit refuses this one record, and its neighbours do not notice. What would have to be judged by a
-// neighbour (the same id twice, an event of a key and what the key signs, stamps that two bring) is left for the next
-// transaction, so that a refusal is true whether this one succeeds or not. When a transaction fails, each of its callers looks
-// for its own record, since a store can fail after it has stored.
+// Each record of a transaction is judged by itself and by what is committed. A duplicate, a key that has ended or an
+// event that does not fit refuses this one record and not its neighbours. A record that would have to be judged by a
+// neighbour is left for the next transaction: the same id twice, a key event and a record that the key signs, stamps
+// that two bring. So a refusal is true whether the transaction succeeds or not. When a transaction fails, each of its
+// callers looks for its own record, because a store can fail after it has stored.
 //
-// Where records are stamped together (Config.Group), whoever is about to commit stamps what is in the queue first, and what belongs to
-// each record is made while the transaction is under way: it goes into the next one.
+// If records are stamped together (Config.Group), the caller that is about to commit first stamps what is in the
+// queue. Each record's own token is made while a transaction runs, and the record goes into the next one.
 //
-// A caller whose context ends while its record is in the queue leaves with it. Once a transaction has taken the record, the
-// caller is told what became of it, and its context does not count any more.
+// A caller whose context ends while its record is in the queue takes the record out. Once a transaction has taken the
+// record, the caller's context no longer counts, and the caller gets the outcome.
 //
-// # What an owner signed is taken as it is, or not at all
+// # A record that its owner signed is accepted unchanged, or refused
 //
-// A record from elsewhere that brings time stamps, certificates or a place in a log is refused rather than stripped, so that nobody
-// relies on what was dropped. One thing is changed: an ECDSA signature with a high S becomes its twin, as `openssl` makes one every
-// other time and cannot be told otherwise. Custody goes from operator to owner and never back: an operator that could take over a
-// name could deny for it, too.
+// Accept refuses a record that comes with time stamps, certificates or a place in a log. It does not strip them,
+// because their owner may rely on them. It changes one thing: an ECDSA signature with a high S becomes the equivalent
+// one with a low S, because `openssl` makes a high S every other time and has no option against it. Custody of a name
+// goes from operator to owner and never back: an operator that could take over a name could also repudiate what was
+// said under it.
 //
-// # Many callers share one fsync, and no fate
+// # Callers share one fsync, but not each other's errors
 //
-// All records that are sealed when a transaction begins go into it, however few they are; nobody waits for a batch to fill, so a
-// lone caller is not slower for there being groups. Each record is judged by what is committed, never by a neighbour: what depends
-// on a neighbour (the same id, an event of a key, stamps that two bring) waits for the next transaction. So a bad record refuses
-// itself alone, and a refusal is true whether the transaction succeeds or not. Whoever commits, does it for all: there is no thread
-// in the background that could hang, or be forgotten at the end.
+// A lone caller is not slower because others can share a transaction. A bad record refuses itself alone. The caller
+// that commits does so for all: there is no goroutine in the background that could hang, or be forgotten at the end.
 package ledger
 
 import (
@@ -80,56 +80,58 @@ import (
 )
 
 var (
-	// ErrNoLog says that the store is empty: Create has never been called on it.
+	// ErrNoLog means that the store is empty: Create has never been called on it.
 	ErrNoLog = errors.New("there is no log here")
-	// ErrExists says that there is a log, or was one, where Create was to begin one.
+	// ErrExists means that Create found a log, or the traces of one.
 	ErrExists = errors.New("there is a log here already")
-	// ErrBehind says that the log lacks records that a checkpoint of its own covers: it came back from a backup, or
-	// its end was cut off. It can be read, and takes nothing until it has them again.
+	// ErrBehind means that the log lacks records that its own checkpoint covers: it was restored from a backup, or
+	// its end was removed. It can be read, but takes no records until it has them again.
 	ErrBehind = errors.New("the log is behind its own checkpoint")
-	// ErrForked says that the log is not the one that its key has signed a checkpoint of.
+	// ErrForked means that the log contradicts a checkpoint that its key has signed.
 	ErrForked = errors.New("the log contradicts its own checkpoint")
-	// ErrUnknown says that the store failed so that nobody knows whether the record is in the log. Look it up by the
-	// record id that the error names, before the same is sealed again.
+	// ErrUnknown means that the store failed and may or may not have stored the record. Look it up by the record id
+	// in the error, before you seal the same again.
 	ErrUnknown = errors.New("it is not known whether the record is in the log")
 )
 
 // A Stamper obtains time-stamp tokens.
 type Stamper interface {
-	// Stamp asks every authority that is to stamp for an RFC 3161 token over a SHA-256 imprint. An authority that does
-	// not answer is no error: it is missing.
+	// Stamp asks every configured authority for an RFC 3161 token over a SHA-256 imprint. An authority that does not
+	// answer is listed in Missing, without an error.
 	Stamp(ctx context.Context, imprint [32]byte) (Stamped, error)
 }
 
-// Stamped is what came of asking authorities for time stamps.
+// Stamped is the result of asking authorities for time stamps.
 type Stamped struct {
 	Tokens   [][]byte  // DER, each checked as far as its receiver can check it
-	Missing  []Missing // authorities that are to stamp and gave no good token
-	Earliest time.Time // what the earliest token proves; zero: nobody has looked
+	Missing  []Missing // authorities that should stamp but gave no good token
+	Earliest time.Time // the time that the earliest token proves; zero: unknown
 }
 
-// Missing is an authority whose time stamp is still to come, and why.
+// Missing is an authority whose time stamp is missing, and why.
 type Missing struct {
 	Authority string
 	Reason    error
 }
 
-// Published is where the last checkpoint is kept outside the store, so that a store that went back in time is known.
+// Published is where the last checkpoint is stored outside the store, so that a store that was set back is detected.
 type Published interface {
-	// Load returns the last checkpoint, or "" when there has been none.
+	// Load returns the last checkpoint, or "" if there has been none.
 	Load(ctx context.Context) (string, error)
-	// Store replaces it, durably and whole.
+	// Store replaces it, durably and atomically.
 	Store(ctx context.Context, checkpoint string) error
 }
 
-// A Keeper says what is sealed apart, and keeps what opens it.
+// A Keeper decides what is sealed apart, and keeps what opens it.
 type Keeper interface {
-	// Apart lists the members that are sealed apart of a draft: those that it names itself, and those that always are of its actor.
+	// Apart lists the members of a draft that are sealed apart: those that it names itself, and those that always are
+	// for its actor.
 	Apart(ctx context.Context, draft *evidence.Draft) ([]string, error)
-	// Keep stores the record's disclosures, durably. The record is appended after that, or not at all. Of a record without
-	// disclosures it notes that they were never here, which it can be asked for again, after a crash too.
+	// Keep stores the record's disclosures, durably. The record is appended only after that. For a record without
+	// disclosures it stores that they were never here. It can be called again for the same record, also after a
+	// crash.
 	Keep(ctx context.Context, record *evidence.Record) error
-	// Forget takes away what Keep has stored, because the record did not get into the log.
+	// Forget removes what Keep has stored, because the record did not get into the log.
 	Forget(ctx context.Context, record *evidence.Record) error
 }
 
@@ -137,24 +139,25 @@ type Keeper interface {
 type Config struct {
 	Store     storage.Store    // required; the Ledger closes it
 	Verifier  note.Verifier    // required: the log's public key, whose name is the log's origin
-	Cosigned  Published        // where the last checkpoint is kept that witnesses have cosigned; nil: nobody cosigns
+	Cosigned  Published        // where the last checkpoint with cosignatures of witnesses is stored; nil: none is
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
-	Stamper   Stamper          // stamps every record; nil: nothing can be sealed
-	Group     GroupStamper     // stamps together what is in the queue, beside Stamper; nil: nobody does
+	Stamper   Stamper          // stamps every record; nil: no record can be sealed
+	Group     GroupStamper     // stamps the queue together, besides Stamper; nil: records are stamped alone
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
-	Published Published        // nil: none, and a store that went back in time passes for the present one
-	Archive   storage.Archive  // gives back what rows have shed; nil: nobody does
-	Apart     Keeper           // says what is sealed apart, and keeps it; nil: what a draft names, and the caller of Seal keeps it
+	Published Published        // nil: none, and a store that was set back is not detected
+	Archive   storage.Archive  // returns what rows have shed; nil: there are no archives
+	Apart     Keeper           // decides and keeps what is sealed apart; nil: the draft decides, and the caller of Seal keeps it
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
 
-	// UnsafeContradictions takes in what the links of records contradict, and into a chain whoever comes: what a hostile operator can log.
+	// UnsafeContradictions turns off the judgment of links, and of who may enter a chain. A hostile operator can log
+	// such records; tests use it.
 	UnsafeContradictions bool
 
-	// Indexing is told how far briefs are made of records that have none, see Briefs; nil: nobody is told.
+	// Indexing is called with the progress of making missing briefs, see Briefs; may be nil.
 	Indexing func(done, total int64)
 
-	Poll time.Duration // how often a store that does not tell by itself is asked whether it has grown, see Grown; 0: half a second
+	Poll time.Duration // how often the head is read of a store that does not notify, see Grown; 0: twice a second
 }
 
 func (c *Config) check() error {
@@ -173,28 +176,28 @@ func (c *Config) open(signed string) (storage.Head, error) {
 	return storage.OpenCheckpoint(signed, c.Verifier)
 }
 
-// A Ledger is one log, open. It is safe for concurrent use, and other processes may have the same log open.
+// A Ledger is one open log. It is safe for concurrent use, and other processes may have the same log open.
 type Ledger struct {
 	cfg    Config
-	refuse error // why this ledger takes no records at all; nil: it does
-	fixed  error // why nothing can be written where the store is; nil: it can
+	refuse error // why this ledger takes no records; nil: it takes them
+	fixed  error // why the store cannot be written; nil: it can
 
-	known atomic.Pointer[storage.Head] // the latest head that the log is known to have had: it must contain this for ever
+	known atomic.Pointer[storage.Head] // the latest head that the log is known to have had; every later head must contain it
 
-	keys atomic.Pointer[keys.History] // what the log says of keys, as far as it was last read; nil: it was not. Never changed
+	keys atomic.Pointer[keys.History] // the state of keys as of the last read; nil: not read yet. Never changed
 
 	queue  *queue       // what is to be appended
-	links  *links.Known // by what it is judged
-	growth growth       // who waits for the log to grow
+	links  *links.Known // what the links of records are judged by
+	growth growth       // the callers that wait for the log to grow
 
-	writing storage.Lock // while it is held, nobody else in this process commits
-	tree    *tree        // guarded by writing: the tree after the last append, for as long as the store's head is its head; nil: none yet
+	writing storage.Lock // held while this process commits
+	tree    *tree        // guarded by writing: the tree after the last append, if the store's head is still its head; nil: none yet
 
 	briefs *brief.Index
 
-	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover: a tile shows no others
+	signedSize atomic.Int64 // how many records a stored checkpoint is known to cover; tiles show no others
 
-	signing   storage.Lock // while it is held, nobody else in this process signs or publishes
+	signing   storage.Lock // held while this process signs or publishes
 	published string       // guarded by signing: the checkpoint that this ledger last found or stored in Published
 }
 
@@ -242,15 +245,15 @@ func (l *Ledger) Size(ctx context.Context) (int64, error) {
 	return head.Size, err
 }
 
-// Briefs returns what lists show of the log's records, and what names what.
+// Briefs returns the index of the log's briefs: what lists show of records, and what names what.
 func (l *Ledger) Briefs() *brief.Index { return l.briefs }
 
-// Close closes the store. What Seal has returned needs no Close to be durable.
+// Close closes the store. What Seal has returned is durable without it.
 func (l *Ledger) Close() error { return l.cfg.Store.Close() }
 
-// lockedReader lets many goroutines draw from a source that was made for one.
+// lockedReader makes a random source safe for concurrent use.
 type lockedReader struct {
-	mu   sync.Mutex // while it is held, nobody else reads
+	mu   sync.Mutex // held while a goroutine reads
 	from io.Reader
 }
 

@@ -10,17 +10,18 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// keyPage is of how many rows the keys are compared at once.
+// keyPage is how many rows have their keys compared at once.
 const keyPage = 2048
 
-// briefs reads what stands beside some rows. Where that cannot be read it says so, and the rows are examined without.
+// briefs reads the briefs of some rows. If they cannot be read, it reports that, and the rows are examined without
+// them.
 func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*storage.StoredBrief {
 	stored, err := f.store.Briefs(ctx, storage.BriefQuery{From: from, N: n, Names: true})
 	if err != nil {
 		if !errors.Is(err, storage.ErrDamaged) {
 			p.err = err
 		} else {
-			p.places[0].report(DamageStore, -1, "", "what stands beside the rows %d to %d: %v", from, from+n-1, err)
+			p.places[0].report(DamageStore, -1, "", "the briefs of the rows %d to %d: %v", from, from+n-1, err)
 		}
 		return nil
 	}
@@ -31,7 +32,8 @@ func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*st
 	return found
 }
 
-// checkBrief holds a brief against its row. One that was never made is made when the log is opened.
+// checkBrief compares a brief with its row. A missing brief after the rows that are noted to have one is not damage:
+// opening the log makes it.
 func (l looking) checkBrief(row *storage.Row) {
 	if l.brief == nil || l.brief.Line == nil && row.Index >= l.fsck.briefed {
 		return
@@ -42,7 +44,7 @@ func (l looking) checkBrief(row *storage.Row) {
 	}
 	b, err := brief.OfRow(row)
 	if err != nil {
-		return // which is named as what it is
+		return // already reported as a damaged row
 	}
 	want, err := b.Stored()
 	if err != nil {
@@ -51,15 +53,15 @@ func (l looking) checkBrief(row *storage.Row) {
 	}
 	switch {
 	case row.Entry != nil && !bytes.Equal(l.brief.Line, want.Line):
-		l.report(DamageNotExpired, row.Index, row.RecordID, "what lists show of it says more than that it has expired; 'jurat log reindex' mends that, too")
+		l.report(DamageNotExpired, row.Index, row.RecordID, "its brief says more than that it has expired; 'jurat log reindex' repairs that, too")
 	case !bytes.Equal(l.brief.Line, want.Line):
-		l.report(DamageBrief, row.Index, row.RecordID, "it says %.500q, and the record %.500q", l.brief.Line, want.Line)
+		l.report(DamageBrief, row.Index, row.RecordID, "it says %.500q, but the record says %.500q", l.brief.Line, want.Line)
 	case !bytes.Equal(l.brief.Names, want.Names):
-		l.report(DamageBrief, row.Index, row.RecordID, "it names other records by digest than the record does")
+		l.report(DamageBrief, row.Index, row.RecordID, "its digests of other records differ from those in the record")
 	}
 }
 
-// keysOfBriefs holds the keys under which records are found against their briefs.
+// keysOfBriefs compares the keys under which records are found with their briefs.
 func (f *fsck) keysOfBriefs(ctx context.Context) error {
 	for from := int64(0); from < f.head.Size; from += keyPage {
 		n := min(keyPage, f.head.Size-from)
@@ -88,10 +90,10 @@ func (f *fsck) compareKeys(stored []storage.StoredBrief, keys []storage.BriefKey
 		}
 		b := brief.Read(s)
 		if b == nil {
-			continue // which is named already
+			continue // already reported
 		}
 		if want := b.Keys(); !slices.Equal(want, has[s.Index]) {
-			f.report(DamageBrief, s.Index, s.RecordID, "it is found under %d keys, and not by those %d by which it is linked", len(has[s.Index]), len(want))
+			f.report(DamageBrief, s.Index, s.RecordID, "its %d keys differ from the %d keys that its brief requires", len(has[s.Index]), len(want))
 		}
 	}
 }

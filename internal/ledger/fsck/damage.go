@@ -2,7 +2,7 @@ package fsck
 
 import "fmt"
 
-// Kind says what is wrong.
+// Kind is a kind of damage.
 type Kind string
 
 const (
@@ -50,60 +50,60 @@ const (
 )
 
 var meanings = map[Kind]string{
-	DamageMissingRow:   "a record that was logged is not in the store any more; its hash is still in the tree",
-	DamageUnreadable:   "what stands in the row is not a record",
-	DamageDigest:       "the payload is not the one that was signed: its digest is another than the row's",
-	DamageKeys:         "the row can be found under an id, a digest or a chain that its payload does not have",
-	DamageRow:          "the record is not the one that was logged at this place: payload or signatures were changed",
+	DamageMissingRow:   "a logged record is missing from the store; its hash is still in the tree",
+	DamageUnreadable:   "the row does not contain a record",
+	DamageDigest:       "the payload was changed: its digest differs from the digest in the row",
+	DamageKeys:         "the row is found under an id, a digest or a chain that its payload does not have",
+	DamageRow:          "the record differs from the one logged at this place: its payload or signatures were changed",
 	DamageMoved:        "the record was logged at another place: the order was changed",
-	DamageDuplicate:    "the same record or payload stands in the log twice",
-	DamageLookup:       "the record is in the log and cannot be found by its id or digest",
-	DamageCount:        "the log has counted another number of records in this chain, or of submissions of this case, than there are",
-	DamageExtraRow:     "a row stands beyond the end of the log: it was never committed, or the head was set back",
-	DamageMissingHash:  "a stored hash is missing; it can be computed again",
-	DamageHash:         "a stored hash was changed: the records and the hashes around it agree on another value",
-	DamageBelow:        "hashes were changed together with what is below them: the hash above still tells of other records",
-	DamageExtraHash:    "a hash stands beyond the end of the log: the head was set back",
-	DamageHead:         "the head is not the root of the records that are there",
-	DamageNoCheckpoint: "the signed checkpoint is gone",
+	DamageDuplicate:    "the same record or payload is in the log twice",
+	DamageLookup:       "the record is in the log, but is not found by its id or digest",
+	DamageCount:        "the number that the log gave this record in its chain or case is wrong",
+	DamageExtraRow:     "there is a row after the end of the log: it was never committed, or the head was set back",
+	DamageMissingHash:  "a stored hash is missing; it can be computed from the records",
+	DamageHash:         "a stored hash was changed: the records and hashes around it require another value",
+	DamageBelow:        "hashes were changed together with the records below them: the hash above still belongs to other records",
+	DamageExtraHash:    "there is a hash after the end of the log: the head was set back",
+	DamageHead:         "the root in the head does not fit the records",
+	DamageNoCheckpoint: "the signed checkpoint is missing",
 	DamageKey:          "the checkpoint is not signed by this log's key",
-	DamageFork:         "the log's key has signed another history than this one",
-	DamageCut:          "the log's key has signed for more records than there are: the end was cut off",
-	DamageUnpublished:  "the log has signed checkpoints, and the place outside where the last one is kept is empty",
+	DamageFork:         "the log's key has signed a different history",
+	DamageCut:          "the log's key has signed for more records than there are: the end of the log was removed",
+	DamageUnpublished:  "the log has signed checkpoints, but the published checkpoint is missing",
 	DamagePublished:    "the published checkpoint is not signed by this log's key",
-	DamageBehind:       "a checkpoint over more records was published: the store came back from a backup, or its end was cut off",
-	DamagePublicFork:   "a checkpoint over another history was published: this is not the log that the public knows",
-	DamageCheck:        "the record is the one that was logged, and does not hold what it must",
-	DamageWaiting:      "a time stamp is awaited for a record that is not there",
-	DamageSettled:      "a time stamp is still awaited that an act says was added",
-	DamageLateStamp:    "a time stamp that an act says was added is not there",
-	DamageKeyEvents:    "what the log says of keys contradicts itself, or cannot be read",
-	DamageStore:        "the database complains",
-	DamageArchive:      "an archive file is missing or is not what it was: put it back from a copy; the database has the hashes of its records",
-	DamageExpired:      "a record was taken out of its archive, and no act of the log says so",
-	DamageNotExpired:   "an act says that records were deleted, and the file that they were in, or what lists show of them, is still there: 'jurat archive expire' finishes it",
-	DamageStray:        "an archive file that the log's database does not name: a run that was broken off left it; it does no harm",
+	DamageBehind:       "a checkpoint over more records was published: the store was restored from a backup, or its end was removed",
+	DamagePublicFork:   "a checkpoint over a different history was published: this is not the published log",
+	DamageCheck:        "the record is unchanged, but fails a check",
+	DamageWaiting:      "the outbox waits for a time stamp for a record that is missing",
+	DamageSettled:      "the outbox still waits for a time stamp that an act says was added",
+	DamageLateStamp:    "a time stamp that an act says was added is missing",
+	DamageKeyEvents:    "the log's key events contradict each other, or cannot be read",
+	DamageStore:        "the database reports a problem",
+	DamageArchive:      "an archive file is missing or was changed: restore it from a copy; the database has the hashes of its records",
+	DamageExpired:      "a record was removed from its archive, but no act in the log says so",
+	DamageNotExpired:   "an act says that records were deleted, but their file or their briefs are still there: 'jurat archive expire' completes the deletion",
+	DamageStray:        "the database does not name this archive file: an interrupted run left it; it does no harm",
 
-	DamageBrief: "what lists show of the record, or what it is found by, is not what the record says; the record stands: 'jurat log reindex' makes it again",
+	DamageBrief: "the record's brief or its search keys differ from the record; the record is intact: 'jurat log reindex' makes them again",
 
-	DamageApartLost:    "a text that was sealed apart is gone, and no act says that it was erased; the record still proves what it did",
-	DamageApartChanged: "what is kept of a text that was sealed apart cannot be read, or is not what the record commits to",
-	DamageNotErased:    "an act says that this text was erased, and something of it is there: a backup brought it back, or a crash came first",
-	DamageErasing:      "an erasure was begun and is not finished",
-	DamageOrphan:       "it belongs to no record of the log: a crash left it, or a record that was being sealed meanwhile; it proves nothing and does no harm",
+	DamageApartLost:    "a text that was sealed apart is missing, but no act says that it was erased; the record still proves all that it proved",
+	DamageApartChanged: "a text that was sealed apart cannot be read, or does not fit the record's commitment",
+	DamageNotErased:    "an act says that this text was erased, but a part of it is there: a backup was restored, or a crash interrupted the erasure",
+	DamageErasing:      "an erasure was begun but is not complete",
+	DamageOrphan:       "it belongs to no record in the log: a crash left it, or its record was being sealed during this check; it proves nothing and does no harm",
 }
 
-// Meaning says in a sentence what such a damage means.
+// Meaning describes the kind of damage in a sentence.
 func (k Kind) Meaning() string { return meanings[k] }
 
-// Harmless reports whether the log is whole all the same.
+// Harmless reports whether the log is complete and unchanged despite this.
 func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageStray }
 
-// Damage is one thing that is wrong with a log.
+// Damage is one damage of a log.
 type Damage struct {
 	Kind     Kind
-	Index    int64  // the record's place in the log; -1 when it is not about one record
-	RecordID string // as the row says; "" when unknown
+	Index    int64  // the record's place in the log; -1 if it is not about one record
+	RecordID string // as in the row; "" if unknown
 	Detail   string
 }
 

@@ -1,10 +1,11 @@
-// Package fsck examines a log: it reads everything in a store, and names every damage.
+// Package fsck examines a log: it reads everything in a store, and reports every damage.
 //
-// # An examination is parallel and reads as if it were not
+// # An examination is parallel, but reports in log order
 //
-// Whatever can be said of a record by looking at it alone (its form, signatures, time stamps, leaf hash, that it is found by its id)
-// is found out on all cores, a page of rows at a time; what needs the records before it (counts, the tree) is done by one, in the
-// order of the log, so damages are named in one order. The one is fast: a hash and a count for each record.
+// Checks that need one record alone run on all cores, a page of rows at a time: its form, signatures, time stamps,
+// leaf hash, and that it is found by its id. Checks that need the records before it (counts, the tree) run in one
+// goroutine, in log order, so damages always have the same order. That goroutine is fast: one hash and one count for
+// each record.
 package fsck
 
 import (
@@ -23,42 +24,43 @@ import (
 // pageSize is how many rows are read at once.
 const pageSize = 32
 
-// A Log is what Run reads of a log.
+// A Log is what Run reads.
 type Log struct {
 	Store     storage.Store   // required
-	Archive   storage.Archive // gives back what rows have shed; nil: nobody does
+	Archive   storage.Archive // returns what rows have shed; nil: there are no archives
 	Verifier  note.Verifier   // required: the log's public key
-	Published Published       // the last checkpoint that is kept outside the store; nil: none is
+	Published Published       // the last checkpoint that is stored outside the store; nil: none
 }
 
-// Published is where the last checkpoint is kept outside the store.
+// Published is where the last checkpoint is stored outside the store.
 type Published interface {
 	// Load returns the checkpoint, or "" if there has been none.
 	Load(ctx context.Context) (string, error)
 }
 
-// Options says what Run does beside reading.
+// Options says what Run does besides reading.
 type Options struct {
-	Progress func(done, total int64) // told after every page of rows, from one goroutine; nil: nobody is told
-	// Check is held against every intact record, such as its signatures; nil: nothing is. A record that waits has no
-	// time stamp yet, and is to get one. It is called for many records at once, in no order.
+	Progress func(done, total int64) // called after every page of rows, from one goroutine; may be nil
+	// Check is called for every intact record, for example to verify its signatures; may be nil. If waits is true,
+	// the record waits for its first time stamp. Many goroutines call it at once, in no order.
 	Check func(r *evidence.Record, waits bool) error
-	// Expired is asked of every record that was deleted whether the act that is said to say so does. Likewise; nil: nobody is.
+	// Expired is called for every deleted record, and returns an error if the act does not say that it was deleted.
+	// Many goroutines call it at once; may be nil.
 	Expired func(index int64, recordID, act string) error
 }
 
-// Run reads everything, changes nothing, and names every damage. It returns an error only if it could not read on.
-// It works without a Ledger, because what ledger.Open refuses is what it is most needed for. Records that are appended meanwhile are left to
-// the next run.
+// Run reads everything, changes nothing, and returns every damage. It returns an error only if it could not continue
+// to read. It needs no Ledger, because it is needed most for a log that ledger.Open refuses. Records that are
+// appended meanwhile are left to the next run.
 //
-// The checkpoint vouches for the root, a hash for the two below it, and a leaf for its record. So when two of them
-// disagree, the hash above says which of them was changed.
+// The checkpoint confirms the root, each hash the two below it, and each leaf hash its record. So if two of them
+// disagree, the hash above tells which one was changed.
 //
-// Pages of rows are read and checked on all cores, and what was found in them is put together in the order of the log: damages
-// are named in the same order each time. Of pages that are done nothing is kept but damages, and 40 to 80 bytes for each chain and case.
+// All cores read and check pages of rows. One goroutine merges the results in log order. Of a finished page Run keeps
+// only the damages, and 40 to 80 bytes for each chain and case.
 func Run(ctx context.Context, log Log, options Options) ([]Damage, error) {
 	if log.Store == nil || log.Verifier == nil {
-		return nil, errors.New("checking ledger: a store and the log's public key are needed")
+		return nil, errors.New("checking ledger: the caller must give a store and the log's public key")
 	}
 	f := &fsck{kept: log.Store, store: storage.WholeRows(log.Store, log.Archive), log: log, options: options, roots: map[int64]tlog.Hash{},
 		counts: map[countKey]int64{}, strays: map[int64]tlog.Hash{}, logged: map[tlog.Hash]int64{}}
@@ -68,43 +70,43 @@ func Run(ctx context.Context, log Log, options Options) ([]Damage, error) {
 	return f.found, nil
 }
 
-// findings are damages in the order in which they are to be named.
+// findings are damages, in the order of the report.
 type findings struct{ found []Damage }
 
 func (f *findings) report(kind Kind, index int64, id, format string, args ...any) {
 	f.found = append(f.found, Damage{Kind: kind, Index: index, RecordID: id, Detail: fmt.Sprintf(format, args...)})
 }
 
-// fsck is one reading of a log. While pages are examined, which many do at once, only the stores, options, indexed, briefed and head are looked at
-// there; everything else is of the goroutine that puts the pages together.
+// fsck is one examination of a log. The goroutines that examine pages use only the stores, options, indexed, briefed
+// and head. All other members belong to the goroutine that merges the pages.
 type fsck struct {
 	findings
-	kept    storage.Store // in which rows that have shed are not whole
-	store   storage.Store // in which they are
+	kept    storage.Store // returns rows as they are stored, without what they have shed
+	store   storage.Store // returns complete rows
 	log     Log
 	options Options
-	indexed bool // the store has found that every row is found by its id and its digest, so that nobody has to look each up
+	indexed bool // the store's own check found every row in its indexes, so no row has to be looked up
 
-	briefed int64 // so many rows are noted to have briefs
+	briefed int64 // the store's count of rows with briefs, from the beginning of the log
 
 	head   storage.Head
-	claims []claim             // checkpoints to be held against the tree
-	roots  map[int64]tlog.Hash // of the sizes that claims name, computed in passing
-	edge   []tlog.Hash         // by level: the last complete hash, as far as can be said what it should be
+	claims []claim             // checkpoints to compare with the tree
+	roots  map[int64]tlog.Hash // by the sizes in claims; computed while the pages are merged
+	edge   []tlog.Hash         // by level: the last complete hash, with the value that it should have
 
-	counts map[countKey]int64 // records that were seen of each chain, submissions of each case
+	counts map[countKey]int64 // records seen of each chain, submissions seen of each case
 
-	strays map[int64]tlog.Hash // leaf hashes of records that are not what was logged, by their places
-	logged map[tlog.Hash]int64 // what was logged in those places
+	strays map[int64]tlog.Hash // by place: leaf hashes of records that differ from what was logged there
+	logged map[tlog.Hash]int64 // the places of what was logged there, by leaf hash
 }
 
-// A countKey stands for a chain or a case: of a million of them the names would take all the room.
+// A countKey is a digest of the name of a chain or a case: the names of a million of them would need too much memory.
 type countKey [16]byte
 
-// A claim is a signed checkpoint's word on the log.
+// A claim is what a signed checkpoint says of the log.
 type claim struct {
 	storage.Head
-	larger, other Kind // when the log is smaller; when it is another
+	larger, other Kind // reported if the log is smaller; if it differs
 }
 
 func (f *fsck) run(ctx context.Context) (err error) {
@@ -114,7 +116,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if err := f.checkpoints(ctx); err != nil {
 		return err
 	}
-	if f.head, err = f.store.Head(ctx); err != nil { // after the checkpoints, which it must contain
+	if f.head, err = f.store.Head(ctx); err != nil { // read after the checkpoints, which it must contain
 		return err
 	}
 	if f.briefed, err = f.store.Briefed(ctx); err != nil {
@@ -152,14 +154,14 @@ func (f *fsck) complaints(ctx context.Context) error {
 	return err
 }
 
-// checkpoints collects what the log's key has signed, inside and outside of the store.
+// checkpoints collects the signed checkpoints inside and outside of the store.
 func (f *fsck) checkpoints(ctx context.Context) error {
 	inside, err := f.store.Checkpoint(ctx)
 	if err != nil {
 		return err
 	}
 	if inside == "" {
-		f.report(DamageNoCheckpoint, -1, "", "every log has one from its beginning")
+		f.report(DamageNoCheckpoint, -1, "", "every log has one from the start")
 	} else {
 		f.claim(inside, DamageKey, DamageCut, DamageFork)
 	}
@@ -173,7 +175,7 @@ func (f *fsck) checkpoints(ctx context.Context) error {
 	if outside != "" {
 		f.claim(outside, DamagePublished, DamageBehind, DamagePublicFork)
 	} else if len(f.claims) > 0 && f.claims[0].Size > 0 {
-		f.report(DamageUnpublished, -1, "", "the last one in the store covers %s", plural.Of(f.claims[0].Size, "record"))
+		f.report(DamageUnpublished, -1, "", "the last checkpoint in the store covers %s", plural.Of(f.claims[0].Size, "record"))
 	}
 	return nil
 }
@@ -187,7 +189,7 @@ func (f *fsck) claim(signed string, foreign, larger, other Kind) {
 	f.claims = append(f.claims, claim{Head: head, larger: larger, other: other})
 }
 
-// takeRoots keeps the root of the first size records if a claim is about it.
+// takeRoots keeps the root of the first size records if a claim has this size.
 func (f *fsck) takeRoots(size int64) {
 	for _, c := range f.claims {
 		if c.Size == size {
@@ -196,7 +198,7 @@ func (f *fsck) takeRoots(size int64) {
 	}
 }
 
-// root computes the root of the first size records, which have just been read.
+// root computes the root of the first size records, which are the ones merged so far.
 func (f *fsck) root(size int64) tlog.Hash {
 	root, first := storage.EmptyHead.Root, true
 	for level := range f.edge {
@@ -212,39 +214,39 @@ func (f *fsck) root(size int64) tlog.Hash {
 	return root
 }
 
-// judge holds the head and the checkpoints against the tree that was read.
+// judge compares the head and the checkpoints with the tree of the records.
 func (f *fsck) judge() {
 	if root := f.root(f.head.Size); root != f.head.Root {
-		f.report(DamageHead, -1, "", "it says %v; the records make the root %v", f.head, root)
+		f.report(DamageHead, -1, "", "the head is %v; the root of the records is %v", f.head, root)
 	}
 	for _, c := range f.claims {
 		root, known := f.roots[c.Size]
 		switch {
 		case !known:
-			f.report(c.larger, -1, "", "it covers %s, and the log holds %d", plural.Of(c.Size, "record"), f.head.Size)
+			f.report(c.larger, -1, "", "it covers %s, but the log has %d", plural.Of(c.Size, "record"), f.head.Size)
 		case root != c.Root:
-			f.report(c.other, -1, "", "over %s it says the root %v; the log makes %v", plural.Of(c.Size, "record"), c.Root, root)
+			f.report(c.other, -1, "", "for %s it gives the root %v; the root of the log is %v", plural.Of(c.Size, "record"), c.Root, root)
 		}
 	}
 }
 
-// beyond looks for what a head that was set back has left behind.
+// beyond looks for rows and hashes after the head, which remain if the head was set back.
 func (f *fsck) beyond(ctx context.Context) error {
 	now, err := f.store.Head(ctx)
 	if err != nil || now != f.head {
-		return err // the log has grown meanwhile, and what is beyond is new
+		return err // the log has grown meanwhile: rows after the old head are new
 	}
 	rows, err := f.store.Rows(ctx, f.head.Size, pageSize)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		f.report(DamageExtraRow, row.Index, row.RecordID, "the log ends before %d", f.head.Size)
+		f.report(DamageExtraRow, row.Index, row.RecordID, "the log ends before index %d", f.head.Size)
 	}
 	index := tlog.StoredHashCount(f.head.Size)
 	_, err = f.store.Hashes(ctx, []int64{index})
 	if err == nil {
-		f.report(DamageExtraHash, -1, "", "the hashes of the log end before %d", index)
+		f.report(DamageExtraHash, -1, "", "the hashes of the log end before index %d", index)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

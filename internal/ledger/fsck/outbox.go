@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// lateStamps looks for each late stamp that an act speaks of. It does not wait for it any more.
+// lateStamps checks that each late stamp that an act names is there, and that its record no longer waits for it.
 func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.Payload) error {
 	if p.ActionType != evidence.LateStamp {
 		return nil
@@ -24,14 +24,14 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 	for _, s := range body.Stamps {
 		stamped, err := l.fsck.store.ByDigest(ctx, s.Record)
 		if errors.Is(err, storage.ErrArchive) || err == nil && stamped.Entry != nil {
-			continue // it is in a file that cannot be read, which is named once, or it has expired
+			continue // its archive cannot be read, which is reported once, or it has expired
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 			return err
 		}
 		has := func(t evidence.Timestamp) bool { return t.Kind == s.Kind && evidence.DigestOf(t.Token) == s.Token }
 		if err != nil || !slices.ContainsFunc(stamped.Timestamps, has) {
-			l.report(DamageLateStamp, row.Index, row.RecordID, "of %s, for the record with payload digest %v", s.Authority, s.Record)
+			l.report(DamageLateStamp, row.Index, row.RecordID, "by %s, for the record with payload digest %v", s.Authority, s.Record)
 		}
 		if err == nil {
 			if err := l.settled(ctx, row, &stamped, s.Authority); err != nil {
@@ -42,19 +42,19 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 	return nil
 }
 
-// settled reports a record that an act says was stamped, and that waits all the same.
+// settled reports a record that still waits although an act says that it was stamped.
 func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authority string) error {
 	waits, err := l.fsck.store.Waiting(ctx, authority, stamped.Index, 1)
 	if err != nil {
 		return l.noOutbox(err)
 	}
 	if len(waits) == 1 && waits[0].Index == stamped.Index {
-		l.report(DamageSettled, stamped.Index, stamped.RecordID, "for %s, which stamped it by the act %s", authority, act.RecordID)
+		l.report(DamageSettled, stamped.Index, stamped.RecordID, "for %s, although the act %s says that it was added", authority, act.RecordID)
 	}
 	return nil
 }
 
-// outbox holds what waits for time stamps against what is in the log.
+// outbox checks that each record that waits for a time stamp is in the log.
 func (f *fsck) outbox(ctx context.Context) error {
 	owing, err := f.store.Owing(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *fsck) outbox(ctx context.Context) error {
 	return nil
 }
 
-// noOutbox reports what keeps the outbox from being read.
+// noOutbox reports damage that prevents reading the outbox or the briefs. It returns other errors.
 func (f *findings) noOutbox(err error) error {
 	if errors.Is(err, storage.ErrDamaged) {
 		f.report(DamageStore, -1, "", "%v", err)
@@ -97,8 +97,8 @@ func (f *fsck) wait(ctx context.Context, w storage.Wait) error {
 	return err
 }
 
-// waits reports whether a record without any time stamp waits for one. It may have got it since it was read: then it is
-// what was got that counts.
+// waits reports whether a record without any time stamp waits for one. If the record got one since it was read, waits
+// adds it to the record.
 func (l looking) waits(ctx context.Context, record *evidence.Record, index int64) (bool, error) {
 	store := l.fsck.store
 	owing, err := store.Owing(ctx)

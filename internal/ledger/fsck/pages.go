@@ -13,8 +13,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A page is what was found in some rows of the log by looking at each of them and at its hashes. What depends on the rows
-// before them is found when the pages are put together.
+// A page is the result of examining some rows of the log and their hashes. Checks that depend on earlier rows are
+// made when the pages are merged.
 type page struct {
 	places []place
 	stored map[int64]tlog.Hash
@@ -24,26 +24,26 @@ type page struct {
 // A place is one place of the log.
 type place struct {
 	findings
-	odd    bool       // the row cannot be found by what its record says
-	hash   tlog.Hash  // what the leaf hash should be, as far as can be said
-	counts *placed    // of a record that was logged here; nil: none is here
-	stray  *tlog.Hash // the leaf hash of a record that was not logged here; nil: none is here
+	odd    bool       // the row is not found by what its record says
+	hash   tlog.Hash  // the leaf hash that the place should have, as far as it can be determined
+	counts *placed    // of the record that was logged here; nil: no such record is here
+	stray  *tlog.Hash // the leaf hash of a record that was not logged here; nil: none
 }
 
-// placed is what the log has counted when a record was appended.
+// placed is what the log counted when it appended a record.
 type placed struct {
 	id     string
 	chain  string
-	of     evidence.Digest // the case that it submits
+	of     evidence.Digest // the digest of the case that it submits
 	counts evidence.LogCounts
 }
 
-// pages examines the log's pages on all cores, and takes them in in their order. At most so many are under way or wait to be
-// taken in as there are cores, twice.
+// pages examines the log's pages on all cores, and merges them in log order. At most twice as many pages as there are
+// cores are in progress or wait to be merged.
 func (f *fsck) pages(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	defer all.Wait() // whoever closes the store must not close it under them
+	defer all.Wait() // so that the caller can close the store after Run
 	defer cancel()
 	cores := runtime.GOMAXPROCS(0)
 	working := make(chan struct{}, cores)
@@ -84,7 +84,7 @@ func (f *fsck) pages(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// examine looks at n rows and at the hashes that came with them.
+// examine examines n rows and the hashes that were stored with them.
 func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 	p := &page{places: make([]place, n)}
 	var rows []storage.Row
@@ -111,7 +111,7 @@ func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 	return p
 }
 
-// take takes in the next place of the log: what was found there, and the hashes that it completes.
+// take merges the next place of the log: its findings, and the hashes that it completes.
 func (f *fsck) take(ctx context.Context, index int64, p *place, stored map[int64]tlog.Hash) (err error) {
 	f.found = append(f.found, p.found...)
 	if p.counts != nil {
@@ -134,21 +134,21 @@ func (f *fsck) take(ctx context.Context, index int64, p *place, stored map[int64
 	return nil
 }
 
-// counted holds what the log counted against what is in it. A hole is a record that was counted and taken out.
+// counted compares the log's count with the number of records. It differs after a record that was removed.
 func (f *fsck) counted(index int64, p *placed) {
 	if p.chain != "" {
 		if n := f.count("chain", []byte(p.chain)); n != p.counts.ChainSeq {
-			f.report(DamageCount, index, p.id, "logged as %d of chain %q; it is %d", p.counts.ChainSeq, p.chain, n)
+			f.report(DamageCount, index, p.id, "logged as number %d of chain %q, but is number %d", p.counts.ChainSeq, p.chain, n)
 		}
 	}
 	if !p.of.IsZero() {
 		if n := f.count("case", p.of[:]); n != p.counts.CaseSeq {
-			f.report(DamageCount, index, p.id, "logged as submission %d of case %v; it is %d", p.counts.CaseSeq, p.of, n)
+			f.report(DamageCount, index, p.id, "logged as submission %d of case %v, but is submission %d", p.counts.CaseSeq, p.of, n)
 		}
 	}
 }
 
-// count counts one more of a chain or a case, and returns how many there were.
+// count counts one more record of a chain or a case, and returns the new count.
 func (f *fsck) count(kind string, of []byte) int64 {
 	sum := sha256.Sum256(append([]byte(kind+" "), of...))
 	key := countKey(sum[:])
@@ -156,7 +156,7 @@ func (f *fsck) count(kind string, of []byte) int64 {
 	return f.counts[key]
 }
 
-// nameMoved finds, among records that are not what was logged in their places, those that were logged in another.
+// nameMoved finds records that were logged at another place, among those that differ from what was logged at theirs.
 func (f *fsck) nameMoved() {
 	for i := range f.found {
 		d := &f.found[i]

@@ -13,18 +13,19 @@ import (
 // A node is a stored hash, by its place in the tree.
 type node struct {
 	level int
-	n     int64 // which one on its level
+	n     int64 // position on its level, from 0
 }
 
 func (p node) storedIndex() int64 { return tlog.StoredHashIndex(p.level, p.n) }
 
 func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.level - 1 }
 
-// rows reads n rows; those that the store cannot read are left out, and show as missing. All that Fsck looks at comes this way.
+// rows reads n rows. It leaves out rows that the store cannot read, so that they count as missing. Every row that is
+// examined comes from here.
 func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	rows, err := f.store.Rows(ctx, from, n)
 	unreadable := storage.Unreadable(err)
-	if errors.Is(err, storage.ErrArchive) && n == 1 { // which is named once for the file, and not for each of its records
+	if errors.Is(err, storage.ErrArchive) && n == 1 { // reported once for the file, not for each of its records
 		return f.kept.Rows(ctx, from, n)
 	}
 	if !unreadable || n == 1 {
@@ -44,7 +45,7 @@ func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return rows, nil
 }
 
-// storedHashes reads the hashes that were stored with n records; missing ones are not in the map.
+// storedHashes reads the hashes that were stored with n records. Missing ones are not in the map.
 func (f *fsck) storedHashes(ctx context.Context, from, n int64) (map[int64]tlog.Hash, error) {
 	var indexes []int64
 	for i := tlog.StoredHashCount(from); i < tlog.StoredHashCount(from+n); i++ {
@@ -58,7 +59,7 @@ func (f *fsck) storedHashes(ctx context.Context, from, n int64) (map[int64]tlog.
 		}
 		return stored, nil
 	}
-	for _, index := range indexes { // one by one, to find out which
+	for _, index := range indexes { // one by one, to find the missing ones
 		hash, ok, err := f.storedHash(ctx, index)
 		if err != nil {
 			return nil, err
@@ -81,21 +82,21 @@ func (f *fsck) storedHash(ctx context.Context, index int64) (hash tlog.Hash, ok 
 	return hashes[0], true, nil
 }
 
-// A looking is at one place of the log, and reports what is wrong there.
+// A looking examines one place of the log, and reports its damage.
 type looking struct {
 	*place
 	fsck  *fsck
-	brief *storage.StoredBrief // nil: what stands beside the row could not be read
+	brief *storage.StoredBrief // nil: the briefs of the page could not be read
 }
 
-// look looks at a row, nil for none, and at its leaf.
+// look examines a row and its leaf hash. row is nil if the place has none.
 func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored map[int64]tlog.Hash) error {
 	at := node{0, index}
 	hash, there := stored[at.storedIndex()]
 	l.hash = hash
 	record := l.open(index, row)
 	if !there {
-		l.report(DamageMissingHash, index, "", "hash %d, of the record", at.storedIndex())
+		l.report(DamageMissingHash, index, "", "hash %d, of this record", at.storedIndex())
 	}
 	if row != nil && row.HasShed() {
 		l.shed(row, hash)
@@ -113,20 +114,20 @@ func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored
 		return err
 	}
 	if vouched {
-		l.report(DamageHash, index, row.RecordID, "hash %d is %v; the record makes %v", at.storedIndex(), hash, made)
+		l.report(DamageHash, index, row.RecordID, "hash %d is %v; computed from the record it is %v", at.storedIndex(), hash, made)
 		l.hash = made
 		return l.intact(ctx, row, record)
 	}
 	if other, err := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID); err == nil && other.Index != index {
-		l.report(DamageDuplicate, index, row.RecordID, "it stands at %d too; here %v was logged", other.Index, hash)
+		l.report(DamageDuplicate, index, row.RecordID, "it is also at %d; the leaf hash logged here is %v", other.Index, hash)
 		return nil
 	}
 	l.stray = &made
-	l.report(DamageRow, index, row.RecordID, "its leaf hash is %v; logged is %v", made, hash)
+	l.report(DamageRow, index, row.RecordID, "its leaf hash is %v; the log has %v", made, hash)
 	return nil
 }
 
-// shed looks at what is left of a row, where its archive cannot be read, or where it has expired.
+// shed examines what is left of a row whose archive cannot be read, or whose record has expired.
 func (l looking) shed(row *storage.Row, hash tlog.Hash) {
 	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, counts: row.Counts}
 	if row.Entry == nil {
@@ -134,7 +135,7 @@ func (l looking) shed(row *storage.Row, hash tlog.Hash) {
 	}
 	entry, err := evidence.ParseEntry(row.Entry)
 	if err != nil || tlog.RecordHash(row.Entry) != hash {
-		l.report(DamageRow, row.Index, row.RecordID, "it has expired, and what is said to have been logged of it was not: %v", err)
+		l.report(DamageRow, row.Index, row.RecordID, "it has expired, and the entry kept for it differs from what was logged: %v", err)
 		return
 	}
 	tag := evidence.Digest{}
@@ -142,21 +143,21 @@ func (l looking) shed(row *storage.Row, hash tlog.Hash) {
 		tag = evidence.ChainTag(row.ChainID)
 	}
 	if entry.Payload != row.Digest || entry.Chain != tag || entry.ChainSeq != row.Counts.ChainSeq || entry.CaseSeq != row.Counts.CaseSeq {
-		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row is not of what was logged here")
+		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row differs from what was logged here")
 	}
 	if l.fsck.options.Expired != nil {
 		if err := l.fsck.options.Expired(row.Index, row.RecordID, row.ExpiredBy); err != nil {
 			l.report(DamageExpired, row.Index, row.RecordID, "%v", err)
-			return // it has not expired, so what lists show of it may stay
+			return // it has not expired, so its brief may stay
 		}
 	}
 	l.checkBrief(row)
 }
 
-// open checks a row in itself. It returns nil when there is no record in it.
+// open checks a row alone. It returns nil if the row contains no intact record.
 func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 	if row == nil {
-		l.report(DamageMissingRow, index, "", "there is no row")
+		l.report(DamageMissingRow, index, "", "the row is missing")
 		return nil
 	}
 	if row.HasShed() {
@@ -178,7 +179,7 @@ func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 	return record
 }
 
-// intact checks a record that is what was logged. What it was counted as is checked when those before it were counted.
+// intact checks a record that is what was logged. Its counts are checked when the pages are merged.
 func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.Record) error {
 	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: storage.Submitted(&record.Payload), counts: row.Counts}
 	if err := l.check(ctx, row, record); err != nil {
@@ -204,7 +205,7 @@ func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.
 	return nil
 }
 
-// check asks the caller's question.
+// check calls the caller's Check.
 func (l looking) check(ctx context.Context, row *storage.Row, record *evidence.Record) (err error) {
 	if l.fsck.options.Check == nil {
 		return nil
@@ -221,7 +222,7 @@ func (l looking) check(ctx context.Context, row *storage.Row, record *evidence.R
 	return nil
 }
 
-// inner holds a stored hash against what the two below it make, and returns what it should be.
+// inner compares a stored hash with the two below it, and returns the value that it should have.
 func (f *fsck) inner(ctx context.Context, at node, made tlog.Hash, stored map[int64]tlog.Hash) (tlog.Hash, error) {
 	hash, there := stored[at.storedIndex()]
 	first, last := at.records()
@@ -237,15 +238,15 @@ func (f *fsck) inner(ctx context.Context, at node, made tlog.Hash, stored map[in
 		return made, err
 	}
 	if vouched {
-		f.report(DamageBelow, -1, "", "hash %d, of the records %d to %d, is %v; those below make %v", at.storedIndex(), first, last, hash, made)
+		f.report(DamageBelow, -1, "", "hash %d, of the records %d to %d, is %v; computed from those below it is %v", at.storedIndex(), first, last, hash, made)
 		return hash, nil
 	}
-	f.report(DamageHash, -1, "", "hash %d, of the records %d to %d, is %v; those below make %v", at.storedIndex(), first, last, hash, made)
+	f.report(DamageHash, -1, "", "hash %d, of the records %d to %d, is %v; computed from those below it is %v", at.storedIndex(), first, last, hash, made)
 	return made, nil
 }
 
-// vouched reports whether the tree above says that this is the hash at this place: the stored hash above it is made
-// of it and its neighbour, or, where there is none above, the root.
+// vouched reports whether the tree above requires this hash at this place: whether the hash and its neighbour give
+// the stored hash above them, or the root if there is none above.
 func (f *fsck) vouched(ctx context.Context, at node, hash tlog.Hash) (bool, error) {
 	above := node{at.level + 1, at.n >> 1}
 	if _, last := above.records(); last >= f.head.Size {
@@ -265,7 +266,7 @@ func (f *fsck) vouched(ctx context.Context, at node, hash tlog.Hash) (bool, erro
 	return tlog.NodeHash(hash, beside) == parent, nil
 }
 
-// underRoot computes the root with this hash in its place.
+// underRoot reports whether the tree has its root with this hash in its place.
 func (f *fsck) underRoot(ctx context.Context, at node, hash tlog.Hash) (bool, error) {
 	root, err := tlog.TreeHash(f.head.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		hashes := make([]tlog.Hash, len(indexes))

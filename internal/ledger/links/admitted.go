@@ -11,18 +11,18 @@ import (
 // admissionPage is how many acts of the operator are read at once.
 const admissionPage = 32
 
-// admissions are the operator's acts that let agents into chains. They are safe for concurrent use.
+// admissions are the operator's acts that admit agents to chains. They are safe for concurrent use.
 type admissions struct {
 	store storage.Records
 
-	turn storage.Lock    // while it is held, nobody else reads or changes the following
-	next int64           // index in the log from which nothing was read yet
+	turn storage.Lock    // held while the members below are read or changed
+	next int64           // the first index in the log that was not read yet
 	of   map[string]bool // by chain and agent
 }
 
-func admissionOf(chain, agent string) string { return chain + "\x00" + agent } // no name has this character
+func admissionOf(chain, agent string) string { return chain + "\x00" + agent } // no name contains a NUL
 
-// has reports whether the operator has let an agent into a chain.
+// has reports whether the operator has admitted an agent to a chain.
 func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error) {
 	if err := a.turn.Acquire(ctx); err != nil {
 		return false, err
@@ -31,7 +31,7 @@ func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error)
 	for {
 		rows, err := a.store.InChain(ctx, operator.AccessChain, a.next, admissionPage)
 		if err != nil {
-			return false, fmt.Errorf("reading who is admitted to chain %q: %w", chain, err)
+			return false, fmt.Errorf("reading the admissions to chain %q: %w", chain, err)
 		}
 		for i := range rows {
 			if err := a.take(&rows[i]); err != nil {

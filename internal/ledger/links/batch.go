@@ -8,21 +8,22 @@ import (
 	"jurat/verify"
 )
 
-// A Batch is what the links of the records of one transaction are judged by. What is let in is added.
+// A Batch is what the links of one transaction's records are judged by: committed records, and those accepted into
+// the batch.
 type Batch struct {
 	known    *Known
 	chains   map[string]*chainState
 	grown    map[string]bool // chains to which something was added
 	prepared map[*Judging]bool
-	reviewed bool // a review was let in
+	reviewed bool // a review was accepted
 }
 
-// Begin returns a batch in which nothing is.
+// Begin returns an empty batch.
 func (k *Known) Begin() *Batch {
 	return &Batch{known: k, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*Judging]bool{}}
 }
 
-// Prepare brings up to date by what a record is judged, before anybody is kept from appending.
+// Prepare updates what a record is judged by, before the transaction begins and other writers have to wait.
 func (b *Batch) Prepare(ctx context.Context, j *Judging) error {
 	s, err := b.known.prepare(ctx, j, maxCatchUp)
 	if err != nil {
@@ -35,8 +36,9 @@ func (b *Batch) Prepare(ctx context.Context, j *Judging) error {
 	return nil
 }
 
-// Judge says what stands against a record's links, in a log of so many records of which so many are in the record's chain. The record is
-// refused by what is committed alone: where a neighbour would have a part in it, Judge returns ErrMoved.
+// Judge returns an error, a *Error for example, if the log contradicts a record's links. size is the number of
+// records in the log, inChain those in each chain. Only committed records can refuse a record: if a neighbour in the
+// batch would have a part in it, Judge returns ErrMoved.
 func (b *Batch) Judge(j *Judging, size int64, inChain map[string]int64) error {
 	var s *chainState
 	if chain := j.link.Payload().ChainID; chain != "" {
@@ -54,7 +56,7 @@ func (b *Batch) Judge(j *Judging, size int64, inChain map[string]int64) error {
 	return err
 }
 
-// Add notes a record that was let in, at its index.
+// Add adds a record that was accepted, at its index.
 func (b *Batch) Add(index int64, r *evidence.Record) {
 	b.reviewed = b.reviewed || r.Payload.ActionType == evidence.HumanReview
 	if s := b.chains[r.Payload.ChainID]; s != nil && r.Payload.ChainID != "" {
@@ -63,7 +65,7 @@ func (b *Batch) Add(index int64, r *evidence.Record) {
 	}
 }
 
-// Commit keeps what is known of the chains that have grown: the transaction is durable.
+// Commit keeps the new state of the chains that have grown. The caller calls it after the transaction has committed.
 func (b *Batch) Commit() {
 	for chain := range b.grown {
 		b.known.put(b.chains[chain])

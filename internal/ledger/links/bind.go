@@ -13,21 +13,21 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Bind makes a review or delivery name by digest the record that it is about, where this log has it, so that it is
-// bound to what that record says and not only to its id. A review that has no saw gets one; nothing else is added, and
-// no digest that the actor gave is changed: a review of something else than its original_response_id is refused with an
-// *evidence.FieldError, as whoever wrote it has not looked at what they name. So is one in a trial's chain about what is not of
-// that trial: it would seem to be decided on the trial by whoever may not, or without having looked at it.
+// Bind adds to a review or delivery the digest of the record that it is about, if this log has that record. Then it
+// is bound to the record's content, not only to its id. Bind adds a saw only if the draft has none, and changes no
+// digest that the actor gave. It returns an *evidence.FieldError for a review whose digests name another record than
+// original_response_id: its author has not looked at what it names. It also refuses a draft in a trial's chain about
+// a record outside that trial: it would look like a decision on the trial.
 //
-// It reports whether the draft is bound to the record whose id it gives. A delivery that gives none is about what it
-// saw, and bound by that. Drafts of other acts are returned as they are, as bound.
+// It reports whether the draft is bound to the record whose id it gives. A delivery without an id is about what it
+// saw, and is bound by that. Drafts of other acts are returned unchanged, as bound.
 func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
 	if !decides {
 		return draft, true, nil
 	}
 	if draft.ApprovalStatus == evidence.Rejected && draft.ModifiedResponse != nil {
-		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "the review rejects, and so lets no response pass: leave it out, or approve with modifications"}
+		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "a review that rejects must not give a response: leave it out, or approve with modifications"}
 	}
 	if draft.OriginalResponseID == "" {
 		return draft, true, k.sawItsTrial(ctx, draft)
@@ -50,7 +50,7 @@ func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draf
 		return draft, true, nil
 	case draft.Saw != nil:
 		return nil, false, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf(
-			"does not name %v, which is record %s, that original_response_id is about", original.Digest, draft.OriginalResponseID)}
+			"does not name %v, the digest of record %s in original_response_id", original.Digest, draft.OriginalResponseID)}
 	}
 	p := draft.Payload
 	p.Saw = []evidence.Digest{original.Digest}
@@ -58,7 +58,7 @@ func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draf
 	return bound, true, err
 }
 
-// record opens a row that the store has returned.
+// record opens a row that the store returned, or returns the store's error.
 func (k *Known) record(row storage.Row, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (k *Known) record(row storage.Row, err error) (*evidence.Record, error) {
 	return row.Record()
 }
 
-// fits refuses a review that verification would refute beside its original for as long as there are both.
+// fits refuses a review that verification would refute as long as its original is there.
 func fits(draft *evidence.Draft, original *evidence.Record) error {
 	if draft.ActionType != evidence.HumanReview {
 		return nil
@@ -81,13 +81,13 @@ func fits(draft *evidence.Draft, original *evidence.Record) error {
 	same := compared && sameText(given, output)
 	switch {
 	case draft.Actor() == of.Actor():
-		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q is also who acted in record %s: nobody reviews their own output", draft.Actor(), of.RecordID)}
+		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q also acted in record %s: nobody reviews their own output", draft.Actor(), of.RecordID)}
 	case !draft.Case.IsZero() && draft.Case != of.Case:
-		return &evidence.FieldError{Field: "case", Reason: fmt.Sprintf("is not that of record %s, which original_response_id is about: leave it out", of.RecordID)}
+		return &evidence.FieldError{Field: "case", Reason: fmt.Sprintf("differs from the case of record %s in original_response_id: leave it out", of.RecordID)}
 	case draft.ApprovalStatus == evidence.Approved && compared && !same:
-		return &evidence.FieldError{Field: "modified_response", Reason: "is another text than was reviewed, and the review approves that as it is: leave it out, or approve with modifications"}
+		return &evidence.FieldError{Field: "modified_response", Reason: "differs from the text that the review approves unchanged: leave it out, or approve with modifications"}
 	case draft.ApprovalStatus == evidence.ApprovedWithModifications && same:
-		return &evidence.FieldError{Field: "modified_response", Reason: "is the very text that was reviewed, so nothing was modified: approve it, without modified_response"}
+		return &evidence.FieldError{Field: "modified_response", Reason: "equals the reviewed text, so nothing was modified: approve it, without modified_response"}
 	}
 	return nil
 }
@@ -107,11 +107,11 @@ func ofItsTrial(draft *evidence.Draft, chain string) error {
 	if !strings.HasPrefix(draft.ChainID, evidence.TrialPrefix) || draft.ChainID == chain {
 		return nil
 	}
-	return &evidence.FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, and what the %s is about is no record of it",
+	return &evidence.FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, but the %s is about a record outside it",
 		draft.ChainID, draft.ActionType)}
 }
 
-// sawItsTrial refuses a draft for a trial's chain that names no record and saw none of the trial either.
+// sawItsTrial refuses a draft for a trial's chain that names no record by id and saw none of the trial.
 func (k *Known) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
 	for _, digest := range draft.Saw {
 		r, err := k.record(k.store.ByDigest(ctx, digest))
@@ -129,14 +129,14 @@ func named(draft *evidence.Draft) []evidence.Digest {
 	return append([]evidence.Digest{draft.PreviousRecord}, draft.Saw...)
 }
 
-// aboutSomethingElse refuses a draft all of whose digests are of other records than the one whose id it gives, which
-// this log does not have.
+// aboutSomethingElse refuses a draft whose digests are all of other records, if this log lacks the record whose id it
+// gives.
 func (k *Known) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
 	other := ""
 	for _, digest := range draft.Saw {
 		r, err := k.record(k.store.ByDigest(ctx, digest))
 		if errors.Is(err, storage.ErrNotFound) {
-			return nil // this can be the one
+			return nil // this can be the record
 		}
 		if err != nil {
 			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
@@ -147,5 +147,5 @@ func (k *Known) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) e
 		return nil
 	}
 	return &evidence.FieldError{Field: "original_response_id", Reason: fmt.Sprintf(
-		"is %q, and saw names record %s", draft.OriginalResponseID, other)}
+		"is %q, but saw names record %s", draft.OriginalResponseID, other)}
 }

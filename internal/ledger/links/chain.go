@@ -12,13 +12,13 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A chainState is what is known of a chain, up to some record of it.
+// A chainState is the state of a chain after some of its records.
 type chainState struct {
 	id     string
-	next   int64 // index in the log from which nothing was read yet
+	next   int64 // the first index in the log that was not read yet
 	count  int64 // records that were read
 	owner  actorName
-	agents map[string]bool // who else is admitted by its records
+	agents map[string]bool // other agents that its records admit
 	last   []placedLink
 	weight int
 }
@@ -30,7 +30,7 @@ type actorName struct {
 
 func actorOf(p *evidence.Payload) actorName { return actorName{p.Role(), p.Actor()} }
 
-// add takes in the next record of the chain. One that has expired, nil, is counted.
+// add adds the next record of the chain. An expired record, nil, is only counted.
 func (s *chainState) add(index int64, p *placedLink) {
 	s.next = index + 1
 	s.count++
@@ -61,7 +61,7 @@ func (s *chainState) let(agent string) {
 	}
 }
 
-// clone is a state that can go on by itself.
+// clone returns a copy that can be changed independently.
 func (s *chainState) clone() *chainState {
 	c := *s
 	c.agents = maps.Clone(s.agents)
@@ -69,13 +69,13 @@ func (s *chainState) clone() *chainState {
 	return &c
 }
 
-// links is what this process knows of chains and decisions. It is safe for concurrent use.
+// Known caches the state of chains and decisions for this process. It is safe for concurrent use.
 type Known struct {
 	store storage.Records
 
-	mu     sync.Mutex // held while the following is read or changed
+	mu     sync.Mutex // held while the members below are read or changed
 	chains map[string]*list.Element
-	order  *list.List // of *chainState, which is not changed once it is here; the one that was asked for last is first
+	order  *list.List // of *chainState, which is not changed once it is here; the last used one is first
 	weight int
 
 	decisions  decisions
@@ -98,7 +98,7 @@ func (k *Known) get(chain string) *chainState {
 	return e.Value.(*chainState)
 }
 
-// put keeps a state, and forgets those that were not asked for longest.
+// put keeps a state, and drops the least recently used ones.
 func (k *Known) put(s *chainState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +122,7 @@ func (k *Known) drop(e *list.Element) {
 
 func (s *chainState) size() int { return s.weight + 100*(len(s.agents)+10) }
 
-// upToDate reads what has come to a chain: at most so many records, or all of them where most is 0.
+// upToDate reads the new records of a chain: at most most, or all of them if most is 0.
 func (k *Known) upToDate(ctx context.Context, chain string, most int64) (*chainState, error) {
 	known := k.get(chain)
 	s := known.clone()
