@@ -1,4 +1,4 @@
-// Package jurat holds no code: it is the tour.
+// Package jurat is the tour of the program. It holds no code.
 //
 // jurat puts AI agents before a jury of three and seals everything that any agent says, the accused's and the jurors'
 // alike, into signed and RFC 3161 time-stamped records that a stranger can verify offline.
@@ -11,112 +11,111 @@
 //	  → stamped                   package timestamp: RFC 3161, over the signature
 //	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or postgres
 //	  → read                      internal/trial: events, result, case file, all projected from the records
-//	  → verified by a stranger    package verify: trust from outside in, one answer for each guarantee out
+//	  → verified by a stranger    package verify: takes trust from outside, gives one answer for each guarantee
 //
-// A trial is nothing but acts: the submission, an opening before each phase and round, evaluations, statements,
+// A trial consists of acts alone: the submission, an opening before each phase and round, evaluations, statements,
 // consensus checks, the final judgment, a closing.
 //
 // # How a courtroom page follows its trial
 //
-// The log tells that it has grown. The stream of a trial that is watched then reads the new records, each once, into one trial.View, which
-// all watchers share, and encodes the events that this gives. Each watcher is sent the events. The page, when it hears one, asks for what is
-// new since the record that it has (?after=), and gets only that, rendered from the shared View.
+// The log notifies the stream of a watched trial when it grows. The stream reads each new record once, into one trial.View that all
+// watchers share, and sends the resulting events to every watcher. On an event, the page asks for what is new since the last record
+// that it has (?after=). The server renders only that, from the shared View.
 //
 // # Packages, bottom up
 //
-// Public, pure (no clock, no file, no network; they compile to WebAssembly):
+// Public and pure. These packages use no clock, file or network, and compile to WebAssembly:
 //
-//	evidence    payload, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
-//	            evidence/operator: what the operator states: bodies of its acts, checkpoints, consistency, cosignatures
-//	timestamp   RFC 3161: request, response, token, verification; the built-in authority and the deterministic mock
-//	jury        the deliberation: phases, rounds, consensus, methods; replaying a trial from its acts
-//	aep         an older neighbour's evidence packages, read
-//	dsse        an envelope for other tools, DSSE around an in-toto statement about records
-//	trustlist   the EU's trusted lists: verified from the Official Journal on, and which services were qualified when
-//	verify      a trust file and records in, a report out
-//	            verify/trust: what a reader believes, asked about keys, certificates, revocation and tokens
-//	            verify/graph: how the records of a file name each other; timelines, and who introduced a text
+//	evidence    payloads, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
+//	            evidence/operator: what an operator states: bodies of its acts, checkpoints, consistency proofs, cosignatures
+//	timestamp   RFC 3161: requests, responses, tokens, verification; the built-in authority and a deterministic mock
+//	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
+//	aep         reads the evidence packages of an older, neighbouring project
+//	dsse        puts records into an envelope for other tools: DSSE around an in-toto statement
+//	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
+//	verify      takes a trust file and records, and returns a report
+//	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
+//	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //
-// Public, for those who hold their keys themselves:
+// Public, for programs that hold their own keys:
 //
 //	api         what travels over HTTP: requests, answers, problems
-//	client      completes and signs a payload where the key is, and checks what came back
+//	client      completes and signs a payload where the key is, and checks the server's answer
 //
-// Public, for those who watch a log:
+// Public, for programs that watch a log:
 //
-//	tiles       reads a log over HTTP as C2SP tlog-tiles lays it out, and proves from it what its checkpoint covers
+//	tiles       reads a log over HTTP in the C2SP tlog-tiles layout, and proves what it reads from the log's checkpoint
 //
 // Beside them:
 //
-//	examples    three cases to try, contained in the program
+//	examples    three cases to try, embedded in the program
 //
 // For tests:
 //
-//	jurattest          an installation in memory whose keys, clock and ids are known; scripted jurors; an authority that fails
-//	internal/listtest  trusted lists, written and signed
-//	internal/dertest   DER taken apart and put together again, changed where a test wants it
-//	internal/aeptest   evidence packages, honest and not
-//	internal/browsertest   a real browser, driven through pages
-//	internal/tokentest     tokens of SoftHSM, and the program jurat-token
-//	internal/disktest      a small disk, which can be filled, and mounted for reading
-//	internal/storetest     what every store of a log, and every file store, must do
-//	internal/pgtest        a real PostgreSQL, started, killed and started again
+//	jurattest              an installation in memory with known keys, clock and ids; scripted jurors; an authority that fails
+//	internal/listtest      writes and signs trusted lists
+//	internal/dertest       takes DER apart and encodes it again with the changes that a test wants
+//	internal/aeptest       makes evidence packages, honest and forged
+//	internal/browsertest   drives a real browser through pages
+//	internal/tokentest     SoftHSM tokens, and the program jurat-token
+//	internal/disktest      a small disk that a test can fill
+//	internal/storetest     conformance tests for the stores of a log, and for file stores
+//	internal/pgtest        starts, kills and restarts a real PostgreSQL
 //
 // Internal:
 //
-//	rsakey        says which RSA keys are used, and which take too long
-//	plural        how many there are of something, in English
-//	fault         makes a panic in a reader of foreign bytes an error
-//	atomicfile    files that are there whole or not at all
-//	filestore     the small files of an installation, in a folder of one machine or in a database that many share;
-//	              encrypted there under a key that the database never has
-//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, and the connections to it
-//	lock          who is at work on a trial, among the processes of one machine or among machines
-//	keys          whose key is whose: what the log says of keys, and one key pair per actor and role, with an ML-DSA-65 key
-//	              beside it where that is wanted
-//	token         the protocol of helpers that keep keys: jurat's client, and the server of a helper
+//	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
+//	plural        numbers with their nouns, in English
+//	fault         turns a panic in a reader of foreign bytes into an error
+//	atomicfile    writes files whole or not at all
+//	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
+//	              there under a key that the database never has
+//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, and the connections
+//	lock          locks a trial, so that one process at a time works on it, on one machine or on several
+//	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
+//	              key beside it
+//	token         the protocol between jurat and helpers that keep keys: both its client and its server
 //	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
-//	erasure       what opens the fields that are sealed apart: kept encrypted, each under a key that can be destroyed; and erasing it
-//	ledger        the only writer: seals and appends. ledger/storage is the contract of the stores ledger/sqlite, postgres and
-//	              ledger/memory; ledger/brief says what lists show of records, and what names what;
-//	              ledger/links judges what a record says that it follows; ledger/fsck examines all that is stored
-//	archive       ranges of the log in compressed files, from which each record is read and proved by itself; and what the log says on
-//	              keeping records: for how long, which are held, and which were deleted
-//	eutrust       authorities of a trust file, taken from the EU's trusted lists; and fetches these lists
-//	stamping      time-stamping authorities, asked over HTTP; what waits for a time stamp, gets one later, or needs a new one
-//	witness       cosigns checkpoints of logs that it has seen grow, and asks the witnesses of the own log to; and watches a log that somebody else
-//	              runs, and alarms when it forks, shrinks or rewrites
-//	card          an A2A agent card's signatures, made and checked in each form that implementations use
-//	subject       the agent under trial: reads its card and its conversation, or what its sealed
-//	              records say, once they are verified
-//	juror         what all jurors share; juror/model seats language models, and juror/rules, below them, jurors and a judge
-//	              that are rules
-//	llm           one call to one language model, with a file for each vendor; llm/wire has the bodies that travel, and the
-//	              servers of llm/llmtest speak the vendors' protocols to tests
-//	config        how a jury is to sit: a strict file, what flags and environment say, keys, prices
-//	panel         a jury that is seated: models behind their adapters, held to time, rate and money
-//	acts          what agents and people do with a log, each once: seal, accept, review, deliver; who may do it, and who may read what, is decided here
-//	trial         a case through jury and ledger to a verdict; its read model, from which page, events, result, statistics and lists are made
-//	schedule      which trials are to be held, and by which process: the queue, who conducts them, and what happens in them, for any number
-//	              of watchers over WebSocket or as server-sent events; a watched trial is followed in the log once for all
-//	stats         what many trials have in common; how reliable jurors are, measured, and votes weighed by that
+//	erasure       the texts that are sealed apart: each encrypted under a key of its own; erasing destroys that key
+//	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite, postgres and
+//	              ledger/memory fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
+//	              new record against the log; ledger/fsck examines all that is stored
+//	archive       ranges of the log in compressed files, from which each record is read and proved by itself; retention: how long
+//	              records are kept, which are on hold, which were deleted
+//	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them
+//	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
+//	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms
+//	              when it forks, shrinks or is rewritten
+//	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
+//	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them
+//	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
+//	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
+//	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
+//	config        the configuration of a jury: a strict file, flags, environment, keys, prices
+//	panel         seats a jury: models behind their adapters, held to limits of time, rate and money
+//	acts          what agents and people do with a log, each in one place: seal, accept, review, deliver; decides who may do
+//	              it and who may read what
+//	trial         takes a case through jury and ledger to a verdict; its read model gives pages, events, result, statistics and lists
+//	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
+//	              server-sent events
+//	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
 //	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
-//	incident      the statement for people about what happened
-//	openssl       what OpenSSL needs to check records without jurat
-//	pages         what people see in a browser: courtroom, desk, records and chains, in three languages
-//	portal        the page on which a stranger verifies in his own browser; portal/verifier is the program that runs there, of
-//	              portal/visit, and portal/build compiles and packs it
+//	incident      writes the statement that tells people what happened
+//	openssl       writes what OpenSSL needs to check records without jurat
+//	pages         the browser pages: courtroom, desk, records and chains, in three languages
+//	portal        the page on which a stranger verifies records in their own browser; portal/verifier is the WebAssembly program
+//	              of that page, portal/visit its logic, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
-//	backup        copies an installation that is in use, and makes one of a copy
-//	bench         what this machine does, measured in turn with what cannot be done without
-//	names         which names people and agents may begin to act under, and which names are one person's
+//	backup        copies an installation that is in use, and makes an installation from a copy
+//	bench         measures what this machine does, in turn with the primitives that each act needs
+//	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator
-//	provider      asks a provider of OpenID Connect who somebody is; provider/providertest is one, for tests
-//	tracing       what the program did and how long it took, told to an OpenTelemetry collector where one is named
-//	limits        how often a caller may ask, and what requests hold in memory together
+//	provider      asks an OpenID Connect provider who a person is; provider/providertest is such a provider for tests
+//	tracing       sends an OpenTelemetry collector, if one is configured, what the program did and how long it took
+//	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas
-//	server        the house as people and programs enter it over HTTP: one table of routes, and what each needs
+//	server        the installation over HTTP, for people and programs: one table of routes, and what each requires
 //
-// cmd/jurat-token is the helper for hardware tokens, a program of its own. cmd/jurat is the command: main, then a file for each subcommand. Tests in this folder hold which package may see which, and
-// that all of them are named here.
+// cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its
+// own. Tests in this folder check which package may import which, and that this tour names all of them.
 package jurat
