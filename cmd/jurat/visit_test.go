@@ -180,7 +180,7 @@ func (v *visit) tryByKeyboard(example string) (file string) {
 	v.t.Helper()
 	v.Enter(`.examples form:has([value="` + example + `"]) button`)
 	v.loaded("/submissions/")
-	v.Wait(`document.querySelector("#judgment-title")`)
+	v.Wait(`document.querySelector("#judged:not([hidden])")`)
 	if text := v.Text("main"); !strings.Contains(text, "unsafe, fails") || !strings.Contains(text, "rules") {
 		v.t.Errorf("no verdict by rules:\n%s", text)
 	}
@@ -236,7 +236,7 @@ func (v *visit) notOwn(court string) {
 	v.Visit(v.at + "/reviews")
 	v.Click(".docket a")
 	v.loaded("/reviews/")
-	if text := v.Text("main"); !strings.Contains(text, "own") || browsertest.Eval[bool](v.Browser, `document.querySelector("main form") !== null`) {
+	if text := v.Text("main"); !strings.Contains(text, "another reviewer has to decide") || browsertest.Eval[bool](v.Browser, `document.querySelector("main form") !== null`) {
 		v.t.Errorf("who submitted may decide on it:\n%s", text)
 	}
 	v.Screenshot("visit-own")
