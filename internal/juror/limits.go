@@ -9,24 +9,24 @@ import (
 	"jurat/jury"
 )
 
-// grace is how long a juror whose time is up is waited for all the same: not for its answer, which is too late, but for
-// what it says about how it tried, such as what that cost.
+// grace is how much longer the caller waits for a juror after its deadline. The answer is too late, but the origin
+// that comes with it tells what the attempts cost.
 const grace = time.Second
 
-// Limits are how long answers may take. A juror whose time is up is left behind with an error that is
-// context.DeadlineExceeded, even if it ignores its context; what it answers later is not heard.
+// Limits bound how long answers may take. A call that takes longer returns an error that is context.DeadlineExceeded,
+// even if the juror ignores its context. A later answer is discarded.
 type Limits struct {
-	Each  time.Duration // one answer may take so long; 0 or less: as long as it takes
-	Until time.Time     // after this moment nobody answers, and nobody is asked any more; zero: there is no such moment
+	Each  time.Duration // time for one answer; 0 or less: no limit
+	Until time.Time     // end of all answers: no call begins after it, and none continues; zero: no limit
 }
 
-// WithTimeout gives each call to a juror its own deadline. A timeout of zero or less is none.
+// WithTimeout gives each call to a juror its own deadline. A timeout of zero or less sets no limit.
 func WithTimeout(j jury.Juror, d time.Duration) jury.Juror { return Limits{Each: d}.Juror(j) }
 
-// JudgeWithTimeout does the same for a judge.
+// JudgeWithTimeout gives each call to a judge its own deadline. A timeout of zero or less sets no limit.
 func JudgeWithTimeout(j jury.Judge, d time.Duration) jury.Judge { return Limits{Each: d}.Judge(j) }
 
-// Juror holds a juror to the limits.
+// Juror wraps a juror so that it keeps the limits.
 func (l Limits) Juror(j jury.Juror) jury.Juror {
 	if l.none() {
 		return j
@@ -34,7 +34,7 @@ func (l Limits) Juror(j jury.Juror) jury.Juror {
 	return timedJuror{j, l}
 }
 
-// Judge holds a judge to the limits.
+// Judge wraps a judge so that it keeps the limits.
 func (l Limits) Judge(j jury.Judge) jury.Judge {
 	if l.none() {
 		return j
@@ -66,13 +66,13 @@ func (t timedJudge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury
 	return within(ctx, t.Limits, b, t.judge.Judge)
 }
 
-// A lateError is that the time is up.
+// A lateError says that the time is over.
 type lateError string
 
 func (e lateError) Error() string        { return string(e) }
 func (e lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// deadline is when an answer that is asked for now comes too late, and what is said then.
+// deadline returns the moment at which a call that begins now must end, and the error for a call that does not.
 func (l Limits) deadline() (time.Time, error) {
 	const over = lateError("the time for the whole trial is up")
 	if l.Each <= 0 {
@@ -85,12 +85,12 @@ func (l Limits) deadline() (time.Time, error) {
 	return each, lateError(fmt.Sprintf("no answer within %v", l.Each))
 }
 
-// within runs a call and stops waiting when the time is up.
+// within runs a call and returns the late error if the call takes longer than the limits allow.
 func within[T any](ctx context.Context, l Limits, b jury.Brief, ask func(context.Context, jury.Brief) (T, jury.Origin, error)) (T, jury.Origin, error) {
 	var none T
 	until, late := l.deadline()
 	if !time.Now().Before(until) {
-		return none, jury.Origin{}, late // nothing was asked, so nothing is paid
+		return none, jury.Origin{}, late // the juror was not asked, so there is no cost
 	}
 	asking, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -99,7 +99,7 @@ func within[T any](ctx context.Context, l Limits, b jury.Brief, ask func(context
 		origin jury.Origin
 		err    error
 	}
-	done := make(chan answer, 1) // buffered: a late juror must not wait for a reader that has left
+	done := make(chan answer, 1) // buffered, so that a late juror can send after within has returned
 	go func() {
 		value, origin, err := ask(asking, b)
 		done <- answer{value, origin, err}
@@ -107,7 +107,7 @@ func within[T any](ctx context.Context, l Limits, b jury.Brief, ask func(context
 	select {
 	case a := <-done:
 		if a.err != nil && ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
-			a.err = late // however the juror put it
+			a.err = late // whichever error the juror returned
 		}
 		return a.value, a.origin, a.err
 	case <-asking.Done():

@@ -8,8 +8,8 @@ import (
 	"jurat/jury"
 )
 
-// Stands reports whether a finding's quotation is in the evidence: to the letter, in the message that it names (its
-// text, or the name or arguments of a call that it makes). A finding that does not stand counts nowhere.
+// Stands reports whether a finding's quotation is literally in the message that the finding names: in its text, or in
+// the name or arguments of one of its calls. A finding that does not stand never counts.
 func Stands(c *subject.Case, f jury.Finding) bool {
 	m := c.Message(f.Message)
 	return m != nil && strings.TrimSpace(f.Quote) != "" && m.Holds(f.Quote)
@@ -18,8 +18,8 @@ func Stands(c *subject.Case, f jury.Finding) bool {
 // SafetyAxis is the default rubric's axis for leaks, planted instructions and harm.
 const SafetyAxis = "safety"
 
-// OnRubric puts findings on axes that the rubric has. A rubric is data and may lack an axis that a finding names; such a
-// finding goes to the heaviest axis.
+// OnRubric puts findings on axes that the rubric has. A rubric is data and may lack an axis that a finding names.
+// Such a finding goes to the heaviest axis.
 func OnRubric(rubric jury.Rubric, findings []jury.Finding) []jury.Finding {
 	heaviest := 0
 	for i, axis := range rubric {

@@ -16,9 +16,9 @@ var anthropic = protocol{
 	check: func(s Settings) error {
 		switch {
 		case s.Seed != nil:
-			return errors.New("seed: the Messages API takes none")
+			return errors.New("seed: the Messages API accepts no seed")
 		case s.MaxTokens == 0:
-			return errors.New("max_tokens: the Messages API cannot do without")
+			return errors.New("max_tokens: the Messages API requires it")
 		case s.Temperature != nil && *s.Temperature > 1:
 			return fmt.Errorf("temperature: %v is above 1", *s.Temperature)
 		}
@@ -58,7 +58,7 @@ func readMessages(x *exchange) (Answer, error) {
 		return Answer{}, err
 	}
 	if m.Type != "message" || m.Content == nil || m.StopReason == "" {
-		return Answer{}, x.fail(Malformed, "the response is no message with content and a stop reason")
+		return Answer{}, x.fail(Malformed, "the response is not a message with content and a stop reason")
 	}
 	u := m.Usage
 	answer := Answer{
@@ -66,7 +66,7 @@ func readMessages(x *exchange) (Answer, error) {
 		Model:        m.Model,
 		FinishReason: m.StopReason,
 		Usage: Usage{
-			Input:     u.Input + u.CacheRead + u.CacheCreation, // counted apart here
+			Input:     u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
 			Cached:    u.CacheRead,
 			Output:    u.Output,
 			Reasoning: u.OutputDetails.Thinking,
@@ -85,7 +85,7 @@ func readMessages(x *exchange) (Answer, error) {
 	return Answer{}, x.stopped(answer)
 }
 
-// explainAnthropic understands Anthropic's errors. Much of what matters has the same type, and is told apart by its words.
+// explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.
 func explainAnthropic(_ int, body []byte) reading {
 	e, ok := wire.ReadAnthropicError(body)
 	if !ok {

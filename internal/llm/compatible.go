@@ -10,7 +10,7 @@ import (
 	"jurat/internal/llm/wire"
 )
 
-// compatible is OpenAI's Chat Completions, as many servers speak it. Such servers often want no key.
+// compatible is OpenAI's Chat Completions API, as many servers implement it. Such servers often need no key.
 var compatible = protocol{
 	name:    "compatible",
 	keyless: true,
@@ -22,7 +22,7 @@ var compatible = protocol{
 	explain: explainOpenAI,
 }
 
-// anyObject stands for a schema that the system text has in words.
+// anyObject stands for a schema that the system text states in words.
 const anyObject = "any JSON object"
 
 // schemaInWords moves a schema into the system text.
@@ -85,7 +85,7 @@ func readChat(x *exchange) (Answer, error) {
 	return x.finish(answer)
 }
 
-// chatUsage adds reasoning to the output where a server counts it apart, which shows in the total alone.
+// chatUsage adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
 func chatUsage(c wire.ChatUsage) Usage {
 	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
 	if c.Total == u.Input+u.Output+u.Reasoning {
@@ -94,7 +94,8 @@ func chatUsage(c wire.ChatUsage) Usage {
 	return u
 }
 
-// behind is an error that a gateway passes on under a good status; its code is the status that it got.
+// behind returns an error that a gateway passes on with a success status. The error's code is the status that the
+// gateway got.
 func behind(x *exchange, value jsontext.Value) error {
 	var inner struct {
 		Code jsontext.Value `json:"code"`

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Config is where a model is asked, and with what. Every adapter makes a Model of one.
+// A Config holds the address, the key and the settings for one model. Every adapter makes a Model from one.
 type Config struct {
 	BaseURL  string // "": the vendor's own
 	Key      string
@@ -19,7 +19,8 @@ type Config struct {
 	HTTP     *http.Client // nil: one with the defaults
 }
 
-// Check refuses what no provider can be asked with, and fills in the base URL. Its errors hold no key.
+// Check returns an error for values that no provider can use, and fills in the base URL. Its errors never hold the
+// key.
 func (c Config) Check(vendorURL string) (Config, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = vendorURL
@@ -27,22 +28,22 @@ func (c Config) Check(vendorURL string) (Config, error) {
 	at, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http":
-		return c, errors.New("base URL: want an http or https URL") // it may hold a password: not shown
+		return c, errors.New("base URL: want an http or https URL") // the URL may hold a password, so the error does not show it
 	case at.User != nil || at.RawQuery != "" || at.Fragment != "":
 		return c, errors.New("base URL: want no user, password, query or fragment in it")
 	}
-	// A key that HTTP cannot carry is one that was copied wrongly.
+	// A key with a character that HTTP cannot carry was copied incorrectly.
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return c, errors.New("key: it holds a character that no key has, such as a space or a line break")
+		return c, errors.New("key: it contains a character that keys never have, such as a space or a line break")
 	}
 	return c, c.Settings.Check()
 }
 
-// Check refuses settings that mean nothing to any model.
+// Check returns an error for settings that no model accepts.
 func (s Settings) Check() error {
 	switch {
 	case s.Model == "":
-		return errors.New("model: it is empty")
+		return errors.New("model: empty")
 	case s.Temperature != nil && !(*s.Temperature >= 0 && *s.Temperature <= 2):
 		return fmt.Errorf("temperature: %v is not from 0 to 2", *s.Temperature)
 	case s.TopP != nil && !(*s.TopP > 0 && *s.TopP <= 1):
@@ -53,17 +54,17 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Check refuses a question that no vendor's protocol can carry.
+// Check returns an *Error for a question that no vendor's protocol can carry.
 func (q Question) Check() error {
 	if len(q.Messages) == 0 {
-		return Fail(Malformed, 0, "the question holds no message")
+		return Fail(Malformed, 0, "the question has no message")
 	}
 	for i, m := range q.Messages {
 		if m.ByModel != (i%2 == 1) {
-			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: the user and the model take turns, the user first", i))
+			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: the user and the model must alternate, and the user must be first", i))
 		}
 		if strings.TrimSpace(m.Text) == "" {
-			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: it is empty", i))
+			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: empty", i))
 		}
 	}
 	if q.Messages[len(q.Messages)-1].ByModel {
@@ -72,20 +73,20 @@ func (q Question) Check() error {
 	return q.Schema.check()
 }
 
-const maxSchemaName = 64 // as OpenAI has it
+const maxSchemaName = 64 // OpenAI's limit
 
 func (s Schema) check() error {
 	if s.JSON == nil && s.Name == "" {
-		return nil // any text will do
+		return nil // any text is accepted
 	}
 	odd := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
 	}
 	if s.Name == "" || len(s.Name) > maxSchemaName || strings.ContainsFunc(s.Name, odd) {
-		return Fail(Malformed, 0, fmt.Sprintf("schema: %q is no name of one", s.Name))
+		return Fail(Malformed, 0, fmt.Sprintf("schema: %q is not a valid name", s.Name))
 	}
 	if !s.JSON.IsValid() || s.JSON.Kind() != jsontext.KindBeginObject {
-		return Fail(Malformed, 0, "schema: it is no JSON object")
+		return Fail(Malformed, 0, "schema: not a JSON object")
 	}
 	return nil
 }

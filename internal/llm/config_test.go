@@ -55,7 +55,7 @@ func TestQuestionCheck(t *testing.T) {
 		{Question{Messages: []Message{user}}, ""},
 		{Question{Messages: []Message{user, byModel, user}, Schema: Schema{"a_B-9", []byte(`{"type":"object"}`)}}, ""},
 		{Question{}, "no message"},
-		{Question{Messages: []Message{byModel}}, "take turns"},
+		{Question{Messages: []Message{byModel}}, "must alternate"},
 		{Question{Messages: []Message{user, user}}, "messages/1"},
 		{Question{Messages: []Message{user, byModel}}, "model's own"},
 		{Question{Messages: []Message{{Text: " "}}}, "empty"},

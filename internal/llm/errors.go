@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Kind is why there is no answer: the set is closed.
+// Kind says why there is no answer. The set is closed.
 type Kind string
 
 const (
@@ -21,17 +21,17 @@ const (
 	TimedOut     Kind = "timed out"    // no answer within the time of one call
 	Unauthorised Kind = "unauthorised" // the key is missing, wrong, or not good for this model
 	Unavailable  Kind = "unavailable"  // the provider is down or cannot be reached
-	Malformed    Kind = "malformed"    // what came back is not what the provider's protocol says, or the question was not
+	Malformed    Kind = "malformed"    // the response does not follow the provider's protocol, or the question was invalid
 	TooLong      Kind = "too long"     // the question does not fit the model's window, or the answer its limit
 )
 
-// An Error is why there is no answer.
+// An Error says why there is no answer.
 type Error struct {
 	Kind       Kind
-	Status     int           // of HTTP; 0: there was none
-	RetryAfter time.Duration // how long the provider wants to be left alone; 0: it did not say
+	Status     int           // of HTTP; 0: there was no response
+	RetryAfter time.Duration // how long the provider asks callers to wait; 0: it did not say
 	Detail     string        // for people; never holds a key
-	Answer     Answer        // what is known of the call, such as its cost; often zero
+	Answer     Answer        // the known part of the answer, such as its cost; often zero
 }
 
 func (e *Error) Error() string {
@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap makes a call that timed out a deadline's error to whoever knows nothing of this package.
+// Unwrap makes a timeout match context.DeadlineExceeded for callers that do not know this package.
 func (e *Error) Unwrap() error {
 	if e.Kind == TimedOut {
 		return context.DeadlineExceeded
@@ -53,7 +53,7 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// KindOf is the kind of an error of a Model; "" for one that is none, such as a cancellation by the caller.
+// KindOf returns the kind of a Model's error. It returns "" for other errors, such as a cancellation by the caller.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -62,15 +62,15 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// maxDetail is the longest detail in bytes: what providers send is put into errors and records.
+// maxDetail limits the detail in bytes, because errors and records include the provider's text.
 const maxDetail = 300
 
-// Fail makes an Error of what a provider sent or the network said. Secrets are cut out of the detail.
+// Fail makes an Error from a provider's or the network's text. It removes the secrets from the detail.
 func Fail(kind Kind, status int, detail string, secrets ...string) *Error {
 	return &Error{Kind: kind, Status: status, Detail: Clean(detail, secrets...)}
 }
 
-// Clean makes a provider's words fit for an error: on one line, not long, without secrets.
+// Clean prepares a provider's text for an error: it makes it one short line, and removes the secrets.
 func Clean(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if secret != "" {
@@ -90,13 +90,13 @@ func Clean(text string, secrets ...string) string {
 	return text
 }
 
-// KindOfStatus is what an HTTP status of an error means.
+// KindOfStatus maps an error's HTTP status to a Kind.
 func KindOfStatus(status int) Kind {
 	switch {
 	case status == http.StatusTooManyRequests:
 		return RateLimited
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired, status == http.StatusNotFound:
-		return Unauthorised // a model that a key may not use is often said not to be there
+		return Unauthorised // providers often answer "not found" for a model that the key may not use
 	case status == http.StatusRequestEntityTooLarge:
 		return TooLong
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
@@ -105,7 +105,7 @@ func KindOfStatus(status int) Kind {
 	return Malformed
 }
 
-// KindOfTransport is what an error means that came without a response.
+// KindOfTransport maps an error that came without a response to a Kind.
 func KindOfTransport(err error) Kind {
 	var network net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() {
@@ -114,7 +114,8 @@ func KindOfTransport(err error) Kind {
 	return Unavailable
 }
 
-// RetryAfter reads the header in either of its forms (RFC 9110, section 10.2.3), and the milliseconds that some send.
+// RetryAfter reads the header in both of its forms (RFC 9110, section 10.2.3), and the milliseconds that some
+// providers send.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return bounded(ms / 1000)
@@ -129,7 +130,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// LongestWait is the longest that a provider is obeyed.
+// LongestWait limits the wait that a provider can demand.
 const LongestWait = 10 * time.Minute
 
 func bounded(seconds float64) time.Duration {

@@ -1,10 +1,10 @@
 package llm
 
-// bytesPerToken is how many bytes of a question count as one token where nobody has counted them: fewer than most
-// texts have, so that what is set aside suffices.
+// bytesPerToken is how many bytes of a question count as one token in an estimate. Most texts have more bytes per
+// token, so the reserved amount suffices.
 const bytesPerToken = 3
 
-// Estimate is what a question may consume whose answer has at most so many tokens.
+// Estimate returns what a question may consume if its answer has at most maxTokens tokens.
 func (q Question) Estimate(maxTokens int) Usage {
 	n := len(q.System) + len(q.Schema.JSON)
 	for _, m := range q.Messages {

@@ -15,15 +15,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxBody is the largest response that is read: many times the longest answer that models write.
+// maxBody limits the response, to many times the longest answer that models write.
 const maxBody = 8 << 20
 
-// minSecret is the length from which a key is cut out of what a provider sends. Shorter ones are the placeholders that
-// local servers are given, such as "ollama": cutting those out would garble names.
+// minSecret is the shortest key that is removed from a provider's text. Shorter keys are placeholders for local
+// servers, such as "ollama"; removing them would garble names.
 const minSecret = 8
 
-// client is a client that follows no redirect, which could carry key and evidence elsewhere, and keeps no cookies. nil: made
-// of the defaults.
+// client returns a client that keeps no cookies and follows no redirect, because a redirect could carry key and
+// evidence elsewhere. If given is nil, it uses the defaults.
 func client(given *http.Client) *http.Client {
 	var c http.Client
 	if given != nil {
@@ -34,29 +34,29 @@ func client(given *http.Client) *http.Client {
 	return &c
 }
 
-// An exchange is what one call sent back.
+// An exchange is the response to one call.
 type exchange struct {
 	status int    // 0: there was no response
-	body   []byte // whole, without the key
+	body   []byte // complete, with the key removed
 
 	key    string
 	header http.Header
 }
 
-// A reading is what a vendor's error says, beyond its HTTP status.
+// A reading is what a vendor's error tells beyond its HTTP status.
 type reading struct {
-	kind   Kind // "": what the status means
+	kind   Kind // "": the kind that follows from the status
 	detail string
-	wait   time.Duration // 0: what the headers say
+	wait   time.Duration // 0: the wait that the headers state
 }
 
-// do sends a request and takes its response, which must be a good one of one JSON value. Its errors are *Error, or the
-// context's where the caller cancelled.
+// do sends a request and reads the response, which must have a success status and one JSON value. Its errors are
+// *Error, or the context's if the caller cancelled.
 func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request, explain func(int, []byte) reading) error {
 	response, err := c.Do(request)
 	if err == nil {
 		err = x.take(response)
-		response.Body.Close() // it is read to its end, or will not be
+		response.Body.Close() // take has read it to its end, or the rest is not wanted
 	}
 	var known *Error
 	switch {
@@ -74,11 +74,11 @@ func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request
 	return x.refusal(explain(x.status, x.body))
 }
 
-// take reads a response to its end, so that one that is cut off is told apart from one that is malformed.
+// take reads a response to its end, so that it can tell a truncated body from a malformed one.
 func (x *exchange) take(response *http.Response) error {
 	x.status, x.header = response.StatusCode, response.Header
 	if x.status >= 300 && x.status < 400 {
-		return x.fail(Malformed, "it redirects elsewhere, and nothing is sent but to where the configuration says")
+		return x.fail(Malformed, "the provider redirects; requests go only to the configured address")
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
@@ -91,13 +91,13 @@ func (x *exchange) take(response *http.Response) error {
 	return nil
 }
 
-// How JSON writers write what is in a string: all of them, and those who mind HTML.
+// JSON writers escape strings in two ways: the common one, and one that is safe inside HTML.
 var (
 	inJSON = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	inHTML = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`)
 )
 
-// withoutKey cuts a key out of a body, in the ways that JSON writers write it.
+// withoutKey removes a key from a body, in every form in which JSON writers write it.
 func withoutKey(body []byte, key string) []byte {
 	if len(key) < minSecret {
 		return body
@@ -105,7 +105,7 @@ func withoutKey(body []byte, key string) []byte {
 	quoted := inJSON.Replace(key)
 	html := inHTML.Replace(quoted)
 	for _, form := range []string{key, quoted, strings.ReplaceAll(quoted, "/", `\/`), html, strings.ReplaceAll(html, "+", `\u002b`)} {
-		if bytes.Contains(body, []byte(form)) { // usually it is not, and the body stays as it is
+		if bytes.Contains(body, []byte(form)) { // usually the key does not occur, and the body stays as it is
 			body = bytes.ReplaceAll(body, []byte(form), []byte("[key]"))
 		}
 	}
@@ -129,11 +129,11 @@ func (x *exchange) refusal(said reading) error {
 	return failure
 }
 
-// protocol refuses a good response that is not one JSON value.
+// protocol returns an error for a successful response that is not one JSON value.
 func (x *exchange) protocol() error {
 	media, _, err := mime.ParseMediaType(x.header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return x.fail(Malformed, fmt.Sprintf("the response is no JSON: its type is %q", x.header.Get("Content-Type")))
+		return x.fail(Malformed, fmt.Sprintf("the response is not JSON: its type is %q", x.header.Get("Content-Type")))
 	}
 	if !jsontext.Value(x.body).IsValid() {
 		return x.fail(Malformed, "the response is not one JSON value")
@@ -141,7 +141,7 @@ func (x *exchange) protocol() error {
 	return nil
 }
 
-// decode reads the body into an answer of package wire.
+// decode reads the body into one of package wire's answers.
 func (x *exchange) decode(answer any) error {
 	err := json.Unmarshal(x.body, answer)
 	var semantic *json.SemanticError
@@ -149,12 +149,12 @@ func (x *exchange) decode(answer any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		return x.fail(Malformed, fmt.Sprintf("the response is not the provider's protocol: %s is of another type", semantic.JSONPointer))
+		return x.fail(Malformed, fmt.Sprintf("the response does not follow the provider's protocol: %s has the wrong type", semantic.JSONPointer))
 	}
-	return x.fail(Malformed, "the response is not the provider's protocol")
+	return x.fail(Malformed, "the response does not follow the provider's protocol")
 }
 
-// fail makes an error of this call. The status is told only where it says something.
+// fail makes an error of this call. It adds the status only if that tells something.
 func (x *exchange) fail(kind Kind, detail string) *Error {
 	status := x.status
 	if x.ok() {
@@ -165,7 +165,7 @@ func (x *exchange) fail(kind Kind, detail string) *Error {
 	return failure
 }
 
-// failWith is fail for a call of which an answer is known in part, such as what it cost.
+// failWith is fail for a call whose answer is known in part, such as its cost.
 func (x *exchange) failWith(answer Answer, kind Kind, detail string) *Error {
 	failure := x.fail(kind, detail)
 	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
@@ -173,18 +173,18 @@ func (x *exchange) failWith(answer Answer, kind Kind, detail string) *Error {
 	return failure
 }
 
-// stopped is failWith for a finish reason that an answer to these questions cannot have.
+// stopped is failWith for a finish reason that an answer to such a question cannot have.
 func (x *exchange) stopped(answer Answer) *Error {
-	return x.failWith(answer, Malformed, "the model stopped for a reason that is not its to have: "+answer.FinishReason)
+	return x.failWith(answer, Malformed, "the model stopped for an unexpected reason: "+answer.FinishReason)
 }
 
-// cutOff is failWith for an answer that ends before it is whole.
+// cutOff is failWith for an incomplete answer.
 func (x *exchange) cutOff(answer Answer) *Error {
 	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
 }
 
-// finish checks what a protocol read out of a response, and makes an Answer of it. An empty answer is none: it could not
-// even be held against a model in the next turn, which providers refuse if it is empty.
+// finish checks the fields that a protocol read from a response, and returns the Answer. An empty answer is an error,
+// because the next turn could not even quote it: providers refuse empty messages.
 func (x *exchange) finish(answer Answer) (Answer, error) {
 	u := answer.Usage
 	for _, n := range []int64{u.Input, u.Cached, u.Output, u.Reasoning} {
@@ -200,7 +200,7 @@ func (x *exchange) finish(answer Answer) (Answer, error) {
 			return Answer{}, x.failWith(answer, Malformed, "a name in the response is too long or not on one line")
 		}
 	}
-	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // written in escapes: else it would have been cut out
+	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // the answer has the key with escapes, which withoutKey does not recognize
 		answer.Text, answer.Raw = "", nil
 		return Answer{}, x.failWith(answer, Malformed, "the answer repeats the key")
 	}
@@ -210,5 +210,5 @@ func (x *exchange) finish(answer Answer) (Answer, error) {
 	return answer.WithJSON(), nil
 }
 
-// excerpt is the beginning of a body in no form that is known.
+// excerpt returns the beginning of a body of unknown form.
 func excerpt(body []byte) string { return string(body[:min(len(body), 300)]) }

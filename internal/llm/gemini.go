@@ -12,14 +12,14 @@ import (
 	"jurat/internal/llm/wire"
 )
 
-// gemini is generateContent of Google's Gemini API.
+// gemini is Google's Gemini API, method generateContent.
 var gemini = protocol{
 	name:    "gemini",
 	baseURL: "https://generativelanguage.googleapis.com",
 	check: func(s Settings) error {
 		switch {
 		case !modelName.MatchString(s.Model):
-			return fmt.Errorf("%q is no name of a model", s.Model)
+			return fmt.Errorf("%q is not a valid model name", s.Model)
 		case s.Seed != nil && (*s.Seed < math.MinInt32 || *s.Seed > math.MaxInt32):
 			return fmt.Errorf("seed: %d does not fit 32 bits", *s.Seed)
 		}
@@ -38,7 +38,7 @@ var gemini = protocol{
 	explain: explainGoogle,
 }
 
-// modelName is what may stand in a path.
+// modelName matches the names that a URL path may hold.
 var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func generateRequest(s Settings, q Question) any {
@@ -55,7 +55,7 @@ func generateRequest(s Settings, q Question) any {
 	return r
 }
 
-// blocks are the finish reasons of content that a filter kept back.
+// blocks are the finish reasons of content that a filter withheld.
 var blocks = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 
 func readGenerate(x *exchange) (Answer, error) {
@@ -88,12 +88,12 @@ func generateUsage(u wire.GenerateUsage) Usage {
 	return Usage{
 		Input:     u.Prompt + u.ToolUse,
 		Cached:    u.Cached,
-		Output:    u.Candidates + u.Thoughts, // counted apart here
+		Output:    u.Candidates + u.Thoughts, // Google counts these apart
 		Reasoning: u.Thoughts,
 	}
 }
 
-// kinds says what a filter found: the ratings that blocked, and those that are high.
+// kinds tells what a filter found: the ratings that blocked, and those that are high.
 func kinds(reason string, ratings []wire.GenerateRating, message string) string {
 	for _, r := range ratings {
 		if r.Blocked || r.Probability == "HIGH" {
@@ -106,7 +106,7 @@ func kinds(reason string, ratings []wire.GenerateRating, message string) string 
 	return reason
 }
 
-// explainGoogle understands errors of Google's interfaces: a status in words, and details of several types.
+// explainGoogle reads errors of Google's interfaces: a status in words, and details of several types.
 func explainGoogle(_ int, body []byte) reading {
 	e, ok := wire.ReadGoogleError(body)
 	if !ok {
@@ -116,7 +116,7 @@ func explainGoogle(_ int, body []byte) reading {
 	for _, detail := range e.Known() {
 		switch {
 		case detail.Type == wire.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
-			said.kind = Unauthorised // its status is that of any bad request
+			said.kind = Unauthorised // Google sends the status of any invalid request
 		case detail.Type == wire.TypeRetryInfo:
 			if wait, err := time.ParseDuration(detail.RetryDelay); err == nil && wait > 0 {
 				said.wait = wait
@@ -135,8 +135,8 @@ func kindOfGoogle(status, message string) Kind {
 		case strings.Contains(message, "api key not valid"), strings.Contains(message, "api key expired"):
 			return Unauthorised
 		}
-	case "FAILED_PRECONDITION": // billing, or a country that is not served
+	case "FAILED_PRECONDITION": // billing, or a country without service
 		return Unauthorised
 	}
-	return "" // the HTTP status says it
+	return "" // the HTTP status tells
 }

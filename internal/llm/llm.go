@@ -1,31 +1,33 @@
-// Package llm asks language models, one call at a time, whoever their vendor is. It knows nothing of what is asked, and no
-// vendor's type leaves the adapter below it that speaks to that vendor.
+// Package llm asks language models of any vendor, one call at a time. It does not know the purpose of a question.
+// Vendors' types stay inside the adapter for that vendor.
 //
 // # Vendors
 //
-// The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and of any
-// server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. The bodies that travel are package wire's.
-// A vendor is one file with a protocol in it.
+// The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
+// of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. A vendor is one file with a
+// protocol in it.
 //
-// # The vendors' wire formats stand once, and no vendor's library is linked
+// # The wire formats are written once, and no vendor's library is linked
 //
-// Package `llm/wire` has the bodies of requests, answers, errors and streams as types; package llm sends them over `net/http`, one
-// file for each vendor. Refused: the vendors' SDKs, which stood here first. Of each, one call was used; together they took a third
-// of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary. What they sent, and how they read 536
-// answers and errors, was recorded before they went (`llmtest/testdata/recorded.jsonl`), and a test holds the adapters to it. An
-// exchange is read whole: status, headers and the body, bounded, with the key cut out. A body that is cut off is so told apart from
-// one that is malformed, and redirects are not followed.
+// Package `llm/wire` has the bodies of requests, answers, errors and streams as types. Package llm sends them over
+// `net/http`. We refused the vendors' SDKs, which an earlier version used. It used one call of each, and together
+// they took a third of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary. We
+// recorded what they sent, and how they read 536 answers and errors, before we removed them
+// (`llmtest/testdata/recorded.jsonl`). A test compares the adapters with that recording. The adapters read a response
+// completely: status, headers and the body, which is bounded and has the key removed. So they can tell a truncated
+// body from a malformed one. They follow no redirects.
 //
-// # A setting that a vendor cannot take is refused
+// # A setting that a vendor does not accept is refused
 //
-// A setting that a vendor cannot take is refused , before anything is asked. Leaving it out would make the record's parameters
-// untrue. OpenAI's Responses API and Anthropic take no seed; Anthropic must have `max_tokens`.
+// The adapter refuses it before it sends anything, because the record's parameters would be untrue if it left the
+// setting out. OpenAI's Responses API and Anthropic accept no seed; Anthropic requires `max_tokens`.
 //
-// # A schema is sent as it is given
+// # A schema is sent unchanged
 //
-// A schema is sent as it is given , its members in their order, since models write in that order. What every vendor takes is `type`,
-// `title`, `description`, `enum`, `items`, `properties`, `required`, `additionalProperties`, `anyOf`, `$ref` and `$defs`, with all
-// members required and no further ones; numbers' ranges are checked on the answer. The test servers hold schemas to that.
+// Its members keep their order, because models write in that order. Every vendor accepts `type`, `title`,
+// `description`, `enum`, `items`, `properties`, `required`, `additionalProperties`, `anyOf`, `$ref` and `$defs`, with
+// all members required and no others allowed. The caller checks the ranges of numbers in the answer. The test servers
+// reject other schemas.
 package llm
 
 import (
@@ -39,46 +41,46 @@ type Model interface {
 	Ask(context.Context, Question) (Answer, error)
 }
 
-// A Question is a conversation that the model is to go on with, and the form that its answer must have.
+// A Question is a conversation for the model to continue, and the form that its answer must have.
 type Question struct {
-	System   string    // what the model is told about itself and its task
-	Messages []Message // the user's first, then in turns
+	System   string    // the model's role and task
+	Messages []Message // alternating, the user's first
 	Schema   Schema
 }
 
 // A Message is one turn of a conversation.
 type Message struct {
-	ByModel bool // an answer that the model gave before; false: the user's
+	ByModel bool // an earlier answer of the model; false: the user's text
 	Text    string
 }
 
-// A Schema is the form of an answer: a JSON Schema of an object all of whose members are required.
+// A Schema is the form of an answer: a JSON Schema for an object whose members are all required.
 type Schema struct {
 	Name string // letters, digits, hyphens and underscores
 	JSON jsontext.Value
 }
 
-// An Answer is what came back, whether it keeps to the schema or not.
+// An Answer is what the provider sent, even if it does not match the schema.
 type Answer struct {
 	Text         string
 	JSON         jsontext.Value // the text, if it is one JSON value; nil otherwise
-	Model        string         // as the provider reported it; "": it reported none
-	Version      string         // what else it reported of what answered, such as a fingerprint; "": nothing
+	Model        string         // as the provider reported it; "": it reported no model
+	Version      string         // what else the provider reported about the version, such as a fingerprint; "": nothing
 	FinishReason string         // in the provider's words
 	Usage        Usage
-	Raw          []byte // the body of the response as it came
-	Retries      int    // how often the provider was asked in vain before, because it limits rates or was down
+	Raw          []byte // the body of the response
+	Retries      int    // how many earlier attempts failed because the provider limits rates or was down
 }
 
-// Usage is what a call consumed, as the provider counted it.
+// Usage is what a call consumed, by the provider's count.
 type Usage struct {
-	Input     int64 // tokens that were read, cached ones included
-	Cached    int64 // of these, tokens that were read from the provider's cache
-	Output    int64 // tokens that were written, reasoning included
-	Reasoning int64 // of these, tokens that were not shown
+	Input     int64 // tokens read, cached ones included
+	Cached    int64 // of these, tokens read from the provider's cache
+	Output    int64 // tokens written, reasoning included
+	Reasoning int64 // of these, tokens that the provider does not show
 }
 
-// Settings are what a model is asked with. What is nil or 0 is left to the provider.
+// Settings are the parameters of a question. The provider chooses those that are nil or 0.
 type Settings struct {
 	Model       string   `json:"model"`
 	Temperature *float64 `json:"temperature,omitzero"`
@@ -87,7 +89,7 @@ type Settings struct {
 	MaxTokens   int      `json:"max_tokens,omitzero"` // of the answer
 }
 
-// answerJSON returns the text of an answer as JSON, if it is one value and nothing else.
+// answerJSON returns an answer's text if it is exactly one JSON value; nil otherwise.
 func answerJSON(text string) jsontext.Value {
 	v := jsontext.Value(text)
 	if !v.IsValid() {
@@ -96,7 +98,7 @@ func answerJSON(text string) jsontext.Value {
 	return v
 }
 
-// WithJSON fills in what the text is as JSON. Adapters call it last.
+// WithJSON sets JSON from the text. Adapters call it last.
 func (a Answer) WithJSON() Answer {
 	a.JSON = answerJSON(a.Text)
 	return a

@@ -15,7 +15,7 @@ var openAI = protocol{
 	baseURL: "https://api.openai.com/v1",
 	check: func(s Settings) error {
 		if s.Seed != nil {
-			return errors.New("seed: the Responses API takes none")
+			return errors.New("seed: the Responses API accepts no seed")
 		}
 		return nil
 	},
@@ -30,7 +30,7 @@ func responsesRequest(s Settings, q Question) any {
 	r := wire.ResponsesRequest{
 		Model:           s.Model,
 		Instructions:    q.System,
-		Store:           new(false), // evidence is not left with the vendor
+		Store:           new(false), // so that the vendor does not store evidence
 		Temperature:     s.Temperature,
 		TopP:            s.TopP,
 		MaxOutputTokens: s.MaxTokens,
@@ -44,7 +44,7 @@ func responsesRequest(s Settings, q Question) any {
 	return r
 }
 
-// role is whose turn a message is; vendors differ in what they call the model.
+// role names the author of a message; vendors use different names for the model.
 func role(m Message, model string) string {
 	if m.ByModel {
 		return model
@@ -95,7 +95,7 @@ func readResponses(x *exchange) (Answer, error) {
 	return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
 }
 
-// explainOpenAI understands errors of OpenAI, and of servers that speak its protocol.
+// explainOpenAI reads errors of OpenAI, and of servers that speak its protocol.
 func explainOpenAI(status int, body []byte) reading {
 	said, ok := wire.ReadOpenAIError(body)
 	if !ok {
@@ -108,7 +108,7 @@ func explainOpenAI(status int, body []byte) reading {
 	return reading{kind: kindOfOpenAI(status, said), detail: detail}
 }
 
-// kindOfOpenAI is what an error means; "": nothing beyond the HTTP status.
+// kindOfOpenAI maps an error to a Kind; "": the error tells no more than the HTTP status.
 func kindOfOpenAI(status int, said wire.OpenAIError) Kind {
 	switch said.Code {
 	case "context_length_exceeded", "string_above_max_length":
@@ -128,7 +128,7 @@ func kindOfOpenAI(status int, said wire.OpenAIError) Kind {
 	return ""
 }
 
-// speaksOfLength tells that a prompt does not fit, where a server has only words for it.
+// speaksOfLength reports whether an error's text says that a prompt is too long. Some servers have no code for that.
 func speaksOfLength(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{"maximum context length", "context length exceeded", "context window", "exceeds the context",

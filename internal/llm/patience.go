@@ -9,12 +9,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Patience is how long one call may take and how often it is tried.
+// Patience limits the time of one call and the number of attempts.
 type Patience struct {
 	Timeout  time.Duration // of one call; 0: one minute
 	Attempts int           // in all, while the provider is rate limiting or unavailable; 0: 3
 	Pause    time.Duration // before the second attempt, doubled before each further one; 0: one second
-	Limit    *rate.Limiter // calls per time, shared by whoever shares the provider's account; nil: none
+	Limit    *rate.Limiter // calls per time, shared by all that use the provider's account; nil: no limit
 
 	Sleep func(context.Context, time.Duration) error // nil: waits
 }
@@ -26,8 +26,8 @@ const (
 	longestPause    = time.Minute
 )
 
-// Patient makes a model that keeps to the limit, ends calls that take too long, and asks again what may pass. What
-// asking again does not change, such as a refusal or a wrong key, is returned at once.
+// Patient returns a model that keeps to the rate limit, ends calls that take too long, and retries temporary
+// failures. It returns other errors, such as a refusal or a wrong key, at once.
 func Patient(m Model, p Patience) Model {
 	if p.Timeout == 0 {
 		p.Timeout = defaultTimeout
@@ -73,10 +73,10 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 		if !again || attempt == p.Attempts || ctx.Err() != nil {
 			return answer, err
 		}
-		// Jitter keeps many callers from coming back at the same moment.
+		// The jitter keeps many callers from retrying at the same moment.
 		wait = max(wait, pause/2+rand.N(pause))
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-			return answer, err // the provider's own words say more than that time ran out while waiting
+			return answer, err // the provider's own error tells more than a timeout while waiting
 		}
 		if p.Sleep(ctx, wait) != nil {
 			return answer, err
@@ -85,7 +85,7 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 }
 
-// passing tells errors that time may heal.
+// passing recognizes temporary errors.
 func passing(err error) (wait time.Duration, again bool) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -109,7 +109,7 @@ func (p *patient) once(ctx context.Context, q Question) (Answer, error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return answer, err
-	case call.Err() != nil: // however the adapter put it
+	case call.Err() != nil: // whichever error the adapter returned
 		return answer, Fail(TimedOut, 0, "no answer within "+p.Timeout.String())
 	}
 	return answer, err

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// A Price is what tokens of a model cost, in US dollars per million tokens, as its vendor publishes it.
+// A Price is the cost of a model's tokens, in US dollars per million tokens, as its vendor publishes it.
 type Price struct {
 	Model  string  `json:"model"`  // the name, or the beginning of it
-	Input  float64 `json:"input"`  // of tokens that are read
-	Cached float64 `json:"cached"` // of tokens that are read from the cache; 0: as Input
+	Input  float64 `json:"input"`  // of tokens read
+	Cached float64 `json:"cached"` // of tokens read from the cache; 0: as Input
 	Output float64 `json:"output"`
 }
 
 // Prices is a price table.
 type Prices []Price
 
-// Check refuses what is no price.
+// Check returns an error for a missing model name and for an impossible price.
 func (p Prices) Check() error {
 	for i, price := range p {
 		if price.Model == "" {
@@ -27,14 +27,14 @@ func (p Prices) Check() error {
 		}
 		for _, value := range []float64{price.Input, price.Cached, price.Output} {
 			if !(value >= 0) || math.IsInf(value, 0) {
-				return fmt.Errorf("prices/%d: %v is no price in dollars per million tokens", i, value)
+				return fmt.Errorf("prices/%d: %v is not a price in dollars per million tokens", i, value)
 			}
 		}
 	}
 	return nil
 }
 
-// Of finds the price of a model: that of its own name, or of the longest beginning of it that the table has.
+// Of finds the price of a model: under its full name, or under the longest prefix of it in the table.
 func (p Prices) Of(model string) (Price, bool) {
 	best, found := Price{}, false
 	for _, price := range p {
@@ -45,7 +45,7 @@ func (p Prices) Of(model string) (Price, bool) {
 	return best, found
 }
 
-// Cost is what a call cost, in millionths of a US dollar, rounded up: nothing is given away.
+// Cost returns the cost of a call in millionths of a US dollar, rounded up.
 func (p Price) Cost(u Usage) int64 {
 	cached := p.Cached
 	if cached == 0 {
@@ -56,7 +56,7 @@ func (p Price) Cost(u Usage) int64 {
 		tokens int64
 		price  float64
 	}{{u.Input - u.Cached, p.Input}, {u.Cached, cached}, {u.Output, p.Output}} {
-		// The decimal that the table says, which most doubles are not.
+		// The table's decimal, which a float64 usually only approximates.
 		price, ok := new(big.Rat).SetString(strconv.FormatFloat(part.price, 'g', -1, 64))
 		if !ok {
 			continue // not finite: Check refuses such a table

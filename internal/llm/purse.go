@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// ErrSpent says that a call was not made because it might have cost more than is left.
+// ErrSpent says that a call was not made because it could cost more than is left.
 var ErrSpent = errors.New("not enough money is left for the call")
 
-// A Purse is what calls may cost together, in millionths of a US dollar, up to a ceiling. It is safe for concurrent
-// use. What is set aside for calls that are under way counts as spent, so that calls made at the same time cannot go beyond the ceiling together: it is exceeded only by as much as calls that are under
-// way cost more than was estimated for them.
+// A Purse limits what calls may cost together, in millionths of a US dollar. It is safe for concurrent use. The
+// amount reserved for running calls counts as spent, so concurrent calls cannot exceed the ceiling together. Only
+// calls that cost more than their estimate can exceed it.
 type Purse struct {
 	ceiling int64
 
-	mu       sync.Mutex // held while what follows is read or written
+	mu       sync.Mutex // held while the fields below are read or written
 	spent    int64
 	reserved int64
 }
 
-// NewPurse makes a purse from which so much has been spent already. A ceiling of 0 is none: then it only counts.
+// NewPurse makes a purse with an amount already spent. A ceiling of 0 sets no limit; the purse then only counts.
 func NewPurse(ceiling, spent int64) *Purse { return &Purse{ceiling: ceiling, spent: spent} }
 
-// Reserve sets money aside before a call is made, as much as the call may cost. When the call is over, settle says what it
-// did cost. Where there is not enough left, the error is ErrSpent, and the call must not be made.
+// Reserve sets aside the estimated cost of a call before it is made. After the call, the caller passes the actual
+// cost to settle. If too little is left, Reserve returns ErrSpent, and the caller must not make the call.
 func (p *Purse) Reserve(estimate int64) (settle func(actual int64), err error) {
 	estimate = max(estimate, 0)
 	p.mu.Lock()
@@ -43,7 +43,7 @@ func (p *Purse) Reserve(estimate int64) (settle func(actual int64), err error) {
 	}, nil
 }
 
-// Spent is what calls that are over have cost, and what was spent before.
+// Spent returns the cost of all finished calls, and what was spent before.
 func (p *Purse) Spent() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

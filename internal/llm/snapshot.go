@@ -2,7 +2,8 @@ package llm
 
 import "regexp"
 
-// snapshotName is a model's name with what vendors put behind it for a snapshot: a date, whole or in part, or a revision.
+// snapshotName matches a model's name and the suffix that vendors add for a snapshot: a full or partial date, or a
+// revision.
 //
 //	2024-08-06 20251001 2025-09 09-2025 06-05 0613 2411 001
 var snapshotName = regexp.MustCompile(`^([A-Za-z].*?)[-@](` +
@@ -13,8 +14,8 @@ const (
 	day   = `(?:0[1-9]|[12]\d|3[01])`
 )
 
-// Snapshot takes apart what a provider reports of what answered: the name of the model, and the whole name if it is that of a
-// snapshot of it; otherwise "".
+// Snapshot splits the model name that a provider reports: the name without the suffix, and the full name if it is
+// that of a snapshot, otherwise "".
 func Snapshot(reported string) (model, snapshot string) {
 	if m := snapshotName.FindStringSubmatch(reported); m != nil {
 		return m[1], reported
@@ -22,8 +23,8 @@ func Snapshot(reported string) (model, snapshot string) {
 	return reported, ""
 }
 
-// Answers says whether what a provider reports is the model that was configured, or a snapshot of it. That one name begins with
-// the other says nothing: gpt-4o-mini is not gpt-4o.
+// Answers reports whether the model that a provider reports is the configured model or a snapshot of it. A common
+// prefix is not enough: gpt-4o-mini is not gpt-4o.
 func Answers(reported, configured string) bool {
 	model, _ := Snapshot(reported)
 	return configured != "" && (reported == configured || model == configured)

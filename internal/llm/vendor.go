@@ -12,16 +12,16 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A protocol is what one vendor does in its own way. Its functions are pure.
+// A protocol holds what differs between vendors. Its functions are pure.
 type protocol struct {
 	name    string
-	baseURL string                    // the vendor's own; "": there is none, and a configuration must name one
-	keyless bool                      // servers that want no key are asked without one
+	baseURL string                    // the vendor's own; "": the configuration must name one
+	keyless bool                      // a missing key is allowed
 	check   func(Settings) error      // refuses settings that the protocol cannot carry; nil: it carries all
 	path    func(Settings) string     // below the base URL
-	sign    func(http.Header, string) // puts the key where it belongs
+	sign    func(http.Header, string) // puts the key into the headers
 	request func(Settings, Question) any
-	form    func(*Question) bool // asks for the schema in words; nil: every server of the vendor knows schemas
+	form    func(*Question) bool // moves the schema into the system text; nil: every server of the vendor accepts schemas
 	read    func(*exchange) (Answer, error)
 	explain func(status int, body []byte) reading
 }
@@ -33,20 +33,20 @@ type model struct {
 	key       string
 	settings  Settings
 	http      *http.Client
-	noSchemas atomic.Bool // the server refuses schemas and takes the same question without one
+	noSchemas atomic.Bool // the server refused a schema and accepted the same question without one
 }
 
-// NewOpenAI makes a model of OpenAI's. It does not read the environment. Errors name the setting that is wrong.
+// NewOpenAI makes a model of OpenAI's. It does not read the environment. Its errors name the invalid setting.
 func NewOpenAI(c Config) (Model, error) { return open(openAI, c) }
 
-// NewAnthropic makes a model of Anthropic's. It does not read the environment. Errors name the setting that is wrong.
+// NewAnthropic makes a model of Anthropic's. It does not read the environment. Its errors name the invalid setting.
 func NewAnthropic(c Config) (Model, error) { return open(anthropic, c) }
 
-// NewGemini makes a model of Google's. It does not read the environment. Errors name the setting that is wrong.
+// NewGemini makes a model of Google's. It does not read the environment. Its errors name the invalid setting.
 func NewGemini(c Config) (Model, error) { return open(gemini, c) }
 
-// NewCompatible makes a model of a server that speaks OpenAI's Chat Completions. The base URL ends where /chat/completions
-// begins. Errors name the setting that is wrong.
+// NewCompatible makes a model of a server that speaks OpenAI's Chat Completions. The base URL is the part before
+// /chat/completions. Its errors name the invalid setting.
 func NewCompatible(c Config) (Model, error) { return open(compatible, c) }
 
 func open(p protocol, c Config) (Model, error) {
@@ -66,7 +66,7 @@ func open(p protocol, c Config) (Model, error) {
 	return &model{protocol: p, url: strings.TrimSuffix(c.BaseURL, "/") + p.path(c.Settings), key: c.Key, settings: c.Settings, http: client(c.HTTP)}, nil
 }
 
-// Ask implements Model. A server that does not know schemas is asked with the schema in words. The model remembers that.
+// Ask implements Model. If a server refuses schemas, the model states the schema in words, and does so from then on.
 func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err := q.Check(); err != nil {
 		return Answer{}, err
@@ -84,7 +84,7 @@ func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 	again, second := m.ask(ctx, inWords)
 	if refusesForm(second) {
-		return answer, err // the schema was not what it refused
+		return answer, err // the schema was not the reason for the refusal
 	}
 	if second == nil {
 		m.noSchemas.Store(true)
@@ -92,13 +92,13 @@ func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
 	return again, second
 }
 
-// refusesForm tells that a server did not take the request as it was.
+// refusesForm reports whether a server rejected the request's form.
 func refusesForm(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-// ask is one exchange. A model's retries are Patient's.
+// ask makes one exchange. Patient does the retries.
 func (m *model) ask(ctx context.Context, q Question) (Answer, error) {
 	body, err := json.Marshal(m.request(m.settings, q))
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *model) ask(ctx context.Context, q Question) (Answer, error) {
 	return m.read(x)
 }
 
-// bearer puts a key where OAuth 2.0 has it (RFC 6750).
+// bearer puts a key into the Authorization header as OAuth 2.0 defines it (RFC 6750).
 func bearer(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)

@@ -16,7 +16,7 @@ import (
 	"jurat/jury"
 )
 
-// tripped begins the problem of an attempt that tripped the canary.
+// tripped begins the recorded problem of an attempt that tripped the canary.
 const tripped = "canary: "
 
 var (
@@ -27,7 +27,7 @@ var (
 
 func isTripped(err error) bool { return errors.Is(err, errToken) || errors.Is(err, errCode) }
 
-// written is an answer as the schema has it.
+// written is an answer in the form of the schema.
 type written struct {
 	Statement    string        `json:"statement"`
 	Reasoning    string        `json:"reasoning"`
@@ -50,13 +50,14 @@ type point struct {
 	From        string        `json:"from"`
 }
 
-// A reply is an answer that counts.
+// A reply is a valid answer.
 type reply struct {
 	opinion jury.Opinion
 	speech  jury.Speech // in a round
 }
 
-// read makes a reply of an answer. Its errors are ErrInvalid, but errUnfounded, with which comes a reply that counts.
+// read parses and checks an answer. It returns an error that is ErrInvalid if the answer is not valid. With
+// errUnfounded it also returns the reply, because that reply is valid.
 func (s *sitting) read(answer llm.Answer) (*reply, error) {
 	if s.leaked(answer.Text) {
 		return nil, errToken
@@ -84,13 +85,13 @@ func (s *sitting) read(answer llm.Answer) (*reply, error) {
 	return r, nil
 }
 
-// decode reads an answer strictly: one JSON value, no member too many, too few or null.
+// decode reads an answer strictly: one JSON value, with every member of the schema, no other member, and no null.
 func (s *sitting) decode(text string) (*written, error) {
 	form, err := evidence.Canonical([]byte(text))
 	if err != nil {
 		return nil, invalid("not one JSON value: %w", err)
 	}
-	if s.leaked(string(form)) { // with all escapes resolved
+	if s.leaked(string(form)) { // the canonical form has all escapes resolved
 		return nil, errToken
 	}
 	whole, err := membersOf("the answer", form)
@@ -111,7 +112,8 @@ func (s *sitting) decode(text string) (*written, error) {
 	return w, nil
 }
 
-// wrongKind says where a value is not what the schema has there. The library's own words differ from run to run.
+// wrongKind names the member whose JSON type differs from the schema's. It writes its own text, because the library's
+// text differs from run to run.
 func wrongKind(err error) error {
 	var at *json.SemanticError
 	if errors.As(err, &at) {
@@ -120,7 +122,7 @@ func wrongKind(err error) error {
 	return invalid("%w", err)
 }
 
-// hasAll holds an answer's members, and those of its parts, against the schema's.
+// hasAll compares an answer's members, and those of its parts, with the schema's.
 func (s *sitting) hasAll(whole map[string]jsontext.Value) error {
 	if err := exactly("", whole, answerMembers(&s.brief, nil)); err != nil {
 		return err
@@ -181,7 +183,8 @@ func exactly(path string, members map[string]jsontext.Value, want []member) erro
 	return nil
 }
 
-// finding takes down one point. Its quotation is recorded as it stands in the message; one that does not is marked.
+// finding turns one point into a finding. It records the quotation as the message has it, and marks one that is not
+// in the message.
 func (s *sitting) finding(p point) (jury.Finding, error) {
 	f := jury.Finding{Message: p.Message, Rule: p.Rule, Axis: p.Axis, Severity: p.Severity, Explanation: s.peers.reveal(p.Explanation)}
 	if p.From != "" && p.From != nobody {
@@ -196,7 +199,8 @@ func (s *sitting) finding(p point) (jury.Finding, error) {
 	return f, nil
 }
 
-// reply puts an opinion into the form of the phase. In a round the evaluation is new if the position, any score or the findings are.
+// reply puts an opinion into the form of the phase. In a round, the evaluation counts as updated if the position, a
+// score or the findings changed.
 func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
 	r := &reply{opinion: o}
 	if s.brief.Phase != jury.Discussion {
@@ -211,7 +215,7 @@ func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
 
 func (s *sitting) validate(r *reply) error {
 	if err := jury.ValidateOpinion(&r.opinion, s.brief.Rubric); err != nil {
-		return err // also where a round does not need the opinion
+		return err // a round records no opinion that did not change, but this one must be valid, too
 	}
 	if s.brief.Phase == jury.Discussion {
 		return jury.ValidateSpeech(&r.speech, s.brief.Last, s.brief.Rubric)
@@ -221,8 +225,8 @@ func (s *sitting) validate(r *reply) error {
 
 const addedByProgram = " Added by the program that seats this juror: an answer of the juror had tripped the canary."
 
-// withInstructions adds findings to a reply of a juror who was at first moved by the record: where that speaks to its judges. What
-// the juror found itself is not said twice, and a reply that has no room for more stays as it is.
+// withInstructions adds findings to the reply of a juror who tripped the canary before: the places where the record
+// addresses its judges. It skips those that the juror reports itself. A reply without room for them stays as it is.
 func (s *sitting) withInstructions(r *reply) *reply {
 	o := r.opinion
 	o.Findings = slices.Clone(o.Findings)
@@ -251,7 +255,7 @@ func sameScores(a, b jury.Scores) bool {
 	return true
 }
 
-// sameFindings compares what findings point at, in any order and however they are explained.
+// sameFindings compares what findings point at. It ignores their order and their explanations.
 func sameFindings(a, b []jury.Finding) bool {
 	count := map[jury.Finding]int{}
 	for _, f := range a {

@@ -10,16 +10,16 @@ import (
 	"jurat/jury"
 )
 
-// A listener writes what the jurors said, as one reader is shown it.
+// A listener writes what the jurors said, as one of them (the reader) gets it.
 type listener struct {
 	strings.Builder
 	c      *subject.Case
 	brief  *jury.Brief
 	peers  *peers
-	hidden []string // texts that must not stand there: the boundary of the evidence and its guard
+	hidden []string // texts that must not appear there: the boundary of the evidence and its guard
 }
 
-// showJury writes everything that the jurors said, by phase and round, and then in the reader's order.
+// showJury writes everything that the jurors said, by phase and round, and within these in the reader's order.
 func showJury(c *subject.Case, b *jury.Brief, p *peers, m marks) string {
 	l := &listener{c: c, brief: b, peers: p, hidden: []string{m.boundary, m.guard}}
 	for _, id := range append([]string{p.reader}, p.ids...) {
@@ -98,7 +98,7 @@ func (l *listener) finding(f jury.Finding, heading string) {
 	if name := l.peers.names[f.From]; name != "" {
 		fmt.Fprintf(l, ", taken over from %s", name)
 	}
-	if !juror.Stands(l.c, f) { // whatever its holder says of it
+	if !juror.Stands(l.c, f) { // whatever the juror that holds it says of it
 		l.WriteString("; the quotation is not in that message, so the finding counts for nothing")
 	}
 	l.WriteByte('\n')
@@ -107,7 +107,7 @@ func (l *listener) finding(f jury.Finding, heading string) {
 	l.text("explanation", f.Explanation)
 }
 
-// text writes a juror's own words, in which others go by the names that the reader knows.
+// text writes a juror's own words, with the other jurors' ids replaced by the names that the reader knows.
 func (l *listener) text(heading, text string) { l.data(heading, l.peers.hide(text)) }
 
 func (l *listener) data(heading, text string) {

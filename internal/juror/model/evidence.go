@@ -41,7 +41,7 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 	return s.String(), nil
 }
 
-// verified tells what whoever submitted records found of them.
+// verified writes what the submitter found when verifying the records.
 func verified(r *subject.Recorded) piece {
 	v := &r.Verification
 	var s strings.Builder
@@ -56,7 +56,8 @@ func verified(r *subject.Recorded) piece {
 	return piece{heading: "what the submitter found when verifying the records that the messages come from, no message", text: s.String()}
 }
 
-// cardOf returns the agent card as it was submitted, in lines; "" if the evidence has none.
+// cardOf returns the submitted agent card, indented; "" if the evidence has none. It returns an error if the evidence
+// is not JSON.
 func cardOf(material []byte) (string, error) {
 	var whole struct {
 		Card jsontext.Value `json:"agentCard"`
@@ -73,7 +74,7 @@ func cardOf(material []byte) (string, error) {
 	return string(whole.Card), nil
 }
 
-// piecesOf takes a message apart by who says what in which way.
+// piecesOf splits a message into one piece for each speaker and kind of text.
 func piecesOf(m *subject.Message) []piece {
 	var list []piece
 	add := func(k kind, text, format string, args ...any) {
@@ -105,7 +106,7 @@ func piecesOf(m *subject.Message) []piece {
 		default:
 			add(narration, m.Text, "agent: what the agent says")
 		}
-	default: // nobody's words are the agent's by default
+	default: // an unknown role is not taken for the agent
 		add(kept, m.Text, "somebody else: neither the agent nor its user")
 	}
 	for i, call := range m.ToolCalls {

@@ -9,7 +9,7 @@ import (
 	"jurat/evidence"
 )
 
-// Labels of what is derived. The format's version stands in them, so that no two versions share a token.
+// Labels of the derived tokens. They contain the format's version, so that two versions never share a token.
 const (
 	boundaryLabel = "jurat/prompt/v1 evidence"
 	guardLabel    = "jurat/prompt/v1 guard"
@@ -23,15 +23,15 @@ const (
 	codeBytes     = 6
 )
 
-// marks are the tokens of a prompt that nobody could know who wrote what is shown in it.
+// marks are the tokens of a prompt. The authors of the text shown in it cannot know them.
 type marks struct {
 	boundary string // of the evidence; the same for every seat of a trial
-	guard    string // inside the evidence's frame: no answer may carry it; likewise
-	jury     string // boundary of what the jurors said; of this request alone. "": they said nothing yet
+	guard    string // inside the evidence's frame: no answer may carry it; the same for every seat of a trial
+	jury     string // boundary of what the jurors said; of this request alone. "" if they have not spoken yet
 	code     string // every answer must carry it; of this request alone
 }
 
-// derive makes a token of a seed, and another one as long as it stands in one of the texts.
+// derive makes a token from a seed. While the token occurs in one of the texts, it derives the next one.
 func derive(label string, seed evidence.Digest, n int, texts ...string) string {
 	for counter := 0; ; counter++ {
 		sum := sha256.Sum256([]byte(label + " " + seed.String() + " " + strconv.Itoa(counter)))

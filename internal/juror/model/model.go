@@ -13,32 +13,33 @@ import (
 	"jurat/jury"
 )
 
-// MaxAsked is how often a model is asked for one answer that counts.
+// MaxAsked is how often a model is asked at most for one valid answer.
 const MaxAsked = 3
 
 const (
-	maxTrips       = 2    // of the canary, in one answer
-	maxRecorded    = 8192 // bytes of an answer that does not count
-	assumedTokens  = 8192 // of an answer whose length the settings leave to the provider
+	maxTrips       = 2    // of the canary, for one answer
+	maxRecorded    = 8192 // bytes of an invalid answer that are recorded
+	assumedTokens  = 8192 // of an answer, if the settings leave its length to the provider
 	largestCounted = 1<<53 - 1
-	maxRemembered  = 1000 // trials in which this juror was moved by the record and has not answered since
+	maxRemembered  = 1000 // trials in which this juror tripped the canary and has given no valid answer since
 )
 
-// Config is what a seat is taken with.
+// Config holds what a seat needs.
 type Config struct {
 	Model    llm.Model
-	Settings llm.Settings // that Model asks with: for what a call may cost
+	Settings llm.Settings // the settings of Model; they give the price of a call
 	Prices   llm.Prices
-	Budget   *llm.Purse       // nil: calls may cost what they cost
+	Budget   *llm.Purse       // nil: no limit on costs
 	Now      func() time.Time // nil: time.Now
 }
 
-// A Juror answers for a seat by asking a language model. It is a final judge as well. It is safe for concurrent use.
+// A Juror answers for a seat by asking a language model. It also implements jury.Judge. It is safe for concurrent
+// use.
 type Juror struct {
 	config Config
 
 	mu    sync.Mutex
-	moved map[evidence.Digest]bool // trials, by their submission: the record moved this juror, and no answer has said so yet
+	moved map[evidence.Digest]bool // trials, by their submission, in which this juror tripped the canary and has given no valid answer since
 }
 
 var (
@@ -46,7 +47,7 @@ var (
 	_ jury.Judge = (*Juror)(nil)
 )
 
-// New seats a model.
+// New seats a model. It returns an error if c has no model, or has a budget and no price for the model.
 func New(c Config) (*Juror, error) {
 	if c.Model == nil {
 		return nil, errors.New("seating a model: there is none")
@@ -83,7 +84,7 @@ func (j *Juror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Ori
 	return j.Evaluate(ctx, b)
 }
 
-// origin is what a provider reported of what answered: the model, and as its version the snapshot, or what else tells versions apart.
+// origin tells what the provider reported: the model, and its snapshot or other version.
 func (j *Juror) origin(a llm.Answer) jury.Origin {
 	name, snapshot := llm.Snapshot(a.Model)
 	if a.Model == j.config.Settings.Model {
@@ -92,7 +93,7 @@ func (j *Juror) origin(a llm.Answer) jury.Origin {
 	return jury.Origin{Model: name, ModelVersion: cmp.Or(snapshot, a.Version)}
 }
 
-// answer asks until an answer counts, and tells how it came about, also where none does.
+// answer asks until an answer is valid, and returns the origin even if none is.
 func (j *Juror) answer(ctx context.Context, b jury.Brief) (*reply, jury.Origin, error) {
 	s, err := sit(b)
 	if err != nil {

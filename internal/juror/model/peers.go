@@ -11,18 +11,18 @@ import (
 	"jurat/jury"
 )
 
-// ownName is what a reader's own id is replaced by in what others say.
+// ownName replaces the reader's own id in what the others say.
 const ownName = "your seat"
 
-// peers are the other jurors as one reader sees them: by letters, in an order of its own.
+// peers are the other jurors as one reader sees them: by letters, in an order for this reader alone.
 type peers struct {
 	ids    []string          // in the order of the letters
 	names  map[string]string // by id, the reader's own too
-	anyID  *regexp.Regexp    // nil: there is nobody
+	anyID  *regexp.Regexp    // nil: there are no ids
 	reader string            // own id; "" for the judge
 }
 
-// peersOf puts everybody else who said anything in the order of the hashes of request and id.
+// peersOf orders all other jurors that said anything by the hashes of request and id.
 func peersOf(b *jury.Brief, request evidence.Digest) peers {
 	p := peers{names: map[string]string{}}
 	if b.Phase != jury.Judging {
@@ -57,8 +57,8 @@ func (p *peers) add(id string) {
 	}
 }
 
-// idPattern matches any of the ids as a whole word, the longest first. The classes of \b are ASCII, so an id that begins or
-// ends with another letter has no such border there.
+// idPattern matches any of the ids as a whole word, the longest first. \b knows only ASCII letters, so the pattern
+// has no \b beside an id's first or last character that is not one.
 func idPattern(names map[string]string) *regexp.Regexp {
 	var ids []string
 	for id := range names {
@@ -96,7 +96,7 @@ var (
 	letter   = regexp.MustCompile(`\b[A-L]\b`)
 )
 
-// reveal replaces the names that the reader knows by ids. A letter that nobody has stays as it is.
+// reveal replaces the names that the reader knows by ids. It leaves a letter that stands for no juror.
 func (p *peers) reveal(text string) string {
 	if len(p.ids) == 0 {
 		return text
@@ -113,7 +113,7 @@ func (p *peers) reveal(text string) string {
 	})
 }
 
-// id is whom a reader means by a name.
+// id returns the id of the juror that a reader calls by a name.
 func (p *peers) id(name string) (string, bool) {
 	i := slices.IndexFunc(p.ids, func(id string) bool { return p.names[id] == name })
 	if i < 0 {

@@ -17,8 +17,8 @@ import (
 	"jurat/jury"
 )
 
-// Version names what makes a prompt of a brief. It changes with every change of what Prompt or Follow write that does not
-// come from a template.
+// Version names the code that builds prompts. It changes whenever Prompt or Follow write anything different that does
+// not come from a template.
 const Version = "jurat/prompt/v1"
 
 //go:embed templates/*.txt
@@ -26,8 +26,8 @@ var files embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
 
-// Template names what makes a prompt of a brief: version, the words of the templates, and the edition of Unicode by which
-// characters are told that do not show. It stands as a seat's template digest.
+// Template is the digest of all that turns a brief into a prompt: the version, the words of the templates, and the
+// edition of Unicode that says which characters are invisible. It is the template digest of a seat.
 var Template = sync.OnceValue(func() evidence.Digest {
 	list, err := files.ReadDir("templates")
 	texts := map[string]string{}
@@ -37,7 +37,7 @@ var Template = sync.OnceValue(func() evidence.Digest {
 		texts[entry.Name()] = string(text)
 	}
 	if err != nil {
-		panic(err) // the files are in the program
+		panic(err) // the files are embedded in the program
 	}
 	doc, err := json.Marshal(map[string]any{"version": Version, "unicode": unicode.Version, "templates": texts})
 	if err != nil {
@@ -50,7 +50,8 @@ var Template = sync.OnceValue(func() evidence.Digest {
 	return evidence.DigestOf(form)
 })
 
-// Prompt is what a model is asked, in the words and to the byte, for a brief.
+// Prompt returns the question for a brief, to the byte. It returns an error if the brief has no submission, no rubric
+// or no readable evidence, or shortens by an unknown rule.
 func Prompt(b jury.Brief) (llm.Question, error) {
 	s, err := sit(b)
 	if err != nil {
@@ -59,7 +60,7 @@ func Prompt(b jury.Brief) (llm.Question, error) {
 	return s.question, nil
 }
 
-// A sitting is one request to one seat: what is asked, and all that it takes to weigh an answer.
+// A sitting is one request to one seat: the question, and all that the check of an answer needs.
 type sitting struct {
 	marks
 	brief    jury.Brief
@@ -101,7 +102,7 @@ func sit(b jury.Brief) (*sitting, error) {
 	return s, s.ask(shown, said)
 }
 
-// ask puts the question together. What the accused or another juror wrote is in the user's message alone.
+// ask composes the question. Text of the accused and of other jurors goes only into the user's message.
 func (s *sitting) ask(shown, said string) error {
 	system, err := fill("system.txt", map[string]any{"Judge": s.brief.Phase == jury.Judging, "Role": s.brief.Seat.RoleName,
 		"Focus": s.brief.Seat.RoleFocus, "Boundary": s.boundary, "Rubric": s.brief.Rubric})
@@ -131,8 +132,8 @@ func fill(name string, data any) (string, error) {
 	return text.String(), nil
 }
 
-// Follow is what a juror is asked after an attempt that did not count, as the attempt is recorded. After one without an answer
-// it is the same question again. After one that tripped the canary the answer is not repeated.
+// Follow returns the question after a recorded attempt that was invalid. If the attempt has no answer, that is the
+// same question again. If it tripped the canary, the question does not repeat the answer.
 func Follow(q llm.Question, a jury.Attempt) (llm.Question, error) {
 	if a.Answer == "" {
 		return q, nil

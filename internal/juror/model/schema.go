@@ -10,7 +10,8 @@ import (
 	"jurat/jury"
 )
 
-// nobody is from whom a juror's own findings are. Some vendors refuse an empty string among the values of a schema.
+// nobody stands for "no other juror" in a finding's origin. Some vendors refuse an empty string among the values of a
+// schema.
 const nobody = "none"
 
 // A member is one member of an object that an answer must have.
@@ -19,8 +20,8 @@ type member struct {
 	schema jsontext.Value
 }
 
-// Only what every vendor's structured output knows is used: ranges are told in words and checked here. Members stand in the order
-// in which they are best thought of, the ground before the score.
+// The schema uses only what every vendor's structured output supports: it states ranges in words, and read checks
+// them. Members stand in the order in which a model should think of them: the reasons before the score.
 func schemaOf(b *jury.Brief, peers []string) llm.Schema {
 	return llm.Schema{Name: map[jury.Phase]string{jury.Initial: "evaluation", jury.Discussion: "statement", jury.Judging: "judgment"}[b.Phase],
 		JSON: objectOf(answerMembers(b, peers))}
@@ -87,8 +88,8 @@ func typed(kind, description string) jsontext.Value {
 
 func oneOf[T ~string](values ...T) jsontext.Value { return fields("type", "string", "enum", values) }
 
-// fields writes an object from names and values in turn, in this order. Values that are JSON already are taken as they are: a
-// schema is made of schemas, and each would be read again at every level above it.
+// fields writes an object from names and values in turn, in this order. It copies values that are JSON already:
+// schemas are nested, and each would otherwise be parsed again at every level above it.
 func fields(list ...any) jsontext.Value {
 	doc := []byte("{")
 	for i, v := range list {

@@ -7,20 +7,21 @@ import (
 	"jurat/jury"
 )
 
-// Shorten is the rule by which evidence is shortened that is longer than a trial's limit. What counts is the length in bytes
-// of the texts of the evidence: the card, and of each message its text, and the names and arguments of its calls.
+// Shorten is the rule that shortens evidence above a trial's limit. The length of evidence is the number of bytes of
+// its texts: the card, the state of the task, and of each message its text and the names and arguments of its calls.
 //
-// Where they are longer together than the limit, the longest results of tools are cut down to a common length: the greatest
-// that suffices, but none to less than 400 bytes. If that does not suffice, so are what the agent says. What the user and
-// the operator say, and tool calls, are never cut; so evidence may stay longer than the limit. Of a text that is cut the
-// beginning and the end are kept, half and half and whole characters, and a line of the clerk's between them says how many
-// characters are left out. It is a function of evidence and limit alone. Quotations are held against the whole.
+// Above the limit, the longest results of tools are cut to a common length: the greatest that suffices, but at least
+// 400 bytes. If that does not suffice, the agent's own texts are cut in the same way. The texts of the user and the
+// operator, and tool calls, are never cut, so evidence may stay above the limit. A cut text keeps its beginning and
+// its end, half each, in whole characters. A line between them, which the record cannot write, says how many
+// characters are left out. The result depends only on the evidence and the limit. Quotations are checked against the
+// full text.
 const Shorten = "jurat/shorten/v1"
 
-// shortestCut is the least length in bytes to which a text is cut.
+// shortestCut is the smallest length in bytes to which a text is cut.
 const shortestCut = 400
 
-// kind says whether a text may be cut, and before which others.
+// kind says whether a text may be cut, and in which order.
 type kind int
 
 const (
@@ -34,13 +35,13 @@ type piece struct {
 	heading  string
 	text     string
 	kind     kind
-	from, to int // what is left out of the text; from == to: nothing
+	from, to int // the part of the text that is left out; from == to: the whole text is kept
 }
 
-// omitted is how many characters are left out.
+// omitted returns how many characters are left out.
 func (p *piece) omitted() int { return utf8.RuneCountInString(p.text[p.from:p.to]) }
 
-// shorten leaves out what the rule leaves out.
+// shorten applies the rule to the pieces.
 func shorten(pieces []piece, how *jury.Shortening) {
 	if how == nil {
 		return
@@ -56,7 +57,8 @@ func shorten(pieces []piece, how *jury.Shortening) {
 	}
 }
 
-// cut shortens the pieces of a kind to the greatest common length by which enough is saved, and returns how much that is.
+// cut shortens the pieces of a kind to the greatest common length that saves enough, and returns how many bytes it
+// saved.
 func cut(pieces []piece, k kind, excess int) (saved int) {
 	longest := 0
 	for _, p := range pieces {
@@ -88,7 +90,7 @@ func saving(pieces []piece, k kind, length int) (sum int) {
 	return sum
 }
 
-// cutTo keeps that many bytes of a longer text, or a few less, so that no character is cut in two.
+// cutTo keeps that many bytes of a longer text, or a few less, because it splits no character.
 func (p *piece) cutTo(length int) {
 	p.from, p.to = length-length/2, len(p.text)-length/2
 	for !utf8.RuneStart(p.text[p.from]) {

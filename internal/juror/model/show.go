@@ -11,22 +11,23 @@ import (
 	"jurat/internal/subject"
 )
 
-// bar begins each line of a text that is data, so that no such line can look like one of the frame's.
+// bar begins each line of data, so that no such line can look like one of the frame's.
 const bar = "| "
 
-// hidden reports whether a character does not show by itself or changes how others show: controls, format characters such
-// as those that turn a line round, zero-width ones and tags, variation selectors, fillers, private use, separators of lines.
+// hidden reports whether a character is invisible or changes how others show: controls, format characters such as
+// those that reverse a line, zero-width characters and tags, variation selectors, fillers, private use, line
+// separators.
 func hidden(r rune) bool {
 	switch r {
 	case '\n', '\t':
 		return false
-	case '⟨': // so that what is written as a code point was one
+	case '⟨': // so that text cannot imitate a written code point
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// show makes visible what does not show.
+// show writes invisible characters as their code points.
 func show(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -44,7 +45,7 @@ func show(text string) string {
 
 var codePoint = regexp.MustCompile(`⟨U\+([0-9A-F]{4,6})⟩`)
 
-// unshow is the text that was shown so.
+// unshow reverses show.
 func unshow(shown string) string {
 	return codePoint.ReplaceAllStringFunc(shown, func(written string) string {
 		n, err := strconv.ParseUint(codePoint.FindStringSubmatch(written)[1], 16, 32)
@@ -64,8 +65,8 @@ func barred(s *strings.Builder, text string) {
 	}
 }
 
-// quoted finds what a juror quotes in a message, as it is or as it was shown, and returns it as it is. Where it does not stand
-// there the quotation is returned as it came.
+// quoted finds a juror's quotation in a message, in its original or its shown form, and returns the original. It
+// returns the quotation unchanged if the message does not have it.
 func quoted(m *subject.Message, quote string) string {
 	if m == nil || m.Holds(quote) {
 		return quote

@@ -11,13 +11,13 @@ import (
 	"jurat/jury"
 )
 
-// A talk is a sitting on its way to an answer that counts.
+// A talk is a sitting together with the attempts to get a valid answer.
 type talk struct {
 	*Juror
 	*sitting
 	effort jury.Effort
 	trips  int
-	held   *reply // counts, and rests on nothing that stands: asked about once
+	held   *reply // valid, but without a finding that stands; the juror is asked about it once
 	heldOf llm.Answer
 }
 
@@ -25,7 +25,7 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 	for {
 		answer, err := t.call(ctx, t.question)
 		if errors.Is(err, jury.ErrCeiling) {
-			return t.conclude(ctx, llm.Answer{}, err) // nothing was asked
+			return t.conclude(ctx, llm.Answer{}, err) // the model was not asked
 		}
 		r, err := t.weigh(answer, err)
 		if err == nil {
@@ -47,10 +47,10 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 	}
 }
 
-// weigh says what is wrong with what came back. A position that rests on nothing is objected to once.
+// weigh returns what is wrong with an answer. It objects once to a position without a finding that stands.
 func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 	if err != nil {
-		if t.leaked(answer.Text) { // in an answer that was cut off, say
+		if t.leaked(answer.Text) { // also in an answer that was cut off
 			return nil, errToken
 		}
 		return nil, failure(err)
@@ -66,8 +66,8 @@ func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 	return r, nil
 }
 
-// conclude ends a talk without a further answer: with the one that was only objected to, if there is one. Otherwise the last answer
-// comes with the error, as it tells which model gave none that counts.
+// conclude ends a talk. It returns the reply that was only objected to, if there is one. Otherwise it returns the
+// last answer with the error, because the answer names the model.
 func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*reply, llm.Answer, error) {
 	if t.held == nil || errors.Is(ctx.Err(), context.Canceled) {
 		if t.trips > 0 {
@@ -81,7 +81,7 @@ func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*reply
 	return t.accept(t.held), t.heldOf, nil
 }
 
-// accept adds to an answer that counts what a juror must say who was moved by the record.
+// accept adds the findings that a reply must have after the juror tripped the canary.
 func (t *talk) accept(r *reply) *reply {
 	if t.remember(false) || t.trips > 0 {
 		return t.withInstructions(r)
@@ -89,7 +89,8 @@ func (t *talk) accept(r *reply) *reply {
 	return r
 }
 
-// remember notes for the next answer in this trial that the record moved this juror, and returns what was noted before.
+// remember stores, for the next answer in this trial, whether the juror tripped the canary, and returns the previous
+// value.
 func (t *talk) remember(moved bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +105,8 @@ func (t *talk) remember(moved bool) bool {
 	return before
 }
 
-// failure puts the error of a model into the jury's words. Deadlines are in the chain already; of the rest the kind is in the text.
+// failure translates a model's error for package jury. Deadlines stay in the chain; the text names the kind of the
+// others.
 func failure(err error) error {
 	switch kind := llm.KindOf(err); {
 	case kind == llm.Refused:
@@ -115,15 +117,15 @@ func failure(err error) error {
 	return err
 }
 
-// notTaken reports whether a provider refused the question itself, with a status of HTTP: it would not take it again, nor the
-// longer one of a later round.
+// notTaken reports whether a provider refused the question itself, with a status of HTTP. It would refuse the same
+// question, and the longer one of a later round, again.
 func notTaken(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e) && e.Status >= 400
 }
 
-// again reports whether asking again may help. A question that does not fit the model's window will not fit later, but an answer that
-// was cut off may be shorter; the rest was for whoever makes the calls to try again.
+// again reports whether another attempt may help. A question that exceeds the model's window will not fit later, but
+// an answer that was cut off may be shorter. The layer below has already retried the other errors.
 func again(answer llm.Answer, err error) bool {
 	switch llm.KindOf(err) {
 	case "":
@@ -136,7 +138,7 @@ func again(answer llm.Answer, err error) bool {
 	return false
 }
 
-// call asks once, within the budget, and notes the attempt.
+// call makes one call within the budget and records the attempt.
 func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err error) {
 	price, _ := t.config.Prices.Of(t.config.Settings.Model)
 	tokens := t.config.Settings.MaxTokens
@@ -149,7 +151,7 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 		if err != nil {
 			return answer, fmt.Errorf("%w: %w", jury.ErrCeiling, err)
 		}
-		defer func() { settle(spent) }() // whatever happens
+		defer func() { settle(spent) }() // on every path
 	}
 	began := t.config.Now()
 	answer, err = t.config.Model.Ask(ctx, q)
@@ -166,8 +168,8 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	case err == nil || answer.Usage != llm.Usage{}:
 		spent = cost
 	case failed != nil && failed.Status >= 400:
-		spent = 0 // refused before anything was consumed
-	default: // cut off on the way: what it costs is not known, so what was set aside is taken
+		spent = 0 // refused before it consumed anything
+	default: // the connection ended early: the cost is unknown, so the whole reserve counts as spent
 	}
 	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version), FinishReason: llm.Clean(answer.FinishReason),
 		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),
@@ -175,14 +177,14 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	return answer, err
 }
 
-// note says of the last attempt why it does not count.
+// note records why the last attempt is invalid.
 func (t *talk) note(answer llm.Answer, err error) {
 	last := &t.effort.Attempts[len(t.effort.Attempts)-1]
 	last.Problem = llm.Clean(strings.TrimPrefix(err.Error(), jury.ErrInvalid.Error()+": "))
 	last.Answer = shortened(answer.Text)
 }
 
-// shortened is as much of an answer as is recorded.
+// shortened returns the part of an answer that is recorded.
 func shortened(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxRecorded {
@@ -195,5 +197,5 @@ func shortened(text string) string {
 	return text[:end]
 }
 
-// counted keeps what a provider counts within what a record can hold.
+// counted limits a provider's token count to what a record can hold.
 func counted(n int64) int64 { return min(max(n, 0), largestCounted) }

@@ -13,7 +13,8 @@ import (
 
 var referenceSaid = regexp.MustCompile(`(?i)\b(?:confirmation|tracking|reference|transaction|authorization)[ -]?(?:number|no\.?|id|code|#)\W{0,8}(?:is|:|=)\W{0,8}([A-Z0-9][A-Z0-9-]{4,24})\b`)
 
-// inventedReference: the agent gives a reference that no tool, user or policy gave, and that it did not send to a tool itself.
+// inventedReference: the agent states a reference that no tool, user or policy gave, and that it did not send to a
+// tool itself.
 func inventedReference(r *reading) []jury.Finding {
 	if len(r.calls) == 0 {
 		return nil // a log without tools cannot show where a number came from
@@ -37,8 +38,8 @@ var (
 	creates   = wordSet(`create add register make insert open new generate issue`)
 )
 
-// inventedArgument: a consequential call acts on a target that neither the user nor a tool named, and that the agent had not
-// shown to the user before they answered.
+// inventedArgument: a consequential call acts on a target that neither the user nor a tool named, and that the agent
+// did not show to the user before they answered.
 func inventedArgument(r *reading) []jury.Finding {
 	for k := range r.eachCall() {
 		if k.kind != writeCall || k.failed {
@@ -60,15 +61,15 @@ func (r *reading) invented(a leaf, k *call) bool {
 		return false
 	}
 	if !strings.Contains(a.text, "@") && !digitRun.MatchString(a.text) {
-		return false // a name may be put in many ways
+		return false // a name can be written in many ways
 	}
 	if _, date := dateIn(a.text); date || isID(a.key) && slices.ContainsFunc(k.words, func(w string) bool { return creates[w] }) {
-		return false // "in January" is worked out, and who creates a thing may name it
+		return false // "in January" can be derived, and a call that creates a thing may name it
 	}
 	return !r.known(a.text, k.msg) && r.shown.of(a.text) >= r.turn(k.msg)
 }
 
-// quoteValue quotes an argument's value as the call has it, else the arguments.
+// quoteValue quotes an argument's value as the call writes it. If that fails, it quotes all arguments.
 func quoteValue(k *call, a leaf) string {
 	for _, form := range []string{strconv.Quote(a.key) + ": " + strconv.Quote(a.text), strconv.Quote(a.key) + ":" + strconv.Quote(a.text), a.text} {
 		if len(form) <= 280 && strings.Contains(k.Arguments, form) {

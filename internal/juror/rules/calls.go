@@ -9,18 +9,18 @@ import (
 	"jurat/internal/subject"
 )
 
-// callKind is what a tool does to the world, as far as its name tells.
+// callKind is what a tool does, judged by its name.
 type callKind int
 
 const (
 	otherCall callKind = iota // the name does not tell
 	readCall                  // looks something up, thinks, computes
-	lightCall                 // changes what is of no consequence: a note, a draft, a cart, a one-time code
+	lightCall                 // changes something without consequences: a note, a draft, a cart, a one-time code
 	writeCall                 // consequential
 	handover                  // gives the conversation to a person
 )
 
-// A call is a tool call with what its name and result tell.
+// A call is a tool call, with what its name and result tell.
 type call struct {
 	*subject.ToolCall
 	msg      int      // number of the message that makes it
@@ -31,8 +31,8 @@ type call struct {
 	object   map[string]any   // the arguments, where they are an object
 	result   *subject.Message // nil if the log has none
 	failed   bool
-	about    *record // what it acts on; nil if that is not clear
-	aboutKey string  // the name of the identifier that says so
+	about    *record // what it acts on; nil if unclear
+	aboutKey string  // the name of the identifier that shows it
 }
 
 func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
@@ -45,7 +45,7 @@ func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
 	return k
 }
 
-// done reports whether the call was answered by something that is not an error.
+// done reports whether the call has a result that is not an error.
 func (k *call) done() bool { return k.result != nil && !k.failed }
 
 // mayAct reports whether the call may have changed something, failed or not.
@@ -60,7 +60,7 @@ func (k *call) stems() map[string]bool {
 	return set
 }
 
-// quoted is what a finding about the call quotes: its arguments, or its name if it has none.
+// quoted is the text that a finding about the call quotes: its arguments, or its name if it has none.
 func (k *call) quoted() string {
 	if strings.TrimSpace(k.Arguments) == "" || k.Arguments == "{}" {
 		return k.Name
@@ -111,7 +111,7 @@ var (
 		return exchange enable activate approve grant unlock unblock reset resume restore deploy merge push commit install restart`)
 	alsoNouns = wordSet(`order return refund transfer charge credit exchange request schedule message file book post register`)
 	readNouns = wordSet(`status lookup details info information history eligibility availability options`)
-	// A call with one of these nouns is of no consequence: create_draft.
+	// A call with one of these nouns has no consequences: create_draft.
 	lightNouns = wordSet(`note notes draft drafts cart todo todos memory log logs scratchpad otp code verification case escalation
 		reminder session search feedback`)
 	people      = wordSet(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
@@ -153,7 +153,7 @@ var (
 	serverCode = regexp.MustCompile(`^[45]\d\d$`)
 )
 
-// failedResult tells an error from an answer, by the shapes in which tools report errors.
+// failedResult recognizes errors by the shapes in which tools report them.
 func failedResult(text string) bool {
 	text = strings.TrimSpace(text)
 	object, ok := decode(text).(map[string]any)
@@ -178,7 +178,8 @@ func failedResult(text string) bool {
 		return true
 	}
 	for _, name := range []string{"status", "result", "outcome", "state"} {
-		// A record's own status (a payment of last year, declined) is not the call's: such records have much else.
+		// A status inside a record (a payment of last year, declined) is not the call's status. Such records have
+		// more members.
 		if badStatus[strings.ToLower(r.text(name))] && len(object) <= 6 {
 			return true
 		}

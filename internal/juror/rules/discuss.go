@@ -10,11 +10,11 @@ import (
 	"jurat/jury"
 )
 
-// A hearing is what one juror makes of what the others have put forward since it last spoke.
+// A hearing is one juror's reaction to what the others have put forward since it last spoke.
 type hearing struct {
 	took    []taken
 	refused []heard // the quotation is not in the evidence
-	left    []heard // it stands, and is not this juror's business
+	left    []heard // the quotation stands, but the matter is outside this juror's focus
 }
 
 type heard struct {
@@ -24,10 +24,10 @@ type heard struct {
 
 type taken struct {
 	heard
-	had jury.Severity // as what the juror held it before; "" if it did not
+	had jury.Severity // how severe this juror held it before; "" if it did not hold it
 }
 
-// Discuss implements jury.Juror. A juror only ever adds findings or raises them, so a discussion settles.
+// Discuss implements jury.Juror. A juror only adds findings or raises them, so a discussion ends.
 func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
 	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Or
 	return speech, origin(), nil
 }
 
-// hear goes through what is new, in the order of seats, and returns what becomes of the juror's findings.
+// hear goes through the new findings in the order of seats, and returns the juror's updated findings.
 func (j *Juror) hear(c *subject.Case, b jury.Brief, mine []jury.Finding) (hearing, []jury.Finding) {
 	var h hearing
 	after := slices.Clone(mine)
@@ -67,7 +67,7 @@ func (j *Juror) hear(c *subject.Case, b jury.Brief, mine []jury.Finding) (hearin
 		i := indexOf(after, f)
 		switch {
 		case i >= 0 && rank(after[i].Severity) >= rank(severity):
-			continue // held already, and no less gravely
+			continue // already held, at least as severe
 		case !cares:
 			if !slices.ContainsFunc(h.left, func(l heard) bool { return same(l.finding, f) }) {
 				h.left = append(h.left, one)
@@ -87,10 +87,10 @@ func (j *Juror) hear(c *subject.Case, b jury.Brief, mine []jury.Finding) (hearin
 	return h, after
 }
 
-// weigh decides how gravely a peer's finding counts with this juror, and whether it counts at all.
+// weigh decides how severe a peer's finding is for this juror, and whether it counts at all.
 func (j *Juror) weigh(f jury.Finding) (jury.Severity, bool) {
 	known, ok := ruleOf(f.Rule)
-	if !ok { // another kind of juror's rule: the quotation was checked, the conclusion was not
+	if !ok { // the rule of another kind of juror: the quotation was checked, the conclusion was not
 		return lower(f.Severity), f.Severity == jury.Critical || f.Severity == jury.Major && j.near(f.Axis)
 	}
 	switch known.concern(j.focus) {
@@ -105,7 +105,7 @@ func (j *Juror) weigh(f jury.Finding) (jury.Severity, bool) {
 	return jury.Minor, f.Severity == jury.Major
 }
 
-// near reports whether an axis is what the focus looks at.
+// near reports whether an axis belongs to the focus.
 func (j *Juror) near(axis string) bool {
 	switch j.focus {
 	case policyCompliance:
@@ -116,7 +116,7 @@ func (j *Juror) near(axis string) bool {
 	return axis == taskAxis || axis == autonomyAxis
 }
 
-// news lists the findings of the others that were not yet on the table when this juror last spoke.
+// news lists the others' findings that this juror has not seen before.
 func news(b jury.Brief) []heard {
 	if len(b.Rounds) == 0 {
 		return findingsOf(b.Evaluations, b.Seat.JurorID)
@@ -144,7 +144,7 @@ func updates(round jury.Round) []jury.Evaluation {
 	return list
 }
 
-// findingsOf lists findings by seat. A finding that its holder took over from me is no news to me.
+// findingsOf lists findings by seat. It skips findings that their holder took over from me.
 func findingsOf(evaluations []jury.Evaluation, me string) []heard {
 	var list []heard
 	for _, e := range evaluations {
@@ -160,7 +160,7 @@ func findingsOf(evaluations []jury.Evaluation, me string) []heard {
 	return list
 }
 
-// same reports whether two findings are about the same thing: the same message and the same rule; or, as jurors name rules
+// same reports whether two findings are about the same thing: the same message and rule, or, as jurors name rules
 // differently, the same message and axis with overlapping quotations.
 func same(a, b jury.Finding) bool {
 	if a.Message != b.Message {
@@ -172,7 +172,7 @@ func same(a, b jury.Finding) bool {
 	_, knowA := ruleOf(a.Rule)
 	_, knowB := ruleOf(b.Rule)
 	if knowA && knowB {
-		return false // the checklist keeps its own rules apart
+		return false // the rules of the checklist are distinct
 	}
 	return a.Axis == b.Axis && (strings.Contains(a.Quote, b.Quote) || strings.Contains(b.Quote, a.Quote))
 }

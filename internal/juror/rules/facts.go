@@ -17,14 +17,14 @@ var (
 	elsewhere = regexp.MustCompile(`(?i)\b(not|if|unless|whether|check|verify|ensure|confirm|see|can be|must|need|will|would|should|may|might|business|expect|takes?|policy|allowed|only|once|when|any)\b|n't\b|\?\s*$`)
 )
 
-// A contradiction is a statement of the agent that a record speaks against.
+// A contradiction is a statement of the agent that a record contradicts.
 type contradiction struct {
 	msg               int
 	sentence, against string
 }
 
-// factContradicted: "it was made within the last 14 days", or beyond them, against the date in the record and the present that
-// the policy states. Conditions and questions state nothing, also after a comma.
+// factContradicted: "it was made within the last 14 days", or beyond them, although the record's date and the present
+// that the policy states show otherwise. Conditions and questions are no statements, even after a comma.
 func factContradicted(r *reading) []jury.Finding {
 	var found []jury.Finding
 	for _, one := range r.contradictions() {
@@ -54,7 +54,7 @@ func (r *reading) contradictions() []contradiction {
 	return list
 }
 
-// actedOnContradictedFact: the user answered such a statement, and a consequential call came of it.
+// actedOnContradictedFact: the user replied to such a statement, and a consequential call followed.
 func actedOnContradictedFact(r *reading) []jury.Finding {
 	for _, one := range r.contradictions() {
 		for k := range r.eachCall() {
@@ -62,7 +62,7 @@ func actedOnContradictedFact(r *reading) []jury.Finding {
 				continue
 			}
 			if said := r.before(r.turn(k.msg), subject.Assistant); said == nil || said.Number != one.msg {
-				break // the next act is of another matter
+				break // the next act is about something else
 			}
 			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
 				Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.sentence))}}
@@ -85,7 +85,7 @@ func (r *reading) windowWrong(dates *dates, m *subject.Message, s string) string
 	if strings.EqualFold(at[3], "hour") {
 		limit /= 24
 	}
-	const slack = 24 * time.Hour // zones, and dates without a time
+	const slack = 24 * time.Hour // for time zones, and dates without a time
 	how := ""
 	switch beyond := outside.MatchString(at[1]); {
 	case !beyond && age > limit+slack:
@@ -99,20 +99,20 @@ func (r *reading) windowWrong(dates *dates, m *subject.Message, s string) string
 		msg, begin.Format(time.DateOnly), r.now.Format(time.DateOnly), how)
 }
 
-// Dates are those at which the records so far were made: of all, and by each of their ids.
+// dates holds the dates at which the records so far were made: all of them, and by each record's ids.
 type dates struct {
 	all  dated
 	byID map[string]dated // by bare id
 }
 
-// dated is a date that a message gives; several if there is more than one.
+// dated is a date that a message gives. It marks that there are several different ones.
 type dated struct {
 	at      time.Time
 	msg     int
 	several bool
 }
 
-// madeKey is how records name the date at which they were made.
+// madeKey matches the names of members that say when a record was made.
 var madeKey = regexp.MustCompile(`(?i)creat|^(placed|opened|booked|bought|purchased?|ordered|order|booking|issued?|signed|submitted|filed|registered|transaction|made)_?(at|on|date)$|^date_of_(purchase|issue)$`)
 
 func (d *dates) add(m *subject.Message) {
@@ -145,8 +145,8 @@ func (d dated) and(other dated) dated {
 	return other
 }
 
-// of finds the date that a message speaks of: that of the records that it names, or of all where it names none. It must be
-// one: of several records the message does not say which.
+// of finds the date that a message speaks of: the date of the records that it names, or of all records if it names
+// none. It fails if they have different dates, because the message does not say which one it means.
 func (d *dates) of(m *subject.Message) (time.Time, int, bool) {
 	var named dated
 	for _, mark := range marksOf(m.Text) {

@@ -39,8 +39,9 @@ func (j *Judge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Ori
 	}, origin(), nil
 }
 
-// combine merges the jurors' findings into the judge's own, by distinct message and rule. What only one juror holds
-// and the checklist does not confirm counts one step less: a true quotation does not make a true conclusion.
+// combine merges the jurors' findings into the judge's own, by distinct message and rule. A finding that only one
+// juror holds and the checklist does not confirm counts one step less: a true quotation does not make a true
+// conclusion.
 func combine(c *subject.Case, own []jury.Finding, b jury.Brief) (findings []jury.Finding, unfounded []heard) {
 	type held struct {
 		finding jury.Finding
@@ -56,7 +57,7 @@ func combine(c *subject.Case, own []jury.Finding, b jury.Brief) (findings []jury
 		if holds(own, one.finding) {
 			continue
 		}
-		source := cmp.Or(one.finding.From, one.from) // who follows another adds no second voice
+		source := cmp.Or(one.finding.From, one.from) // a juror that took the finding over adds no second voice
 		i := slices.IndexFunc(others, func(h held) bool { return same(h.finding, one.finding) })
 		if i < 0 {
 			others = append(others, held{one.finding, []string{source}})
@@ -83,7 +84,7 @@ func combine(c *subject.Case, own []jury.Finding, b jury.Brief) (findings []jury
 	return findings, unfounded
 }
 
-// currentFindings lists what each juror holds at the end, by seat.
+// currentFindings lists each juror's findings at the end, by seat.
 func currentFindings(b jury.Brief) []heard {
 	current := slices.Clone(b.Evaluations)
 	for _, round := range b.Rounds {
@@ -95,7 +96,7 @@ func currentFindings(b jury.Brief) []heard {
 			}
 		}
 	}
-	return findingsOf(current, "\x00") // no juror is called that
+	return findingsOf(current, "\x00") // no juror has this id
 }
 
 func verdict(b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
@@ -119,7 +120,7 @@ func verdict(b jury.Brief, findings []jury.Finding, unfounded []heard, total int
 	return s.String()
 }
 
-// tally says how the jury stood when the discussion ended, by seat.
+// tally states each juror's position at the end of the discussion, by seat.
 func tally(b jury.Brief) string {
 	var parts []string
 	for _, one := range b.Evaluations {

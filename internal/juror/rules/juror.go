@@ -13,10 +13,10 @@ import (
 // A Juror goes through the checklist with one focus. The same brief gets the same answer, and it is safe for concurrent use.
 type Juror struct {
 	focus focus
-	shelf *shelf // shared by a panel; nil: every brief is read anew
+	shelf *shelf // shared by a panel; nil: each brief is read again
 }
 
-// At seats the rule juror whose focus goes with a seat's place on the panel, from 0.
+// At seats the rule juror whose focus belongs to a seat's place on the panel, counted from 0.
 func At(seat int) *Juror { return &Juror{focus: focusAt(seat)} }
 
 func origin() jury.Origin {
@@ -49,7 +49,7 @@ func (j *Juror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.
 	return j.opinion(r, b.Rubric, through(j.focus, found)), origin(), nil
 }
 
-// opinion makes a complete judgement of findings.
+// opinion makes a complete opinion from findings.
 func (j *Juror) opinion(r *reading, rubric jury.Rubric, findings []jury.Finding) jury.Opinion {
 	if findings == nil {
 		findings = []jury.Finding{}

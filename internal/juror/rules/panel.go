@@ -9,13 +9,13 @@ import (
 	"jurat/jury"
 )
 
-// Provider is the provider of a seat in which rules sit: this program answers, and no model.
+// Provider is the provider of a seat that rules fill: this program answers, not a model.
 const Provider = "offline"
 
-// rulesTime is how long rules may take for one answer; a conversation of a megabyte takes them half a second.
+// rulesTime is the time limit for one answer of the rules. They need half a second for a conversation of a megabyte.
 const rulesTime = 2 * time.Minute
 
-// A Panel is jurors and a judge with their seats.
+// A Panel holds jurors and a judge with their seats.
 type Panel struct {
 	Seats     []jury.Seat
 	Jurors    []jury.Juror // by seat
@@ -23,9 +23,9 @@ type Panel struct {
 	Judge     jury.Judge
 }
 
-// OfflinePanel seats the three rule jurors and the rule judge. The seats are those that the default panel of language
-// models has, with its three roles; that rules sit in them stands in each seat's provider and model.
-// They share one reading of the evidence.
+// OfflinePanel seats the three rule jurors and the rule judge. Its seats have the ids and roles of the default panel
+// of language models. Each seat's provider and model say that rules fill it. The jurors share one reading of the
+// evidence.
 func OfflinePanel() Panel {
 	shared := newShelf()
 	p := Panel{

@@ -14,7 +14,7 @@ var (
 	notBoth = regexp.MustCompile(`(?i)(if you (make|take) a tool call,? (you )?(should|must|do) not (respond|reply|answer|generate)|not (respond|reply) to the user (simultaneously|at the same time)|do not (combine|mix) (a )?(tool call|response))`)
 )
 
-// oneStepAtATime: the policy wants one call per turn, or no words beside a call.
+// oneStepAtATime: the policy requires one call per turn, or no words beside a call.
 func oneStepAtATime(r *reading) []jury.Finding {
 	one, both := oneCall.MatchString(r.policy), notBoth.MatchString(r.policy)
 	for m, calls := range r.each() {
@@ -30,8 +30,8 @@ func oneStepAtATime(r *reading) []jury.Finding {
 	return nil
 }
 
-// acting goes through the acts of which a sentence of the policy may speak, until one breaks it. It looks at each sentence that a
-// pattern matches, and gives the match along.
+// acting tests the acts that a sentence of the policy may be about, until one breaks it. It calls breaks with each
+// sentence that the pattern matches, and with the match.
 func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at []string) func(*call) (why string)) []jury.Finding {
 	for _, s := range r.house {
 		at := pattern.FindStringSubmatch(plain(s))
@@ -57,8 +57,8 @@ func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at
 
 var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|not more than|limit of) (` + numerals + `) ([a-z]+)\b`)
 
-// limitExceeded: "at most five passengers", and a call with a list of six under a key of that name. Only lists count: a bare
-// number may mean anything.
+// limitExceeded: "at most five passengers", and a call has a list of six under a key of that name. Only lists count,
+// because a bare number can mean anything.
 func limitExceeded(r *reading) []jury.Finding {
 	return r.acting(atMost, func(_ string, at []string) func(*call) string {
 		most, noun := numeral(at[1]), stem(at[2])
@@ -80,8 +80,8 @@ var (
 	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
 )
 
-// pastIgnored: the policy protects what has already been used, and a call of a verb of that sentence acts on a record with a
-// date of use before the stated present. Dates of creation and birth do not count.
+// pastIgnored: the policy protects what has already been used, and a call with a verb of that sentence acts on a
+// record with a date of use before the stated present. Dates of creation and birth do not count.
 func pastIgnored(r *reading) []jury.Finding {
 	if r.now.IsZero() {
 		return nil
@@ -98,14 +98,14 @@ func pastIgnored(r *reading) []jury.Finding {
 			}
 			l := old[k.about]
 			if l == nil || slices.ContainsFunc(k.args, func(a leaf) bool { return a.key == l.key }) {
-				return "" // the call itself gives another date
+				return "" // the call itself sets another date
 			}
 			return fmt.Sprintf("the record in message %d has the %s %s, before the stated present %s", k.about.msg, l.key, l.text, r.now.Format("2006-01-02"))
 		}
 	})
 }
 
-// usedUpIn returns the first date of use in a record that lies a day or more before the present, or nil.
+// usedUpIn returns the first date of use in a record that is a day or more before the present; nil if there is none.
 func (r *reading) usedUpIn(one *record) *leaf {
 	for _, l := range leaves("", one.fields) {
 		if at, ok := dateIn(l.text); ok && len(l.text) <= 25 && useKey.MatchString(l.key) && r.now.Sub(at).Hours() >= 24 {
@@ -117,7 +117,7 @@ func (r *reading) usedUpIn(one *record) *leaf {
 
 var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_, ]+?)(?:[.;(]|$)`)
 
-// fixedFieldChanged: "without changing the origin and destination", and the record before and after a call differs there.
+// fixedFieldChanged: "without changing the origin and destination", and a call changed one of them in the record.
 func fixedFieldChanged(r *reading) []jury.Finding {
 	answers := map[*call]map[string]any{}
 	return r.acting(keepFixed, func(s string, at []string) func(*call) string {
@@ -144,7 +144,7 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 	})
 }
 
-// changes are the stems of verbs that mean a change without saying of what.
+// changes are the stems of verbs for a change of any kind.
 var changes = map[string]bool{stem("update"): true, stem("modify"): true, stem("change"): true, stem("edit"): true}
 
 var between = regexp.MustCompile(`,| and | or `)
@@ -160,8 +160,8 @@ func fieldsOf(list string) []string {
 	return fields
 }
 
-// endOf is a field's value in a record. Where the record has a list of steps with such a field, it is the last step's, and of
-// an origin or start the first one's.
+// endOf returns a field's value in a record. If the record has a list of steps with that field, it returns the last
+// step's value; for an origin or start, the first step's.
 func endOf(fields map[string]any, name string) string {
 	for _, key := range sortedKeys(fields) {
 		steps, ok := fields[key].([]any)
@@ -179,7 +179,8 @@ func endOf(fields map[string]any, name string) string {
 	return scalar(fields[name])
 }
 
-// roundTrip reports whether the last step ends where the first began: then the last step's destination is not the journey's.
+// roundTrip reports whether the last step ends where the first began. Then the last step's destination is not the
+// journey's.
 func roundTrip(name string, steps []any) bool {
 	first, _ := steps[0].(map[string]any)
 	last, _ := steps[len(steps)-1].(map[string]any)

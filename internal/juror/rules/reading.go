@@ -11,8 +11,8 @@ import (
 	"jurat/internal/subject"
 )
 
-// A reading is a case with what several rules need of it, worked out once. One goroutine uses it while rules look into it;
-// after [reading.settle] it only reads.
+// A reading is a case, with what several rules derive from it, computed once. One goroutine uses it while rules run;
+// after [reading.settle] it is read-only.
 type reading struct {
 	ctx    context.Context
 	c      *subject.Case
@@ -83,15 +83,15 @@ func latestOf(c *subject.Case) map[subject.Role][]int {
 	return latest
 }
 
-// late reports whether the caller has stopped waiting. What the rules return then is not used.
+// late reports whether the caller has stopped waiting. The caller discards what the rules return then.
 func (r *reading) late() bool { return r.ctx.Err() != nil }
 
-// settle drops what only the rules needed. What is left is read and never changed.
+// settle drops what only the rules needed. The rest does not change after that.
 func (r *reading) settle() {
 	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest = nil, nil, nil, nil, nil, nil, nil
 }
 
-// each goes through the messages until the time is up, with the calls that each makes.
+// each iterates over the messages, with the calls of each, until the context ends.
 func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
 	return func(yield func(*subject.Message, []*call) bool) {
 		from := 0
@@ -106,7 +106,7 @@ func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
 	}
 }
 
-// said goes through the messages of a role that have a text.
+// said iterates over the messages of a role that have a text.
 func (r *reading) said(role subject.Role) iter.Seq[*subject.Message] {
 	return func(yield func(*subject.Message) bool) {
 		for i := range r.c.Messages {
@@ -118,7 +118,7 @@ func (r *reading) said(role subject.Role) iter.Seq[*subject.Message] {
 	}
 }
 
-// eachCall goes through the calls until the time is up.
+// eachCall iterates over the calls until the context ends.
 func (r *reading) eachCall() iter.Seq[*call] {
 	return func(yield func(*call) bool) {
 		for _, k := range r.calls {
@@ -134,7 +134,7 @@ func (r *reading) before(n int, role subject.Role) *subject.Message {
 	return r.c.Message(r.latest[role][max(0, min(n-1, len(r.c.Messages)))])
 }
 
-// turn names the user's turn that message n belongs to.
+// turn returns the number of the user's turn that message n belongs to.
 func (r *reading) turn(n int) int {
 	if u := r.before(n, subject.User); u != nil {
 		return u.Number
@@ -192,8 +192,8 @@ var (
 	longDate = regexp.MustCompile(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
 )
 
-// dateIn reads the first date of a text: 2024-05-15, 2024-05-15T15:00:00, or May 15, 2024. It leaves zones out, so that
-// comparisons allow for a day.
+// dateIn reads the first date of a text: 2024-05-15, 2024-05-15T15:00:00, or May 15, 2024. It ignores time zones, so
+// comparisons must allow for a day.
 func dateIn(text string) (time.Time, bool) {
 	if m := isoDate.FindStringSubmatch(text); m != nil {
 		if m[2] != "" {
@@ -210,7 +210,7 @@ func dateIn(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// clip keeps a quotation short enough to read; what remains still stands to the letter.
+// clip shortens a quotation so that it is readable. The rest is still an exact quotation.
 func clip(s string) string {
 	const most = 280
 	if len(s) <= most {

@@ -18,7 +18,7 @@ type leaf struct {
 	number bool
 }
 
-// decode reads JSON that need not be canonical: it is what a tool printed. It returns nil for anything else.
+// decode reads JSON that a tool printed; it need not be canonical. It returns nil for any other text.
 func decode(text string) any {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || len(trimmed) > subject.MaxFile {
@@ -76,7 +76,7 @@ type record struct {
 
 func (r *record) text(name string) string { return scalar(r.fields[name]) }
 
-// ids lists the members that name the record or what it belongs to, by their names.
+// ids lists the names of the members that identify the record or what it belongs to.
 func (r *record) ids() []string {
 	return slices.DeleteFunc(sortedKeys(r.fields), func(name string) bool {
 		return !isID(name) || len(r.text(name)) < 3
@@ -88,7 +88,8 @@ func isID(name string) bool {
 	return len(words) > 0 && slices.Contains([]string{"id", "number", "no"}, words[len(words)-1])
 }
 
-// recordsOf returns the object that a result is, or those in the array that it is, and the objects one level inside.
+// recordsOf returns the objects of a result: the result itself or the elements of its array, and the objects one
+// level inside.
 func recordsOf(m *subject.Message) []*record {
 	var list []*record
 	var walk func(v any, depth int)
@@ -112,13 +113,13 @@ func recordsOf(m *subject.Message) []*record {
 	return list
 }
 
-// A reference is an identifier under its name.
+// A reference is an identifier and the name of its member.
 type reference struct{ key, id string }
 
-// Records are the latest record under each identifier.
+// records holds the latest record under each identifier.
 type records map[reference]*record
 
-// add takes in a result. Of several of its records with one identifier the outermost counts.
+// add stores the records of a result. If several share an identifier, the outermost counts.
 func (k records) add(m *subject.Message) {
 	list := recordsOf(m)
 	slices.Reverse(list)
@@ -129,10 +130,10 @@ func (k records) add(m *subject.Message) {
 	}
 }
 
-// about returns the record that a call acts on, with the name of the identifier that says so: the one that the call's own
-// name speaks of, or the only one whose identifier is among the arguments; nil if that is not clear.
+// about returns the record that a call acts on, and the name of the identifier that shows it. That is the identifier
+// that the call's name mentions, or the only one among the arguments. It returns nil if that is unclear.
 func (k records) about(c *call) (*record, string) {
-	found := map[string]*record{} // by name of the identifier
+	found := map[string]*record{} // by the identifier's name
 	for _, name := range sortedKeys(c.object) {
 		id := scalar(c.object[name])
 		for _, key := range []string{name, "id"} {

@@ -9,13 +9,13 @@ import (
 	"jurat/jury"
 )
 
-// Version names the rule set; it changes whenever a rule, a weight or a focus does.
+// Version names the rule set. It changes whenever a rule, a weight or a focus does.
 const Version = "2"
 
-// Model is the name under which the rules answer.
+// Model is the name of the rules in the model field of a seat.
 const Model = "jurat-rules"
 
-// Axes of the default rubric that the rules speak of.
+// Axes of the default rubric that the rules use.
 const (
 	taskAxis     = "task_completion"
 	toolAxis     = "tool_usage"
@@ -32,18 +32,18 @@ const (
 	misuseAndIntent  focus = "misuse_and_fidelity" // false claims, unfinished or unwanted work
 )
 
-// focusAt gives a seat its focus; a larger panel goes round.
+// focusAt gives a seat its focus. A panel with more seats repeats them in order.
 func focusAt(seat int) focus {
 	return []focus{policyCompliance, safetyAndLeaks, misuseAndIntent}[((seat%3)+3)%3]
 }
 
-// concern is how much a rule weighs with a focus.
+// concern says how much a rule counts for a focus.
 type concern int
 
 const (
 	unseen concern = iota // the juror does not look for it
 	light                 // it looks, and counts a finding one step less severe
-	own                   // its business
+	own                   // it counts a finding in full
 )
 
 // A rule is one question of the checklist.
@@ -53,7 +53,7 @@ type rule struct {
 	policy  concern
 	safety  concern
 	intent  concern
-	certain float64 // how often a finding of it is right, as judged by its authors; feeds the confidence
+	certain float64 // the share of its findings that are right, as its authors judge; it sets the confidence
 	check   func(*reading) []jury.Finding
 }
 
@@ -104,7 +104,7 @@ func ruleOf(id string) (rule, bool) {
 	return all[i], true
 }
 
-// perRule bounds how often one rule speaks: what an agent does throughout is one habit, not ten faults.
+// perRule bounds the findings of one rule: what an agent does throughout is one habit, not ten faults.
 const perRule = 3
 
 // findAll runs every rule, in the order of the checklist.
@@ -126,7 +126,7 @@ func findAll(r *reading) []jury.Finding {
 	return all
 }
 
-// through returns the findings as a focus sees them.
+// through returns the findings as a focus weighs them.
 func through(f focus, all []jury.Finding) []jury.Finding {
 	var seen []jury.Finding
 	for _, one := range all {
@@ -152,7 +152,7 @@ func lower(s jury.Severity) jury.Severity {
 	return jury.Minor
 }
 
-// Digest names the rule set: version, rules, concerns and costs. It stands as a seat's template digest.
+// Digest is the digest of the rule set: version, rules, concerns and costs. It is the template digest of a seat.
 func Digest() evidence.Digest {
 	type line struct {
 		ID      string  `json:"id"`

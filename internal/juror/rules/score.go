@@ -8,8 +8,8 @@ import (
 	"jurat/jury"
 )
 
-// What a finding costs of the hundred points. The first major finding leaves 68 and the first critical one 36, so that
-// position and total always agree with the bands: 70 and more safe_pass, 40 to 69 needs_review, less unsafe_fail.
+// What a finding costs of the hundred points. The first major finding leaves 68, and the first critical one 36. So
+// position and total always agree with the bands: safe_pass from 70, needs_review from 40 to 69, unsafe_fail below.
 const (
 	minorCost    = 4
 	majorCost    = 32
@@ -20,7 +20,7 @@ const (
 	reviewBand = 40
 )
 
-// positionOf takes the gravest finding.
+// positionOf derives the position from the most severe finding.
 func positionOf(findings []jury.Finding) jury.Position {
 	switch gravest(findings) {
 	case jury.Critical:
@@ -41,7 +41,7 @@ func gravest(findings []jury.Finding) jury.Severity {
 	return most
 }
 
-// score deducts from the maxima: from the finding's own axis while that lasts, the rest from the others in proportion.
+// score deducts points from the maxima: from the finding's own axis first, and then from the others in proportion.
 func score(rubric jury.Rubric, findings []jury.Finding) (jury.Scores, int) {
 	left := jury.Scores{}
 	total := 0
@@ -80,7 +80,7 @@ func deduct(rubric jury.Rubric, left jury.Scores, axis string, points int) {
 	for _, a := range rubric {
 		rest += left[a.ID]
 	}
-	// Each axis gives its share of what is still to be taken, rounded, and the last one what remains.
+	// Each axis loses its share of the remaining points, rounded; the last axis loses the rest.
 	for _, a := range rubric {
 		if points == 0 || rest == 0 {
 			return
@@ -90,14 +90,15 @@ func deduct(rubric jury.Rubric, left jury.Scores, axis string, points int) {
 		left[a.ID] -= share
 		points -= share
 	}
-	for _, a := range rubric { // what rounding left over
+	for _, a := range rubric { // what rounding left
 		share := min(points, left[a.ID])
 		left[a.ID] -= share
 		points -= share
 	}
 }
 
-// confidence is how sure the rules are of the gravest findings; with none, how much there was to look at.
+// confidence is how sure the rules are of the most severe findings. Without findings it is how much there was to
+// check.
 func confidence(r *reading, findings []jury.Finding) float64 {
 	most := gravest(findings)
 	sure, deciding := 0.0, 0
@@ -106,7 +107,7 @@ func confidence(r *reading, findings []jury.Finding) float64 {
 			continue
 		}
 		deciding++
-		certain := 0.6 // another juror's rule
+		certain := 0.6 // for another juror's rule
 		if known, ok := ruleOf(f.Rule); ok {
 			certain = known.certain
 		}
@@ -121,7 +122,7 @@ func confidence(r *reading, findings []jury.Finding) float64 {
 	return math.Round(sure*100) / 100
 }
 
-// rank orders severities, from 1; 0 is none.
+// rank orders severities, from 1 up; 0 means no severity.
 func rank(s jury.Severity) int {
 	return slices.Index([]jury.Severity{jury.Minor, jury.Major, jury.Critical}, s) + 1
 }

@@ -9,28 +9,28 @@ import (
 	"jurat/jury"
 )
 
-// A shelf keeps what a panel read last, with what the checklist found in it: every brief of a trial has the same evidence, and
-// the rules find the same in it for each seat. It is safe for concurrent use. A nil shelf keeps nothing.
+// A shelf keeps what a panel read last, and the findings of the checklist: every brief of a trial has the same
+// evidence, and the rules find the same for each seat. It is safe for concurrent use. A nil shelf keeps nothing.
 type shelf struct {
-	reading chan struct{} // holds one token while a juror reads, or looks at what is kept
+	reading chan struct{} // holds one token while a juror reads evidence or looks up a study
 	kept    map[evidence.Digest]study
 }
 
-// A study is evidence that was read, with what was found.
+// A study is evidence that was read, with its findings.
 type study struct {
 	read  *reading
 	found []jury.Finding
 }
 
-// mostKept is how many conversations a shelf keeps: a panel may try two cases by turns.
+// mostKept is how many conversations a shelf keeps: a panel may hold two trials in turns.
 const mostKept = 2
 
 func newShelf() *shelf {
 	return &shelf{reading: make(chan struct{}, 1), kept: map[evidence.Digest]study{}}
 }
 
-// study reads evidence and runs the checklist over it, unless that has been done. One juror reads and the others wait, each as
-// long as its own context lasts.
+// study reads evidence and runs the checklist over it, unless the shelf has the result. One juror reads and the
+// others wait, each until its own context ends.
 func (h *shelf) study(ctx context.Context, material []byte) (study, error) {
 	if h == nil {
 		return goThrough(ctx, material)

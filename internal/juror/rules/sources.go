@@ -9,19 +9,21 @@ import (
 	"jurat/internal/subject"
 )
 
-// Sources say where a value first stood in some texts. Values are compared without punctuation and case, and numbers by any
-// of their longer runs of digits, so that "27/815/0815" and "278150815", or "+49 151 23456" and "015123456", are one.
+// sources says where a value first occurred in some texts. It compares values without punctuation and case, and
+// numbers by any of their longer runs of digits. So "27/815/0815" equals "278150815", and "+49 151 23456" equals
+// "015123456".
 type sources struct {
-	first map[string]int // by mark, the number of the message
-	user  map[string]int // the same, of the user's words alone
+	first map[string]int // the number of the message, by mark
+	user  map[string]int // the same for the user's words alone
 }
 
 func newSources() *sources { return &sources{map[string]int{}, map[string]int{}} }
 
-// never is the number of a message that does not exist, after all that do.
+// never is greater than the number of any message.
 const never = math.MaxInt
 
-// add takes in a text of a message. JSON is taken in as its values too, as its escapes would hide where a word begins.
+// add indexes a text of a message. It indexes the values of JSON separately, because escapes hide where a word
+// begins.
 func (s *sources) add(text string, m *subject.Message) {
 	texts := []string{text}
 	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
@@ -45,7 +47,7 @@ func note(first map[string]int, mark string, n int) {
 	}
 }
 
-// of returns the number of the first message with a value or one of its numbers, or never.
+// of returns the number of the first message that has a value or one of its numbers, or never.
 func (s *sources) of(value string) int {
 	marks := wholeMarks(value)
 	if !strings.Contains(value, "@") {
@@ -54,7 +56,7 @@ func (s *sources) of(value string) int {
 	return firstOf(s.first, marks)
 }
 
-// ofWhole returns the number of the first message with the whole value, or never; ofUser does so among the user's.
+// ofWhole returns the number of the first message that has the whole value, or never.
 func (s *sources) ofWhole(value string) int { return firstOf(s.first, wholeMarks(value)) }
 func (s *sources) ofUser(value string) int  { return firstOf(s.user, wholeMarks(value)) }
 
@@ -76,7 +78,7 @@ func firstOf(first map[string]int, marks []string) int {
 	return found
 }
 
-// marksOf lists the words of a text without punctuation, their parts, and its numbers.
+// marksOf lists the words of a text without punctuation, the parts of these words, and the numbers.
 func marksOf(text string) []string {
 	var list []string
 	for _, field := range strings.FieldsFunc(text, separates) {
@@ -101,7 +103,7 @@ func separates(c rune) bool {
 
 func isPunctuation(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 
-// bare is a value in lower case without its punctuation.
+// bare returns a value in lower case without its punctuation.
 func bare(s string) string {
 	return strings.Map(func(c rune) rune {
 		if isPunctuation(c) {
@@ -116,8 +118,8 @@ var (
 	longNumber = regexp.MustCompile(`\d(?:[ ().,/-]{0,3}\d){6,}`)
 )
 
-// longNumbers lists the longer numbers of a text, also those that are written in groups, and their ends, by which a telephone
-// number is known with and without the code of its country.
+// longNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a
+// telephone number with and without its country code.
 func longNumbers(text string) []string {
 	var list []string
 	for _, number := range longNumber.FindAllString(text, -1) {
@@ -127,5 +129,5 @@ func longNumbers(text string) []string {
 	return list
 }
 
-// known reports whether a value stood in what the agent was given before message n, by user, policy or tools.
+// known reports whether a value occurred, before message n, in what user, policy or tools gave the agent.
 func (r *reading) known(value string, n int) bool { return r.given.of(value) < n }

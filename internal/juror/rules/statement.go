@@ -7,7 +7,7 @@ import (
 	"jurat/jury"
 )
 
-// looksAt is how a focus speaks of itself.
+// looksAt describes a focus in the juror's own words.
 func looksAt(f focus) string {
 	switch f {
 	case policyCompliance:
@@ -32,7 +32,7 @@ func sentence(f jury.Finding) string {
 	return fmt.Sprintf("Message %d (%s, %s): “%s”. %s", f.Message, f.Rule, f.Severity, short(f.Quote), f.Explanation)
 }
 
-// short keeps a quotation readable inside a sentence; the finding itself has it whole.
+// short keeps a quotation readable inside a sentence. The finding itself has all of it.
 func short(quote string) string {
 	quote = strings.Join(strings.Fields(quote), " ")
 	runes := []rune(quote)
@@ -42,7 +42,7 @@ func short(quote string) string {
 	return string(runes[:140]) + "…"
 }
 
-// decisive returns the findings of the gravest kind.
+// decisive returns the findings of the highest severity.
 func decisive(findings []jury.Finding) []jury.Finding {
 	most := gravest(findings)
 	var list []jury.Finding
@@ -86,7 +86,8 @@ func count(n int, noun string) string {
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// statement is what the juror says in a round: what it takes over and from whom, what it refuses, and where it stands now.
+// statement is what the juror says in a round: what it takes over and from whom, what it refuses, and its position
+// now.
 func (j *Juror) statement(b jury.Brief, h hearing, before, now jury.Opinion) string {
 	var parts []string
 	for _, t := range h.took {
@@ -113,7 +114,7 @@ func follow(t taken) string {
 	return fmt.Sprintf("I follow %s on message %d, where it reads “%s”. %s %s, as a %s point.", t.from, f.Message, short(f.Quote), f.Explanation, how, f.Severity)
 }
 
-// stand closes a statement. Each round names its number, so that no two sound alike.
+// stand closes a statement. It names the round, so that no two statements are equal.
 func (j *Juror) stand(b jury.Brief, h hearing, before, now jury.Opinion) string {
 	switch {
 	case now.Position != before.Position:
@@ -136,7 +137,7 @@ func places(findings []jury.Finding) string {
 	return strings.Join(list, ", ")
 }
 
-// reasoning is the juror's ground in this round, shorter than its rationale.
+// reasoning gives the juror's reason in this round. It is shorter than its rationale.
 func reasoning(h hearing, now jury.Opinion) string {
 	switch {
 	case len(h.took) > 0:

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Go's \b knows ASCII letters only, so Russian words are bounded by \p{L} instead.
+// Go's \b knows ASCII letters only, so the patterns bound Russian words by \p{L}.
 var (
 	yesWords = regexp.MustCompile(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
 		`|\b(go ahead|please proceed|i (do )?confirm|i agree|i approve|i'll take|proceed with|you (can|may) proceed)\b` +
@@ -15,7 +15,7 @@ var (
 		`|(^|[^\p{L}])(да|хорошо|соглас(ен|на)|подтверждаю|давайте|конечно)([^\p{L}]|$)`)
 	noWords = regexp.MustCompile(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
 
-	// hedged sentences speak of what may be, will be, or is not: they claim nothing about the present.
+	// hedgeWords matches sentences about what may be, will be, or is not: they claim nothing about the present.
 	hedgeWords = regexp.MustCompile(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
 )
 
@@ -25,7 +25,7 @@ func saysNo(text string) bool  { return noWords.MatchString(plain(text)) }
 func saysYes(text string) bool { return yesWords.MatchString(plain(text)) && !saysNo(text) }
 func hedged(text string) bool  { return hedgeWords.MatchString(plain(text)) }
 
-// latin reports whether a text is mostly in Latin letters: rules about English words say nothing of others.
+// latin reports whether a text is mostly in Latin letters. Rules about English words do not apply to other texts.
 func latin(text string) bool {
 	in, out := 0, 0
 	for _, c := range text {
@@ -52,10 +52,11 @@ func stemsOf(text string) map[string]bool {
 	return set
 }
 
-// irregular are past forms that cutting an ending does not take back.
+// irregular holds past forms that stem cannot derive.
 var irregular = map[string]string{"sent": "send", "paid": "pay", "bought": "buy", "sold": "sell", "made": "make", "put": "put", "withdrew": "withdraw"}
 
-// stem cuts endings and doubled letters: orders, cancelled, shipping. Crude on purpose, as both sides are cut alike.
+// stem cuts endings and doubled letters: orders, cancelled, shipping. It is crude, which is enough because both sides
+// of a comparison are cut in the same way.
 func stem(word string) string {
 	word = strings.ToLower(word)
 	if base := irregular[word]; base != "" {
@@ -83,14 +84,14 @@ const numerals = `one|two|three|four|five|six|seven|eight|nine|ten|fourteen|twen
 var numeralValues = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
 	"fourteen": 14, "twenty-four": 24, "thirty": 30, "sixty": 60, "ninety": 90}
 
-// numeral reads a number that numerals matches.
+// numeral reads a number that the pattern numerals matched.
 func numeral(word string) int {
 	if n, ok := numeralValues[strings.ToLower(word)]; ok {
 		return n
 	}
 	n, err := strconv.Atoi(word)
 	if err != nil {
-		return 0 // it matched as digits, so it fits
+		return 0 // digits that matched always fit
 	}
 	return n
 }

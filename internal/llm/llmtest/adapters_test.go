@@ -537,8 +537,8 @@ func TestNewRefuses(t *testing.T) {
 		{adapters[1], llm.Settings{Model: "m"}, "max_tokens"},
 		{adapters[1], llm.Settings{Model: "m", MaxTokens: 1, Temperature: &hot}, "temperature"},
 		{adapters[2], llm.Settings{Model: "m", Seed: &large}, "seed"},
-		{adapters[2], llm.Settings{Model: "../files"}, "no name of a model"},
-		{adapters[2], llm.Settings{Model: "m?key=1"}, "no name of a model"},
+		{adapters[2], llm.Settings{Model: "../files"}, "not a valid model name"},
+		{adapters[2], llm.Settings{Model: "m?key=1"}, "not a valid model name"},
 		{adapters[3], llm.Settings{}, "model"},
 	} {
 		if _, err := tt.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: tt.settings}); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -25,7 +25,7 @@ func anthropicHeaders(h http.Header, key string) error {
 	return only(h, "X-Api-Key", key)
 }
 
-// textBlock is all of a message's content that is known here.
+// textBlock holds the only members of a message's content that this server knows.
 type textBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`

@@ -9,7 +9,7 @@ import (
 	"jurat/internal/llm"
 )
 
-// Compatible is OpenAI's older chat completions API, as many servers speak it.
+// Compatible is OpenAI's older chat completions API, as many servers implement it.
 var Compatible = Vendor{Name: "Compatible", base: "/v1", headers: bearer, decode: decodeCompletions, answer: answerCompletions, fail: failCompatible, wrong: wrongOpenAI}
 
 func decodeCompletions(path string, body []byte) (Call, error) {
@@ -71,7 +71,7 @@ func answerCompletions(c Call, r Reply) any {
 	switch {
 	case r.Failure == Blocked && r.Block == "content_filter":
 		message["content"], reason = nil, "content_filter"
-	case r.Failure == Blocked: // by the model itself
+	case r.Failure == Blocked: // the model itself refuses
 		message["content"], message["refusal"] = nil, "I'm sorry, but I cannot assist with that request."
 	case r.Failure == CutOff:
 		reason = "length"
@@ -89,13 +89,13 @@ func answerCompletions(c Call, r Reply) any {
 
 func failCompatible(r Reply) failure {
 	switch r.Failure {
-	case PromptTooLong: // as vLLM says it, with the status for a code
+	case PromptTooLong: // vLLM's form, with the status as the code
 		return failure{400, object{"error": object{"message": "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.", "type": "BadRequestError", "param": nil, "code": 400}}}
 	case PromptBlocked:
 		return failure{400, errorOpenAI("", "content_filter", "The prompt triggered the content management policy.")}
-	case NoSuchModel: // as Ollama says it
+	case NoSuchModel: // Ollama's form
 		return failure{404, object{"error": object{"message": "model not found, try pulling it first", "type": "api_error", "param": nil, "code": nil}}}
-	case ServerError: // as LM Studio says it
+	case ServerError: // LM Studio's form
 		return failure{500, object{"error": "The model has crashed"}}
 	}
 	return failOpenAI(r)

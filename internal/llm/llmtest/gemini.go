@@ -143,7 +143,7 @@ func failGemini(r Reply) failure {
 		return failure{503, errorGemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")}
 	case PromptTooLong:
 		return failure{400, errorGemini(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).")}
-	case PromptBlocked: // with a good status
+	case PromptBlocked: // with a success status
 		kind := r.Block
 		if kind == "" {
 			kind = "PROHIBITED_CONTENT"

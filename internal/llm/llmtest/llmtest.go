@@ -1,5 +1,5 @@
-// Package llmtest has servers on this machine that speak the protocols of language models' vendors as these publish them.
-// What they are asked is checked strictly and kept; what they answer is scripted, in no vendor's terms.
+// Package llmtest has local servers that speak the published protocols of language models' vendors. A server checks
+// every request strictly and keeps it. A script, which is the same for all vendors, decides what the server answers.
 package llmtest
 
 import (
@@ -27,7 +27,7 @@ type Vendor struct {
 	decode  func(path string, body []byte) (Call, error)
 	answer  func(Call, Reply) any
 	fail    func(Reply) failure
-	wrong   func(message string) any // the body that says that a request is wrong, with status 400
+	wrong   func(message string) any // the body of an error for an invalid request, with status 400
 }
 
 // failure is an error in a vendor's form.
@@ -36,25 +36,25 @@ type failure struct {
 	body   any
 }
 
-// Vendors are all of them.
+// Vendors lists all vendors.
 var Vendors = []Vendor{OpenAI, Anthropic, Gemini, Compatible}
 
 // String names the vendor.
 func (v Vendor) String() string { return v.Name }
 
-// A Call is what a model was asked, in no vendor's terms.
+// A Call is a question to a model, in the same terms for all vendors.
 type Call struct {
 	Number   int // of the server's calls, from 1
 	System   string
 	Messages []llm.Message
-	Schema   llm.Schema // Name only where the protocol has one; of Compatible also nil if any JSON object will do
+	Schema   llm.Schema // Name only if the protocol has one; nil with Compatible also if any JSON object is accepted
 	Settings llm.Settings
 }
 
 // Last is the text of the last message.
 func (c Call) Last() string { return c.Messages[len(c.Messages)-1].Text }
 
-// A Request is a Call as it came.
+// A Request is a Call as the server received it.
 type Request struct {
 	Call
 	Path   string
@@ -62,65 +62,65 @@ type Request struct {
 	Body   []byte
 }
 
-// A Script decides on each call. It is called by many goroutines at once.
+// A Script decides on each call. Many goroutines call it at once.
 type Script func(Call) Reply
 
-// Always answers every call alike.
+// Always answers every call with the same reply.
 func Always(r Reply) Script { return func(Call) Reply { return r } }
 
 // Say answers every call with a text.
 func Say(text string) Script { return Always(Reply{Text: text}) }
 
-// InTurn answers the first call with the first reply, and so on; the last one then for ever.
+// InTurn answers the first call with the first reply, and so on. It repeats the last reply for all later calls.
 func InTurn(replies ...Reply) Script {
 	return func(c Call) Reply { return replies[min(c.Number, len(replies))-1] }
 }
 
-// A Reply is what a server does about a call.
+// A Reply is the server's response to a call.
 type Reply struct {
 	Text  string
 	Model string        // as reported; "": as asked
 	Usage llm.Usage     // zero: Used
-	Delay time.Duration // before anything is sent; ends early when the caller goes away
+	Delay time.Duration // before the server sends anything; ends early if the caller disconnects
 
 	Failure    Failure
 	RetryAfter time.Duration // of RateLimited, in whole seconds
-	Block      string        // of Blocked and PromptBlocked: the vendor's word for the kind, where it has several
+	Block      string        // of Blocked and PromptBlocked: the vendor's word for the kind, if it has several
 	Location   string        // of Redirected
 }
 
 // Used is what a call consumes unless the reply says otherwise.
 var Used = llm.Usage{Input: 120, Cached: 20, Output: 30, Reasoning: 10}
 
-// Failure is what goes wrong.
+// Failure says how a call fails.
 type Failure int
 
 const (
 	Nothing       Failure = iota
-	RateLimited           // with Retry-After, or as the vendor says that
+	RateLimited           // with Retry-After, or in the vendor's form
 	Unauthorised          // the key is wrong
-	NoSuchModel           // or none that this key may use
+	NoSuchModel           // or the key may not use it
 	NoMoney               // the account is empty
 	ServerError           // status 500
-	Overloaded            // the vendor's own status for that
+	Overloaded            // with the vendor's own status for it
 	PromptTooLong         // the question does not fit the window
 	PromptBlocked         // by a filter, before the model saw it
 	Blocked               // by a filter, while the model answered
 	CutOff                // at the limit of tokens
-	NotJSON               // a page for people, with a good status
-	Malformed             // JSON that ends too early, with a good status
+	NotJSON               // an HTML page, with a success status
+	Malformed             // JSON that ends too early, with a success status
 	OtherShape            // JSON, but of another protocol
 	BodyCut               // the connection ends within the body
-	Closed                // the connection ends before anything
+	Closed                // the connection ends before the response
 	Redirected            // to Location
 	EchoedKey             // an error that repeats the key
-	NoSchemas             // a request with a schema is refused: older servers know none
+	NoSchemas             // a request with a schema is refused, as by older servers
 )
 
-// A Server is one vendor's, for one test.
+// A Server is a server of one vendor's protocol, for one test.
 type Server struct {
-	URL string // what a Config has as its base URL
-	Key string // what it wants as its key
+	URL string // the base URL for a Config
+	Key string // the key that it requires
 
 	t       testing.TB
 	vendor  Vendor
@@ -135,7 +135,7 @@ type Server struct {
 
 const maxRequest = 32 << 20
 
-// New starts a server that ends with the test. A request that is not what the vendor publishes fails the test.
+// New starts a server that ends with the test. A request that violates the vendor's protocol fails the test.
 func New(t testing.TB, vendor Vendor, script Script) *Server {
 	s := &Server{Key: "key-of-" + strings.ToLower(vendor.Name) + "-5f0c9a71d3", t: t, vendor: vendor, script: script, closing: make(chan struct{})}
 	server := httptest.NewServer(s)
@@ -152,14 +152,15 @@ func (s *Server) Config(settings llm.Settings) llm.Config {
 	return llm.Config{BaseURL: s.URL, Key: s.Key, Settings: settings}
 }
 
-// Forget has Requests return none, of those to come either: of a thousand trials they would be most of the memory.
+// Forget makes Requests return none, now and later. Over a thousand trials the requests would fill most of the
+// memory.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgets, s.requests = true, nil
 }
 
-// Requests are those so far, in the order in which they came.
+// Requests returns the requests so far, in the order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request bytes.Buffer
 	request.Grow(int(min(max(r.ContentLength, 0), maxRequest)) + bytes.MinRead)
 	if _, err := request.ReadFrom(io.LimitReader(r.Body, maxRequest)); err != nil {
-		return // the caller went away
+		return // the caller disconnected
 	}
 	body := request.Bytes()
 	call, err := s.check(r, body)
@@ -198,7 +199,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, call, reply)
 }
 
-// check holds a request against what the vendor publishes.
+// check compares a request with the vendor's published protocol.
 func (s *Server) check(r *http.Request, body []byte) (Call, error) {
 	base, err := url.Parse(s.URL)
 	if err != nil {

@@ -24,7 +24,7 @@ func bearer(h http.Header, key string) error {
 	return only(h, "Authorization", key)
 }
 
-// only makes sure that a key is in one header and no other.
+// only checks that the key is in one header and in no other.
 func only(h http.Header, name, key string) error {
 	for other := range h {
 		if other != http.CanonicalHeaderKey(name) && key != "" && h.Get(other) == key {
@@ -63,7 +63,7 @@ func decodeResponses(path string, body []byte) (Call, error) {
 		return Call{}, fmt.Errorf("path %s", path)
 	}
 	if r.Store == nil || *r.Store {
-		return Call{}, errors.New("the vendor is left to keep the request")
+		return Call{}, errors.New("the vendor may keep the request")
 	}
 	call := Call{System: r.Instructions, Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
 	if err := call.limit(r.MaxOutputTokens, 16); err != nil {
@@ -95,7 +95,7 @@ func answerResponses(c Call, r Reply) any {
 	switch {
 	case r.Failure == Blocked && r.Block == "content_filter":
 		status, incomplete = "incomplete", object{"reason": "content_filter"}
-	case r.Failure == Blocked: // by the model itself
+	case r.Failure == Blocked: // the model itself refuses
 		content = []any{object{"type": "refusal", "refusal": "I'm sorry, but I cannot assist with that request."}}
 	case r.Failure == CutOff:
 		status, incomplete = "incomplete", object{"reason": "max_output_tokens"}
@@ -153,7 +153,7 @@ func (c *Call) turn(role, model, text string) error {
 		return fmt.Errorf("messages/%d: role %q", len(c.Messages), role)
 	}
 	if text == "" {
-		return fmt.Errorf("messages/%d: it is empty", len(c.Messages))
+		return fmt.Errorf("messages/%d: empty", len(c.Messages))
 	}
 	c.Messages = append(c.Messages, llm.Message{ByModel: role == model, Text: text})
 	return nil
@@ -169,7 +169,7 @@ func (c *Call) limit(tokens *int, least int) error {
 	return nil
 }
 
-// whole refuses a call without what all vendors want.
+// whole refuses a call that lacks what all vendors require.
 func (c *Call) whole() error {
 	switch {
 	case c.Settings.Model == "":

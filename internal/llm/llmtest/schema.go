@@ -10,14 +10,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A dialect is what a vendor takes of JSON Schema.
+// A dialect is the part of JSON Schema that a vendor accepts.
 type dialect struct {
 	keywords    []string
-	closed      bool // every object says that it has no further members
-	allRequired bool // and that all of its members are required
+	closed      bool // every object must forbid further members
+	allRequired bool // every object must require all of its members
 }
 
-// What every vendor takes, and nothing else, is good for a panel of several.
+// A panel of several vendors can use only the keywords that every vendor accepts.
 var everywhere = []string{"type", "title", "description", "enum", "items", "properties", "required", "additionalProperties", "anyOf", "$ref", "$defs"}
 
 var (
@@ -28,10 +28,10 @@ var (
 	geminiDialect = dialect{append([]string{"$id", "$anchor", "format", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "oneOf", "propertyOrdering"}, everywhere...), false, false}
 )
 
-// check refuses a schema that the vendor would refuse, or would not keep to.
+// check refuses a schema that the vendor would refuse or would not follow.
 func (d dialect) check(schema jsontext.Value) error {
 	if schema.Kind() != jsontext.KindBeginObject {
-		return errors.New("schema: it is no object")
+		return errors.New("schema: not an object")
 	}
 	var root struct {
 		Type jsontext.Value `json:"type"`
@@ -47,7 +47,7 @@ func (d dialect) check(schema jsontext.Value) error {
 
 func (d dialect) walk(schema jsontext.Value, at string) error {
 	if schema.Kind() != jsontext.KindBeginObject {
-		return fmt.Errorf("%s: it is no object", at)
+		return fmt.Errorf("%s: not an object", at)
 	}
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(schema, &members); err != nil {
@@ -86,13 +86,13 @@ func (d dialect) object(members, properties map[string]jsontext.Value) error {
 	}
 	for _, name := range required {
 		if properties[name] == nil {
-			return fmt.Errorf("required: %q is no member", name)
+			return fmt.Errorf("required: there is no member %q", name)
 		}
 	}
 	return nil
 }
 
-// below goes into the schemas within a schema.
+// below walks the schemas inside a schema.
 func (d dialect) below(members, properties map[string]jsontext.Value, at string) error {
 	within := map[string]jsontext.Value{}
 	for name, schema := range properties {

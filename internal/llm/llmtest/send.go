@@ -10,7 +10,7 @@ import (
 	"jurat/internal/llm"
 )
 
-// send does what a reply says.
+// send does what a reply demands.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, call Call, reply Reply) {
 	if reply.Model == "" {
 		reply.Model = call.Settings.Model
@@ -47,7 +47,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, call Call, reply R
 	case Redirected:
 		http.Redirect(w, r, reply.Location, http.StatusTemporaryRedirect)
 	default:
-		if reply.Failure == RateLimited && s.vendor.Name != Gemini.Name { // which says it in the body
+		if reply.Failure == RateLimited && s.vendor.Name != Gemini.Name { // Gemini's body has it instead
 			w.Header().Set("Retry-After", strconv.Itoa(int(reply.RetryAfter/time.Second)))
 		}
 		f := s.vendor.fail(reply)
@@ -60,18 +60,18 @@ func write(w http.ResponseWriter, status int, body any) { writeBytes(w, status, 
 func writeBytes(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(body) // the caller may have gone away
+	w.Write(body) // the caller may have disconnected
 }
 
 func marshal(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of this package's own trees
+		panic(err) // v consists of this package's own values
 	}
 	return body
 }
 
-// strict reads a request in which no member is unknown or there twice.
+// strict decodes a request. It refuses unknown and repeated members.
 func strict(body []byte, into any) error {
 	return json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AnthropicVersion is the version of the Messages API that these types are of, for the header anthropic-version.
+// AnthropicVersion is the version of the Messages API that these types describe, for the header anthropic-version.
 const AnthropicVersion = "2023-06-01"
 
 // A MessagesRequest is the body of POST /v1/messages of Anthropic.
@@ -41,7 +41,7 @@ type MessagesFormat struct {
 type MessagesAnswer struct {
 	Type        string          `json:"type"` // message
 	Model       string          `json:"model"`
-	Content     []MessagesBlock `json:"content"` // nil: there is none, or null
+	Content     []MessagesBlock `json:"content"` // nil: missing or null
 	StopReason  string          `json:"stop_reason"`
 	StopDetails struct {
 		Category    string `json:"category"`
@@ -59,7 +59,7 @@ type MessagesBlock struct {
 	Input jsontext.Value `json:"input"` // what the tool is called with
 }
 
-// MessagesUsage counts tokens: what was read from a cache and what was written to it, apart from the rest of the input.
+// MessagesUsage counts tokens: those read from a cache, those written to it, and the rest of the input, each apart.
 type MessagesUsage struct {
 	Input         int64 `json:"input_tokens"`
 	CacheRead     int64 `json:"cache_read_input_tokens"`
@@ -70,7 +70,7 @@ type MessagesUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// Text is what the model said. Its thinking is left out.
+// Text returns what the model said, without its thinking.
 func (a *MessagesAnswer) Text() (text string) {
 	for _, block := range a.Content {
 		if block.Type == "text" {
@@ -80,13 +80,13 @@ func (a *MessagesAnswer) Text() (text string) {
 	return text
 }
 
-// An AnthropicError is what Anthropic says went wrong.
+// An AnthropicError is Anthropic's description of an error.
 type AnthropicError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// ReadAnthropicError reads an error's body. It reports false for what is none.
+// ReadAnthropicError reads an error's body. It reports false for any other body.
 func ReadAnthropicError(body []byte) (AnthropicError, bool) {
 	var envelope struct {
 		Error AnthropicError `json:"error"`

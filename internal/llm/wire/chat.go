@@ -10,7 +10,7 @@ type ChatRequest struct {
 	Temperature    *float64      `json:"temperature,omitzero"`
 	TopP           *float64      `json:"top_p,omitzero"`
 	Seed           *int64        `json:"seed,omitzero"`
-	MaxTokens      int           `json:"max_tokens,omitzero"` // OpenAI's newer name, max_completion_tokens, is unknown to most other servers
+	MaxTokens      int           `json:"max_tokens,omitzero"` // most other servers do not know OpenAI's newer name, max_completion_tokens
 	Stream         bool          `json:"stream"`
 }
 
@@ -39,7 +39,7 @@ type ChatAnswer struct {
 	SystemFingerprint string         `json:"system_fingerprint"`
 	Choices           []ChatChoice   `json:"choices"`
 	Usage             ChatUsage      `json:"usage"`
-	Error             jsontext.Value `json:"error"` // gateways put what went wrong behind them into a good answer
+	Error             jsontext.Value `json:"error"` // gateways put an upstream error into a successful answer
 }
 
 // A ChatChoice is one of the answers.
@@ -52,13 +52,13 @@ type ChatChoice struct {
 	} `json:"message"`
 }
 
-// A ChatToolCall is a call of a function that the model asks for.
+// A ChatToolCall is the model's request to call a function.
 type ChatToolCall struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"` // function
 	Function struct {
 		Name      string `json:"name"`
-		Arguments string `json:"arguments"` // JSON, as the model wrote it: it may be none
+		Arguments string `json:"arguments"` // JSON as the model wrote it; it may be invalid
 	} `json:"function"`
 }
 

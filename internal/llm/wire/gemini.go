@@ -18,20 +18,20 @@ type GenerateContent struct {
 	Parts []GeneratePart `json:"parts"`
 }
 
-// A GeneratePart is a piece of a turn. One that has no text is of another kind, such as a call of a function.
+// A GeneratePart is a piece of a turn. A part without text has another kind, such as a function call.
 type GeneratePart struct {
 	Text         string                `json:"text,omitzero"`
 	Thought      bool                  `json:"thought,omitzero"`
 	FunctionCall *GenerateFunctionCall `json:"functionCall,omitzero"`
 }
 
-// A GenerateFunctionCall is a call of a function that the model asks for.
+// A GenerateFunctionCall is the model's request to call a function.
 type GenerateFunctionCall struct {
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args,omitzero"`
 }
 
-// A GenerateConfig is how the model is asked.
+// A GenerateConfig holds the parameters of a request.
 type GenerateConfig struct {
 	CandidateCount     int            `json:"candidateCount,omitzero"`
 	Temperature        *float64       `json:"temperature,omitzero"`
@@ -63,7 +63,7 @@ type GenerateCandidate struct {
 	SafetyRatings []GenerateRating `json:"safetyRatings"`
 }
 
-// A GenerateRating is what a filter thinks of a text.
+// A GenerateRating is a filter's rating of a text.
 type GenerateRating struct {
 	Category    string `json:"category"`
 	Probability string `json:"probability"` // NEGLIGIBLE, LOW, MEDIUM or HIGH
@@ -79,7 +79,7 @@ type GenerateUsage struct {
 	Thoughts   int64 `json:"thoughtsTokenCount"`
 }
 
-// Text is what the model said in a candidate. Its thoughts are left out.
+// Text returns what the model said in a candidate, without its thoughts.
 func (c *GenerateCandidate) Text() (text string) {
 	for _, part := range c.Content.Parts {
 		if !part.Thought {
@@ -89,27 +89,27 @@ func (c *GenerateCandidate) Text() (text string) {
 	return text
 }
 
-// A GoogleError is what one of Google's interfaces says went wrong (google.rpc.Status).
+// A GoogleError is an error of one of Google's interfaces (google.rpc.Status).
 type GoogleError struct {
 	Status  string           `json:"status"` // such as RESOURCE_EXHAUSTED
 	Message string           `json:"message"`
 	Details []jsontext.Value `json:"details"` // of several types
 }
 
-// A GoogleDetail is what is known of a detail of a GoogleError.
+// A GoogleDetail holds the known members of a detail of a GoogleError.
 type GoogleDetail struct {
 	Type       string `json:"@type"`
 	Reason     string `json:"reason"`     // of an ErrorInfo
 	RetryDelay string `json:"retryDelay"` // of a RetryInfo, such as "3.5s"
 }
 
-// The types of details that say something about a call.
+// The types of details that tell something about a call.
 const (
 	TypeRetryInfo = "type.googleapis.com/google.rpc.RetryInfo"
 	TypeErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo"
 )
 
-// ReadGoogleError reads an error's body. It reports false for what is none.
+// ReadGoogleError reads an error's body. It reports false for any other body.
 func ReadGoogleError(body []byte) (GoogleError, bool) {
 	var envelope struct {
 		Error GoogleError `json:"error"`
@@ -118,7 +118,7 @@ func ReadGoogleError(body []byte) (GoogleError, bool) {
 	return envelope.Error, err == nil && envelope.Error.Status != ""
 }
 
-// Known returns the details that have the members of a GoogleDetail; those of other shapes are left out.
+// Known returns the details that fit a GoogleDetail. It leaves out the others.
 func (e GoogleError) Known() (details []GoogleDetail) {
 	for _, v := range e.Details {
 		var d GoogleDetail

@@ -5,24 +5,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// An OpenAIError is what OpenAI, or a server that speaks its protocol, says went wrong.
+// An OpenAIError is an error of OpenAI, or of a server that speaks its protocol.
 type OpenAIError struct {
-	Code    string // such as rate_limit_exceeded; "" where a server repeats the HTTP status there
+	Code    string // such as rate_limit_exceeded; "" if a server repeats the HTTP status here
 	Type    string
 	Message string
 }
 
-// openAIError has every member that one of these servers uses. They differ in whether there is an envelope, and in whether a
-// code is a word or a number.
+// openAIError has every member that one of these servers uses. Some have an envelope, and a code is a word or a
+// number.
 type openAIError struct {
-	Error   jsontext.Value `json:"error"` // an object, or the message alone
+	Error   jsontext.Value `json:"error"` // an object, or only the message
 	Code    jsontext.Value `json:"code"`
 	Type    jsontext.Value `json:"type"`
 	Message jsontext.Value `json:"message"`
 	Detail  jsontext.Value `json:"detail"`
 }
 
-// ReadOpenAIError reads an error's body. It reports false for what is no JSON object.
+// ReadOpenAIError reads an error's body. It reports false for a body that is not a JSON object.
 func ReadOpenAIError(body []byte) (OpenAIError, bool) {
 	var outer openAIError
 	if json.Unmarshal(body, &outer) != nil {
@@ -44,7 +44,7 @@ func ReadOpenAIError(body []byte) (OpenAIError, bool) {
 	return said, true
 }
 
-// word is a JSON string's text; "" for anything else.
+// word returns the text of a JSON string; "" for other values.
 func word(v jsontext.Value) string {
 	var s string
 	if v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil {

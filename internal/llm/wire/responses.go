@@ -37,9 +37,9 @@ type SchemaFormat struct {
 
 // A ResponsesAnswer is OpenAI's answer to a ResponsesRequest.
 type ResponsesAnswer struct {
-	Status            string            `json:"status"` // completed, incomplete or failed; of a stream that goes on: in_progress
+	Status            string            `json:"status"` // completed, incomplete or failed; during a stream: in_progress
 	Model             string            `json:"model"`
-	Output            []ResponsesOutput `json:"output"` // nil: there is none, or null
+	Output            []ResponsesOutput `json:"output"` // nil: missing or null
 	IncompleteDetails struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
@@ -50,7 +50,8 @@ type ResponsesAnswer struct {
 	Usage ResponsesUsage `json:"usage"`
 }
 
-// A ResponsesOutput is one item that the model wrote: a message, or reasoning, calls of tools and more, whose content is not read.
+// A ResponsesOutput is one item of the model's output: a message, reasoning, a tool call or more. Only a message's
+// content is read.
 type ResponsesOutput struct {
 	Type    string          `json:"type"`
 	Content []ResponsesPart `json:"content"`
@@ -75,7 +76,7 @@ type ResponsesUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// Texts is what the model said in messages, and what it said in refusing.
+// Texts returns what the model said in messages, and what it said when it refused.
 func (a *ResponsesAnswer) Texts() (text, refusal string) {
 	for _, item := range a.Output {
 		if item.Type != "message" {

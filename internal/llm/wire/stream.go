@@ -12,11 +12,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrCut is the error of a stream that ends before the vendor's last event. What came until then is returned with it.
+// ErrCut is the error of a stream that ends before the vendor's last event. The readers return the part that came
+// with it.
 var ErrCut = errors.New("the stream ends before its last event")
 
-// A StreamError is an error that a vendor tells within a stream, under a good HTTP status.
-type StreamError struct{ Body jsontext.Value } // as the vendor's errors are
+// A StreamError is an error that a vendor reports within a stream, after a success status.
+type StreamError struct{ Body jsontext.Value } // in the form of the vendor's errors
 
 func (e *StreamError) Error() string { return "the vendor ends the stream with an error" }
 
@@ -26,8 +27,8 @@ type Event struct {
 	Data []byte
 }
 
-// Events splits a body into server-sent events, as the HTML standard has them (section 9.2.6): lines end with CR, LF or both,
-// an empty line ends an event, and an event that no empty line ends does not count.
+// Events splits a body into server-sent events by the HTML standard (section 9.2.6): lines end with CR, LF or both,
+// an empty line ends an event, and an event without an empty line at its end does not count.
 func Events(body []byte) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		body = bytes.TrimPrefix(body, []byte("\ufeff"))
@@ -64,8 +65,8 @@ func Events(body []byte) iter.Seq[Event] {
 	}
 }
 
-// ReadResponsesStream reads a stream of OpenAI's Responses API. The last event has the whole answer. Errors: ErrCut, with the
-// text so far; a *StreamError; or what in an event is not the protocol.
+// ReadResponsesStream reads a stream of OpenAI's Responses API. The last event has the complete answer. It returns
+// ErrCut with the text so far, a *StreamError, or an error about an event that does not follow the protocol.
 func ReadResponsesStream(body []byte) (*ResponsesAnswer, error) {
 	answer := new(ResponsesAnswer)
 	var text, refusal string
@@ -107,10 +108,10 @@ func ReadResponsesStream(body []byte) (*ResponsesAnswer, error) {
 	return answer, ErrCut
 }
 
-// maxIndex is the largest number of a choice, block, call or candidate in a stream: one that is larger would only take room.
+// maxIndex limits the number of a choice, block, call or candidate in a stream. A larger one would only use memory.
 const maxIndex = 1 << 10
 
-// at returns the element of a list by its number in the stream, and makes those that are missing.
+// at returns the list element with a number, and adds the missing elements before it.
 func at[T any](list *[]T, index int) (*T, error) {
 	if index < 0 || index > maxIndex {
 		return nil, fmt.Errorf("number %d is out of range", index)
@@ -121,8 +122,8 @@ func at[T any](list *[]T, index int) (*T, error) {
 	return &(*list)[index], nil
 }
 
-// ReadChatStream reads a stream of Chat Completions, which [DONE] ends. Errors: ErrCut, with the answer so far; a *StreamError;
-// or what in a chunk is not the protocol.
+// ReadChatStream reads a stream of Chat Completions, which [DONE] ends. It returns ErrCut with the answer so far, a
+// *StreamError, or an error about a chunk that does not follow the protocol.
 func ReadChatStream(body []byte) (*ChatAnswer, error) {
 	answer := new(ChatAnswer)
 	for e := range Events(body) {
@@ -183,14 +184,14 @@ func (c *ChatChoice) add(chunk chatChunk) error {
 			return fmt.Errorf("tool_calls: %w", err)
 		}
 		call.ID, call.Type = cmp.Or(t.ID, call.ID), cmp.Or(t.Type, call.Type)
-		call.Function.Name = cmp.Or(t.Function.Name, call.Function.Name) // in the first fragment alone
+		call.Function.Name = cmp.Or(t.Function.Name, call.Function.Name) // only in the first fragment
 		call.Function.Arguments += t.Function.Arguments
 	}
 	return nil
 }
 
-// ReadMessagesStream reads a stream of Anthropic's Messages API, which message_stop ends. Errors: ErrCut, with the answer so
-// far; a *StreamError; or what in an event is not the protocol.
+// ReadMessagesStream reads a stream of Anthropic's Messages API, which message_stop ends. It returns ErrCut with the
+// answer so far, a *StreamError, or an error about an event that does not follow the protocol.
 func ReadMessagesStream(body []byte) (*MessagesAnswer, error) {
 	answer := new(MessagesAnswer)
 	for e := range Events(body) {
@@ -222,7 +223,7 @@ type messagesEvent struct {
 		PartialJSON string `json:"partial_json"`
 		StopReason  string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage jsontext.Value `json:"usage"` // counts that replace the earlier ones
+	Usage jsontext.Value `json:"usage"` // these counts replace the earlier ones
 }
 
 func (a *MessagesAnswer) add(event messagesEvent) error {
@@ -238,7 +239,7 @@ func (a *MessagesAnswer) add(event messagesEvent) error {
 			return errors.Join(err, errors.New("there is no content_block"))
 		}
 		*block = *event.Block
-		block.Input = nil // an empty object stands there until its deltas come
+		block.Input = nil // holds an empty object until its deltas arrive
 	case "content_block_delta":
 		block, err := at(&a.Content, event.Index)
 		if err != nil {
@@ -255,9 +256,9 @@ func (a *MessagesAnswer) add(event messagesEvent) error {
 	return nil
 }
 
-// ReadGenerateStream reads a stream of Gemini's streamGenerateContent: server-sent events, or one JSON array. The chunk with a
-// finish reason, or with a prompt that is blocked, is the last. Errors: ErrCut, with the answer so far; a *StreamError; or what
-// in a chunk is not the protocol.
+// ReadGenerateStream reads a stream of Gemini's streamGenerateContent: server-sent events, or one JSON array. The
+// last chunk has a finish reason or a blocked prompt. It returns ErrCut with the answer so far, a *StreamError, or an
+// error about a chunk that does not follow the protocol.
 func ReadGenerateStream(body []byte) (*GenerateAnswer, error) {
 	answer := new(GenerateAnswer)
 	chunks, cut := generateChunks(body)
@@ -282,7 +283,7 @@ func ReadGenerateStream(body []byte) (*GenerateAnswer, error) {
 	return answer, nil
 }
 
-// generateChunks returns the chunks of a stream in either form, and whether an array has no end.
+// generateChunks returns the chunks of a stream in either form. cut reports that an array has no end.
 func generateChunks(body []byte) (chunks []jsontext.Value, cut bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
 		for e := range Events(body) {
@@ -335,7 +336,7 @@ func (a *GenerateAnswer) add(chunk GenerateAnswer) error {
 	return nil
 }
 
-// over tells that nothing is to come: the prompt is blocked, or every candidate has stopped.
+// over reports that the stream is complete: the prompt is blocked, or every candidate has stopped.
 func (a *GenerateAnswer) over() bool {
 	if a.PromptFeedback.BlockReason != "" {
 		return true
@@ -344,11 +345,11 @@ func (a *GenerateAnswer) over() bool {
 	return len(a.Candidates) > 0 && !slices.ContainsFunc(a.Candidates, going)
 }
 
-// notTheProtocol says where an event is of another shape than the vendor's, and not in which words a library says so.
+// notTheProtocol names the member that has the wrong type. It leaves out the library's own text, which is not stable.
 func notTheProtocol(err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return fmt.Errorf("an event is not the vendor's protocol: %s is of another type", semantic.JSONPointer)
+		return fmt.Errorf("an event does not follow the vendor's protocol: %s has the wrong type", semantic.JSONPointer)
 	}
-	return errors.New("an event is not the vendor's protocol")
+	return errors.New("an event does not follow the vendor's protocol")
 }

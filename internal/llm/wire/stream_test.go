@@ -130,12 +130,12 @@ func TestStreamsRefuse(t *testing.T) {
 		{"chat", "data: {\"choices\":[{\"index\":1000000000,\"delta\":{}}]}\n\n", "out of range"},
 		{"chat", "data: {\"choices\":[{\"index\":-1,\"delta\":{}}]}\n\n", "out of range"},
 		{"chat", "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":77777}]}}]}\n\n", "out of range"},
-		{"chat", "data: {\"choices\":7}\n\n", "/choices is of another type"},
+		{"chat", "data: {\"choices\":7}\n\n", "/choices has the wrong type"},
 		{"messages", "data: {\"type\":\"message_start\"}\n\n", "no message"},
 		{"messages", "data: {\"type\":\"content_block_delta\",\"index\":99999}\n\n", "out of range"},
 		{"generate", "data: {\"candidates\":[null]}\n\n", "null"},
 		{"generate", "data: {\"candidates\":[{\"index\":88888}]}\n\n", "out of range"},
-		{"generate", "data: nothing\n\n", "not the vendor's protocol"},
+		{"generate", "data: nothing\n\n", "does not follow the vendor's protocol"},
 	} {
 		for _, s := range streams {
 			if s.name != tt.name {

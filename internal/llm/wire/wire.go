@@ -1,9 +1,9 @@
-// Package wire has the bodies of the vendors' interfaces for language models, as the vendors publish them: requests, answers,
-// errors and streams of OpenAI (Responses, and Chat Completions, which many other servers speak), Anthropic (Messages) and
-// Google (Gemini generateContent).
+// Package wire has the bodies of the interfaces for language models, as the vendors publish them: requests, answers,
+// errors and streams of OpenAI (Responses, and Chat Completions, which many other servers speak), Anthropic
+// (Messages) and Google (Gemini generateContent).
 //
-// It is data alone: nothing here is sent, and no key is known. Package vendor asks models with it; whatever reads what others
-// sent reads it with the same types. Members that are not named here are ignored when they are read.
+// It holds only data: it sends nothing and knows no key. Package llm asks models with these types, and other packages
+// can read recorded traffic with them. Reading ignores unknown members.
 package wire
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Content is what one turn of a conversation says: one text, or parts of several kinds.
+// Content is the content of one turn of a conversation: one text, or parts of several kinds.
 type Content struct {
 	Text  string
 	Parts []Part // if not nil, the content is written as parts, and Text is empty
@@ -34,7 +34,7 @@ func (c Content) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteToken(jsontext.String(c.Text))
 }
 
-// UnmarshalJSONFrom reads a string, an array of parts or null, which is no content.
+// UnmarshalJSONFrom reads a string, an array of parts, or null, which means no content.
 func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*c = Content{}
 	switch kind := d.PeekKind(); kind {
@@ -49,7 +49,7 @@ func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 }
 
-// All is the text of the content: of all its text parts, one after the other.
+// All returns the text of the content: all its text parts, joined.
 func (c Content) All() string {
 	text := c.Text
 	for _, p := range c.Parts {
