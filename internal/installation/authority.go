@@ -29,7 +29,7 @@ const (
 	authorityKey         = "authority.key"
 )
 
-// createAuthority makes the root that readers are given, and the certificate that stamps in its name.
+// createAuthority makes the root certificate, which readers trust, and the certificate of the time-stamping key, which the root issues.
 func createAuthority(ctx context.Context, files filestore.Store, m maker, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
 	rootSigner, rootText, err := m.make(ctx, "root", evidence.ES256)

@@ -12,22 +12,23 @@ import (
 
 const claimsFolder = "claims"
 
-// ErrClaimed says that a process, this one or another, is at work on a trial.
+// ErrClaimed says that this process or another one is conducting a trial.
 var ErrClaimed = lock.ErrTaken
 
-// Claim keeps every other process from acting in a trial until release is called or this process ends, however it ends. The
-// trial is conducted in the context that it returns: see lock.Claims.
+// Claim claims a trial, so that no other process acts in it until the caller calls release or this process ends. The caller conducts the
+// trial in the returned context: see lock.Claims. If another process has the claim, the error has ErrClaimed in its chain.
 func (i *Installation) Claim(ctx context.Context, trialID string) (held context.Context, release func(), err error) {
 	return i.claims.Claim(ctx, trialID)
 }
 
-// Claimed reports whether somebody is at work on a trial. To ask claims nothing: whoever is about to begin is not kept from it.
+// Claimed reports whether a process is conducting a trial. Asking does not claim it, and does not hinder a process that claims it.
 func (i *Installation) Claimed(ctx context.Context, trialID string) (bool, error) {
 	return i.claims.Claimed(ctx, trialID)
 }
 
-// Vouch finds out whether records are as this installation's own keys signed them. The log notices by itself that a
-// record changed which one of its checkpoints covers; of what came after the last one only the signatures speak.
+// Vouch checks that this installation's own keys signed the records as they are now. It returns an error with ledger.ErrDamaged in its
+// chain if they did not. The log itself notices a change to a record that a checkpoint covers. For records after the last checkpoint, only
+// their signatures can show a change.
 func (i *Installation) Vouch(ctx context.Context, records ...*evidence.Record) error {
 	trust, err := i.Trust(ctx)
 	if err != nil {

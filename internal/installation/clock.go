@@ -9,15 +9,15 @@ import (
 	"jurat/timestamp"
 )
 
-// mostBack is how far back a clock may have been set for the installation to wait for it.
+// mostBack is the longest step back for which the clock stands still. After a longer step, the clock follows.
 const mostBack = 24 * time.Hour
 
-// A steady clock is not set back: while the one below it is behind what was said already, it stands still.
+// A steady clock does not go back: while the clock below it is behind a time that was already used, it stands still.
 //
-// Which of the two times is right nobody here knows. But a time stamp says "no later than", so one that is too late says too little,
-// and one that is too early says what is false: that something was signed before its signer had the key, or before the act that it
-// rests on. Whoever sets a clock back by more than a day means it, and is believed: otherwise one leap into the future would make
-// time stand still for years.
+// The program cannot know which of the two times is right. A time stamp says "no later than". One that is too late says too little. One
+// that is too early says something false: that something was signed before its signer had the key, or before the act that it refers to. An
+// operator who sets the clock back by more than a day does so on purpose. Otherwise one leap into the future would stop the clock for
+// years.
 //
 // It is safe for concurrent use.
 type steady struct {
@@ -38,7 +38,7 @@ func (s *steady) now() time.Time {
 	return now
 }
 
-// notBefore has the clock go on from a time.
+// notBefore makes the clock continue from t, if t is later than its last time.
 func (s *steady) notBefore(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,18 +47,18 @@ func (s *steady) notBefore(t time.Time) {
 	}
 }
 
-// goOn has the clock go on from the last record's time stamps: what was said in the log was said.
+// goOn makes the clock continue from the time stamps of the log's last record.
 func (s *steady) goOn(ctx context.Context, l *ledger.Ledger) error {
 	size, err := l.Size(ctx)
 	if err != nil || size == 0 {
 		return err
 	}
-	rows, err := l.KeptRows(ctx, size-1, 1) // one that is archived is old, and an archive that is missing stops nobody
+	rows, err := l.KeptRows(ctx, size-1, 1) // an archived record is old, so it is not needed
 	if err != nil {
 		return err
 	}
 	for _, t := range rows[0].Timestamps {
-		if token, err := timestamp.Parse(t.Token); err == nil { // of another kind it says nothing here
+		if token, err := timestamp.Parse(t.Token); err == nil { // other kinds of time stamp are skipped
 			s.notBefore(token.UnverifiedInfo().GenTime)
 		}
 	}

@@ -17,13 +17,13 @@ import (
 	"jurat/internal/postgres"
 )
 
-// An installation in a database is shared by any number of machines, none of which is a special one. The database has the
-// log and the small files; the data folder of each machine has what is that machine's own:
+// Any number of machines share an installation in a database, and none of them is special. The database holds the log and the small files.
+// The data folder of each machine holds that machine's own files:
 //
-//	checkpoint      the last checkpoint that this machine has seen, by which it notices a database that was set back
+//	checkpoint      the last checkpoint that this machine has seen, which reveals a database that was set back
 //	cases/          case files that were written here
 
-// findInDatabase looks for an installation in a database.
+// findInDatabase finds an installation in a database, or returns ErrNone.
 func findInDatabase(ctx context.Context, c Config) (*place, error) {
 	p, files, err := connect(ctx, c)
 	if err != nil {
@@ -35,7 +35,7 @@ func findInDatabase(ctx context.Context, c Config) (*place, error) {
 	return p, nil
 }
 
-// connect reaches a database, whatever is in it.
+// connect connects to a database, whether it holds an installation or not.
 func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
 	keys, err := readWrappingKey(c.WrappingKey)
 	if err != nil {
@@ -74,8 +74,8 @@ func readWrappingKey(file string) (*filestore.Keys, error) {
 	return keys, nil
 }
 
-// join has a machine that has seen no checkpoint of this log yet begin with the one that the database has. It is the one
-// time that a machine takes the database's word for it: a copy of another machine's checkpoint, put there before, spares it.
+// join stores the database's checkpoint on a machine that has seen no checkpoint of this log. A machine trusts the database for a
+// checkpoint only this once. An operator who copies another machine's checkpoint there first avoids even that.
 func join(ctx context.Context, published ledger.CheckpointFile, store storage.Store) (joined bool, err error) {
 	seen, err := published.Load(ctx)
 	if err != nil || seen != "" {
@@ -88,8 +88,8 @@ func join(ctx context.Context, published ledger.CheckpointFile, store storage.St
 	return true, published.Store(ctx, signed)
 }
 
-// isWhole returns ErrNone where no installation is in the database, or one that nobody has finished making, and an error
-// that says so where only parts of one are, or a wrapping key is missing.
+// isWhole returns ErrNone if the database holds no installation, or an unfinished one. If it holds only some parts of one, or a wrapping
+// key is missing, the error says so.
 func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 	there, err := files.Prepared(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 		return ErrNone
 	}
 	if !there {
-		return errors.New("the database has a log, and not the keys that belong to it: restore both together")
+		return errors.New("the database has a log, but lacks the keys that belong to it: restore both together")
 	}
 	if err := files.CheckKeys(ctx); err != nil {
 		return fmt.Errorf("a secret in the database cannot be read: %w", err)
@@ -121,11 +121,11 @@ func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 	return nil
 }
 
-// creating is the number of the lock that one machine has while it makes an installation, and for which the others wait.
+// creating is the number of the lock that a machine holds while it makes an installation.
 const creating = `hashtext('jurat: installation')`
 
-// createInDatabase makes an installation in a database, or finishes what another machine has begun and not lived to
-// finish. Of several machines that do so at the same moment one does, and the others find it done.
+// createInDatabase makes an installation in a database, or finishes one that another machine began before it crashed. If several machines
+// call it at once, one makes the installation, and the others get created = false.
 func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
 	p, files, err := connect(ctx, c)
 	if err != nil {
@@ -142,13 +142,13 @@ func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
 	return created, err
 }
 
-// alone does something that one machine does at a time.
+// alone calls do while this machine holds the lock. Other machines wait for it.
 func (p *place) alone(ctx context.Context, do func() error) (err error) {
 	lock, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	session := lock.Hijack() // so that the lock ends with it, and does not come back into the pool
+	session := lock.Hijack() // closing this connection releases the lock; the pool must not reuse it
 	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
 	if _, err := session.Exec(ctx, `SELECT pg_advisory_lock(`+creating+`)`); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (p *place) alone(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// tables makes the tables where they are missing, and opens the log's.
+// tables creates missing tables, and opens the log's store.
 func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 	store, err := postgres.Create(ctx, p.pool)
 	if err != nil {
@@ -168,8 +168,8 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 	return store, nil
 }
 
-// furnishDatabase makes everything that an installation has from its first day: the authority and the key of the log, all of
-// it or nothing, and then the log. A crash between the two leaves keys that have signed nothing, and the next to come uses them.
+// furnishDatabase makes the authority and the log's key in one transaction, and then the log. A crash between the two leaves keys that have
+// signed nothing. The next call uses them.
 func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Files) (created bool, err error) {
 	store, err := p.tables(ctx)
 	if err != nil {
@@ -181,10 +181,10 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	}
 	signed, err := store.Checkpoint(ctx)
 	if err != nil || signed != "" {
-		return false, err // another machine was quicker
+		return false, err // another machine made it first
 	}
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
-		return false, errors.Join(err, errors.New("the database has records and no checkpoint, as a restore that was broken off leaves it: run it again, or DROP SCHEMA jurat CASCADE and begin anew"))
+		return false, errors.Join(err, errors.New("the database has records but no checkpoint, as after an interrupted restore: run the restore again, or DROP SCHEMA jurat CASCADE and start anew"))
 	}
 	log, err := openLogKey(ctx, files, &p.Helpers)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,12 +208,12 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	return err == nil, err
 }
 
-// Rewrap wraps every secret in the database under the first key of the file with wrapping keys that is not. It can be broken off
-// and called again. It returns how many it has wrapped, and the name of that key.
+// Rewrap wraps every secret in the database under the first key of the wrapping-key file, unless it is already. If it is interrupted, the
+// caller calls it again. It returns how many secrets it wrapped, and the name of the key. For a data folder it returns an error.
 func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key filestore.ID, err error) {
 	files, ok := i.files.(*postgres.Files)
 	if !ok {
-		return 0, "", errors.New("wrapping secrets again: those of a data folder are not wrapped")
+		return 0, "", errors.New("wrapping secrets again: secrets in a data folder are not wrapped")
 	}
 	if done, err = files.Rewrap(ctx, progress); err != nil {
 		return done, "", fmt.Errorf("wrapping secrets again: %w", err)

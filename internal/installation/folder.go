@@ -19,10 +19,10 @@ import (
 	"jurat/internal/token"
 )
 
-// findInFolder looks for an installation in a data folder.
+// findInFolder finds an installation in a data folder. If there is none, the error has ErrNone in its chain.
 func findInFolder(ctx context.Context, c Config) (*place, error) {
 	if err := checkParts(ctx, c.Dir); errors.Is(err, ErrNone) {
-		looked, _ := filepath.Abs(c.Dir) // where that is not known, the name that was given has been said
+		looked, _ := filepath.Abs(c.Dir) // if that fails, the error shows no path
 		return nil, fmt.Errorf("%w: none of %s is in %s", err, strings.Join(folderParts, ", "), looked)
 	} else if err != nil {
 		return nil, err
@@ -41,27 +41,27 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
 
-// ErrOpen says that others than its owner can write to a data folder: they could put keys of theirs into it, or take its log away.
-var ErrOpen = errors.New("others than the owner can write to it")
+// ErrOpen says that users other than its owner can write to a data folder. They could put in their own keys, or remove the log.
+var ErrOpen = errors.New("users other than its owner can write to it")
 
-// checkPrivate refuses a file or folder that the group or everybody can write to. Windows has no such bits, and shows none.
+// checkPrivate returns ErrOpen if the group or all users can write to a file or folder. Windows has no such mode bits.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("%w: %s has the mode %04o; take that away from the others: chmod go-w %s", ErrOpen, path, mode, path)
+		return fmt.Errorf("%w: %s has the mode %04o; let only the owner write to it: chmod go-w %s", ErrOpen, path, mode, path)
 	}
 	return nil
 }
 
-// checkParts returns ErrNone where no part of an installation is, and an error that names the part where only some are:
-// what is missing is restored from a backup, and never made anew by opening.
+// checkParts returns ErrNone if a folder has no part of an installation. If it has only some, the error names a missing part: the operator
+// restores it from a backup, and opening never makes a new one.
 func checkParts(ctx context.Context, dir string) error {
 	var there int
 	var missing, err error
-	for range 2 { // somebody may be making an installation in the middle of the first look at it
+	for range 2 { // another process may be making an installation during the first look
 		if err := Settled(ctx, dir); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func checkParts(ctx context.Context, dir string) error {
 	return errors.Join(err, missing)
 }
 
-// folderParts are those that every installation in a folder has.
+// folderParts are the parts of every installation in a folder.
 var folderParts = []string{LogKeyFile, DatabaseFile, keys.Folder, AuthorityFolder}
 
 func lookForParts(dir string) (there int, missing, err error) {
@@ -92,19 +92,19 @@ func lookForParts(dir string) (there int, missing, err error) {
 	return there, missing, nil
 }
 
-// createInFolder makes an installation in a folder that does not exist or is empty. It appears whole or not at all.
+// createInFolder makes an installation in a missing or empty folder. It appears whole or not at all.
 func createInFolder(ctx context.Context, c Config) error {
 	return Settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
 }
 
-// furnish makes everything that an installation has from its first day.
+// furnish makes the authority, the log's key and the log of a new installation.
 func furnish(ctx context.Context, c Config, dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil {
 		return err
 	}
 	files := filestore.NewFolder(dir)
 	m := newMaker(c, &token.Helpers{})
-	defer m.helpers.Close() // what they signed is verified
+	defer m.helpers.Close() // an error here loses nothing: the signatures were verified
 	if err := createAuthority(ctx, files, m, clock(c)()); err != nil {
 		return err
 	}

@@ -1,41 +1,45 @@
-// Package installation is the keys, the time-stamping authority and the log that belong together: in the data folder of one
-// machine, or in a PostgreSQL database that several share. In the folder are
+// Package installation holds the keys, the time-stamping authority and the log that belong together. They are in the data folder of one
+// machine, or in a PostgreSQL database that several machines share. The folder contains
 //
 //	jurat.db        the ledger
-//	jurat.db-reserve  room that is kept back for revocations on a full disk
-//	jobs.db         which trials are to be held, made anew from the ledger where it is missing
-//	checkpoint      the last published checkpoint: what the ledger may never fall behind
-//	log.key         the key that signs checkpoints, or where it is on a token
+//	jurat.db-reserve  reserved space, so that a full disk does not stop revocations
+//	jobs.db         the queue of trials; rebuilt from the ledger if it is missing
+//	checkpoint      the last published checkpoint; the ledger must never be behind it
+//	log.key         the key that signs checkpoints, or a reference to it on a token
 //	keys/ROLE/      private keys of actors
 //	authority/      keys and certificates of the built-in time-stamping authority
 //	cases/          case files of trials
 //	claims/         locks on trials that are under way
-//	witnesses.json  who is asked to cosign checkpoints
-//	cosigned        the last checkpoint that they have cosigned
+//	witnesses.json  the witnesses that are asked to cosign checkpoints
+//	cosigned        the last checkpoint that the witnesses cosigned
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
-//	archive/        archive files: what old rows of the ledger have shed
-//	apart/values/   what is sealed apart, encrypted
-//	apart/settings/ what is sealed apart of whom without being asked for
-//	apart/erasing/  erasures that are under way
+//	archive/        archive files: records that were moved out of the ledger
+//	apart/values/   values that are sealed apart, encrypted
+//	apart/settings/ which values are always sealed apart, for each actor
+//	apart/erasing/  erasures in progress
 //	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
-//	tickets/        what is good for one use: sign-in links
-//	servers/        secrets that all servers of the installation have
+//	tickets/        sign-in links, each for one use
+//	servers/        secrets that all servers of the installation share
 //
-// In a database these are tables: the ledger's, and one of files with the same names (see package postgres). Each machine then
-// has a folder with checkpoint and cases/ alone.
+// In a database these are tables: the ledger's, and a table of files with the same names (see package postgres). Each machine then has a
+// folder of its own, with only checkpoint and cases/.
 //
 // # Each machine has seen a checkpoint
 //
-// A database that is set back passes for the present one to itself. What each machine keeps for itself is the one thing that must
-// not come back from the same backup: the last checkpoint that it has seen.
+// A restored older database looks consistent to itself. Each machine therefore keeps the last checkpoint that it has seen, outside the
+// database. This checkpoint must not be restored from the same backup as the database.
 //
 // # The clock is not set back
 //
-// While the system's clock is behind what the installation has said already, in this process or in the log's last record, its clock
-// stands still, for a day at most. A time stamp says "no later than": one that is too late says too little, one that is too early
-// says what is false, and has an honest act refuted since its key was not yet made. Ids still have the new time in them, and sort
-// where that is: the order is the log's. A clock that goes back by more than a day is believed, since standing still for years is no
-// answer; where it is then before the authority's certificate, nothing is sealed, and the error says so.
+// The installation remembers the latest time that this process has used or that the log's last record bears. If the system's clock is
+// behind that time by at most a day, the installation's clock stands still until the system's clock has caught up.
+//
+// The reason is what a time stamp says: "no later than". A stamp that is too late says too little. A stamp that is too early says something
+// false, and a verifier could refute an honest act because its key did not exist yet. Record ids still contain the system's time and sort
+// by it; the order of records is the log's.
+//
+// A clock that goes back by more than a day is believed, since the installation cannot stand still for years. If that time is before the
+// authority's certificate, nothing is sealed, and the error says so.
 package installation
 
 import (
@@ -61,24 +65,24 @@ import (
 	"jurat/verify/trust"
 )
 
-// Config is what an installation is opened with.
+// Config says where an installation is and how it works.
 type Config struct {
-	Dir         string             // the data folder; with DB, what this machine keeps for itself
+	Dir         string             // the data folder; with DB, the folder of this machine's own files
 	DB          string             // URL of a PostgreSQL database that several machines share; "": everything is in Dir
 	Archives    string             // the folder of archive files, which all machines share; "": archive in Dir
-	WrappingKey string             // with DB: the file with the key under which secrets are wrapped there
-	Algorithm   evidence.Algorithm // of first keys made from now on; "": ES256
-	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only who has such a key
-	BatchTokens bool               // the built-in authority stamps with one token all records that wait, see RFC 4998
-	TSA         []string           // names or URLs of the authorities that stamp what is sealed; nil: the built-in and all others
-	Now         func() time.Time   // nil: time.Now. When it is set back, the installation's clock stands still until it has caught up
-	Random      io.Reader          // of record ids; nil: crypto/rand
-	Token       *Token             // of a new installation: where the keys of its log and authority are made; nil: in files
+	WrappingKey string             // with DB: the file with the key that wraps the secrets there
+	Algorithm   evidence.Algorithm // of first keys that are made from now on; "": ES256
+	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only actors that have such a key do
+	BatchTokens bool               // the built-in authority makes one token for all waiting records, see RFC 4998
+	TSA         []string           // names or URLs of the authorities that stamp new records; nil: the built-in authority and all outside ones
+	Now         func() time.Time   // nil: time.Now. If it goes back, the installation's clock stands still until it has caught up
+	Random      io.Reader          // for record ids; nil: crypto/rand
+	Token       *Token             // of a new installation: the token that holds the keys of its log and authority; nil: in files
 
-	Indexing func(done, total int64) // told how far an older log has got that is indexed when it is opened; nil: nobody is told
+	Indexing func(done, total int64) // called while Open indexes an older log; nil: progress is not reported
 }
 
-// An Installation is open.
+// An Installation is an open installation.
 type Installation struct {
 	Dir       string
 	Keys      *keys.Ring
@@ -93,16 +97,16 @@ type Installation struct {
 
 	*place
 	authority *stamping.Own
-	stampers  *stamping.Stampers // the authority, and those outside
+	stampers  *stamping.Stampers // the built-in authority and the outside ones
 	log       logKey
 	texts     *erasure.Store
 	archives  *archive.Folder
 	clock     *steady
 	now       func() time.Time  // clock's
-	after     func(step string) // told of each step of an erasure or of a change to keys when it is done; tests crash there
+	after     func(step string) // called after each step of an erasure or a key change; tests crash there
 }
 
-// The parts of a data folder, for whoever copies it.
+// The parts of a data folder that other packages name.
 const (
 	DatabaseFile    = "jurat.db"
 	jobsFile        = "jobs.db"
@@ -112,14 +116,14 @@ const (
 	CasesFolder     = "cases"
 )
 
-// ErrNone says that there is no installation in the folder.
+// ErrNone says that the folder or database holds no installation.
 var ErrNone = errors.New("there is no jurat installation here")
 
-// ErrNoWrappingKey says that a database was named, and no key under which secrets are wrapped in it.
-var ErrNoWrappingKey = errors.New("secrets are wrapped in a database, and no wrapping key is given")
+// ErrNoWrappingKey says that the configuration names a database, but no wrapping key for the secrets in it.
+var ErrNoWrappingKey = errors.New("the database's secrets are wrapped, but no wrapping key is given")
 
-// Create makes an installation where there is none: in a folder that does not exist or is empty, or in a database. It
-// appears whole or not at all.
+// Create makes an installation in a missing or empty folder, or in a database. It appears whole or not at all. If there is an installation,
+// the error has fs.ErrExist in its chain.
 func Create(ctx context.Context, c Config) error {
 	created, err := create(ctx, c)
 	if err == nil && !created {
@@ -142,8 +146,8 @@ func create(ctx context.Context, c Config) (created bool, err error) {
 	return err == nil, err
 }
 
-// Open opens the installation in a folder, or returns an error with ErrNone in its chain if there is none. Where nothing can be written
-// it is open for reading: Ledger.ReadOnly says why, and everything that would write fails with ledger.ErrReadOnly or the system's error.
+// Open opens an installation. If there is none, the error has ErrNone in its chain. If nothing can be written, Open opens it for reading:
+// Ledger.ReadOnly returns the reason, and every write fails with ledger.ErrReadOnly or the system's error.
 func Open(ctx context.Context, c Config) (*Installation, error) {
 	i, config, err := unlock(ctx, c)
 	if err != nil {
@@ -160,7 +164,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if i.Ledger.ReadOnly() != nil {
 		return i, nil
 	}
-	// What a crash has left undone after the log was told of it is done now.
+	// Finish what a crash interrupted after the log had recorded it.
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -170,7 +174,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	return i, nil
 }
 
-// assemble makes what works on the open ledger.
+// assemble makes the parts that need the open ledger.
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
 	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
@@ -182,7 +186,7 @@ func (i *Installation) assemble() {
 		Log: i.log.verifier, Now: i.now}
 }
 
-// unlock opens everything but the ledger, which must then be opened, or examined, with what is returned for it.
+// unlock opens everything except the ledger. The caller opens or examines the ledger with the returned config.
 func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Config, err error) {
 	at, err := find(ctx, c)
 	if err != nil {
@@ -229,8 +233,8 @@ func ledgerConfig(c Config, published ledger.Published, store storage.Store, log
 	return ledger.Config{Store: store, Signer: log.signer, Verifier: log.verifier, Random: c.Random, Now: c.Now, Published: published}
 }
 
-// Fsck examines the ledger, whatever state it is in: also one that Open refuses. It checks each record's signature and
-// time stamp by this installation's own keys.
+// Fsck examines the ledger in any state, even if Open refuses it. It checks each record's signature and time stamp against this
+// installation's own keys. It returns the damage that it found, and how many records the log has.
 func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (damages []fsck.Damage, size int64, err error) {
 	i, config, err := unlock(ctx, c)
 	if err != nil {
@@ -269,7 +273,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	return damages, head.Size, err
 }
 
-// checkRecord holds a record against this installation's own trust.
+// checkRecord returns a function that verifies a record against this installation's own trust.
 func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) error {
 	options := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
 	return func(r *evidence.Record, waits bool) error {
@@ -277,10 +281,10 @@ func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) erro
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 			f := report.Of(g)
 			if f.Rule == verify.Skew {
-				continue // a clock was wrong, and the record is as it was sealed
+				continue // a clock was wrong, but the record is as it was sealed
 			}
 			if waits && g != verify.Content && f.Status != verify.Refuted {
-				continue // what depends on its time is not proved yet
+				continue // without a time stamp, this is not proved yet
 			}
 			if f.Status != verify.Proved {
 				return fmt.Errorf("%s %s: %s", g, f.Status, f.Reason)
@@ -290,7 +294,7 @@ func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) erro
 	}
 }
 
-// OpenOrCreate opens the installation in a folder, and makes one where there is none.
+// OpenOrCreate opens an installation, and makes one first if there is none. created reports whether it made one.
 func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool, err error) {
 	i, err = Open(ctx, c)
 	if !errors.Is(err, ErrNone) {
@@ -299,7 +303,7 @@ func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool,
 	created, err = create(ctx, c)
 	if err != nil {
 		if i, openErr := Open(ctx, c); openErr == nil {
-			return i, false, nil // another process was quicker
+			return i, false, nil // another process made it first
 		}
 		return nil, false, fmt.Errorf("making an installation in %s: %w", c.Where(), err)
 	}
@@ -314,13 +318,12 @@ func clock(c Config) func() time.Time {
 	return c.Now
 }
 
-// Close closes the ledger, and lets go of what is claimed. What was acknowledged is on disk already.
+// Close closes the ledger and releases all claims. Acknowledged records are on disk already.
 func (i *Installation) Close() error {
 	i.archives.Close()
 	return errors.Join(i.Ledger.Close(), i.leave())
 }
 
-// step tells that a step is done.
 func (i *Installation) step(name string) { i.after(name) }
 
 // operator seals the operator's acts in this installation.
@@ -328,10 +331,10 @@ func (i *Installation) operator() ledger.Operator {
 	return ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}
 }
 
-// ArchiveFolder is where archives lie, in the data folder.
+// ArchiveFolder is the name of the archives' folder inside the data folder.
 const ArchiveFolder = "archive"
 
-// ArchiveDir is the folder of archive files.
+// ArchiveDir returns the folder of archive files.
 func (c Config) ArchiveDir() string {
 	if c.Archives != "" {
 		return c.Archives
@@ -339,7 +342,7 @@ func (c Config) ArchiveDir() string {
 	return filepath.Join(c.Dir, ArchiveFolder)
 }
 
-// CaseFile is where the case file of a trial goes unless the caller says otherwise.
+// CaseFile returns the default path of a trial's case file.
 func (i *Installation) CaseFile(trialID string) string {
 	return filepath.Join(i.Dir, CasesFolder, trialID+".jurat")
 }

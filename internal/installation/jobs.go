@@ -8,11 +8,11 @@ import (
 	"jurat/internal/schedule"
 )
 
-// jobsSchema is where the jobs are in a database that is shared: beside the ledger, and not among its tables.
+// jobsSchema is the schema of the queue in a shared database. The ledger's tables are in another schema.
 const jobsSchema = "jurat_jobs"
 
-// Jobs opens what says which trials are to be held: in the database that is shared, or on one machine in a file of its own, so that who looks
-// for jobs again and again, and who leads, is never in the way of who appends to the ledger. Nothing is lost with it.
+// Jobs opens the queue of trials: in the shared database, or in a file of its own on one machine. The queue is polled often, and a file of
+// its own keeps that away from writers of the ledger. The ledger can rebuild a queue that is lost.
 func (i *Installation) Jobs(ctx context.Context) (*schedule.Database, error) {
 	if i.pool != nil {
 		return schedule.Postgres(ctx, i.pool, jobsSchema)

@@ -19,13 +19,13 @@ import (
 type logKey struct {
 	signer   note.Signer
 	verifier note.Verifier
-	public   string // the verifier, as package note writes it
+	public   string // the verifier key in package note's form
 }
 
-// logName is the start of the origin of a log, which must differ from that of every other log.
+// logName begins the origin of a log. An id follows it, because every log needs an origin of its own.
 const logName = "jurat/log/"
 
-// createLogKey makes the log's key, as package note writes it, or on a token.
+// createLogKey makes the log's key: in a file in package note's form, or on a token.
 func createLogKey(ctx context.Context, files filestore.Store, m maker) (logKey, error) {
 	private, public, err := newLogKey(ctx, m)
 	if err != nil {
@@ -75,7 +75,7 @@ func openLogKey(ctx context.Context, files filestore.Store, helpers *token.Helpe
 
 // noteSigner signs checkpoints with a key on a token. It is a note.Signer.
 type noteSigner struct {
-	note.Verifier // of the same key: its name and hash
+	note.Verifier // gives the key's name and hash
 	key           crypto.Signer
 }
 
@@ -83,10 +83,10 @@ func (s noteSigner) Sign(message []byte) ([]byte, error) {
 	return s.key.Sign(nil, message, crypto.Hash(0))
 }
 
-// tokenSigner returns the signer of a log whose key is on a token. It must be the verifier's.
+// tokenSigner returns the signer of a log whose key is on a token. It returns an error if the key is not the verifier's.
 func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Helpers, k logKey) (note.Signer, error) {
 	if k.verifier == nil {
-		return nil, nil // its own error says why
+		return nil, nil // the caller reports the verifier's error
 	}
 	key, rest, err := readSigner(ctx, files, helpers, LogKeyFile)
 	if err != nil {
@@ -97,13 +97,13 @@ func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Help
 		return nil, errors.New("want the reference to an Ed25519 key, and one line with the verifier key")
 	}
 	if same, err := note.NewEd25519VerifierKey(k.verifier.Name(), public); err != nil || same != k.public {
-		return nil, errors.New("the key on the token is not the one of the verifier key")
+		return nil, errors.New("the key on the token does not match the verifier key")
 	}
 	return noteSigner{k.verifier, key}, nil
 }
 
-// LogVerifier reads what verifies the checkpoints of an installation's log.
+// LogVerifier returns the verifier of the checkpoints of an installation's log.
 func LogVerifier(ctx context.Context, files filestore.Store) (note.Verifier, error) {
-	log, err := openLogKey(ctx, files, &token.Helpers{}) // nothing is signed
+	log, err := openLogKey(ctx, files, &token.Helpers{}) // this key is never asked to sign
 	return log.verifier, err
 }

@@ -17,17 +17,17 @@ import (
 	"jurat/internal/token"
 )
 
-// Token is where a new installation's own keys are made: those of its log and of its time-stamping authority.
+// Token names the hardware token on which a new installation makes the keys of its log and of its time-stamping authority.
 type Token struct {
-	URI    string // names the token, and no key: pkcs11:token=LABEL
+	URI    string // names the token only, without a key
 	Helper token.Helper
 }
 
-// A maker makes the keys that a new installation begins with: in files, or on a token.
+// A maker makes the first keys of an installation, in files or on a token.
 type maker struct {
 	token   *Token // nil: in files
 	helpers *token.Helpers
-	id      string // makes names on a token differ from those of other installations
+	id      string // keeps the key names on a token apart from other installations'
 }
 
 func newMaker(c Config, helpers *token.Helpers) maker {
@@ -36,7 +36,7 @@ func newMaker(c Config, helpers *token.Helpers) maker {
 	return maker{c.Token, helpers, fmt.Sprintf("%x", id)}
 }
 
-// make makes a key, and says in PEM where it is: in the block itself, or on the token.
+// make makes a key. It returns the PEM block for its file: the private key, or a reference to the key on the token.
 func (m maker) make(ctx context.Context, name string, algorithm evidence.Algorithm) (crypto.Signer, []byte, error) {
 	if m.token != nil {
 		return m.onToken(ctx, name, algorithm)
@@ -70,7 +70,7 @@ func (m maker) onToken(ctx context.Context, name string, algorithm evidence.Algo
 	return key, text, err
 }
 
-// readSigner reads a private key, or the reference to one on a token, and returns what follows it in the file, too.
+// readSigner reads a private key, or a reference to one on a token. rest is the text of the file after the PEM block.
 func readSigner(ctx context.Context, files filestore.Store, helpers *token.Helpers, file string) (key crypto.Signer, rest string, err error) {
 	text, err := files.Read(ctx, file)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the number of the user to whom a file belongs, and whether that is another than this process acts as.
+// ownerOf returns the number of the user who owns a file, and whether this process acts as another user.
 func ownerOf(info os.FileInfo) (uid int, another bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -19,21 +19,21 @@ import (
 	"jurat/internal/token"
 )
 
-// A place is where an installation is: the data folder of one machine, or a database that many share.
+// A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
 	files     filestore.Store
 	claims    lock.Claims
 	published ledger.Published // the last checkpoint that this machine has seen
-	pool      *pgxpool.Pool    // of the database that is shared; nil: a folder of one machine
-	joined    bool             // this machine had no checkpoint yet, and took the database's
+	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
+	joined    bool             // this machine had no checkpoint, and took the one in the database
 
-	Helpers token.Helpers // that keep keys on tokens
+	Helpers token.Helpers // the helpers that sign with keys on tokens
 
-	store func(context.Context) (storage.Store, error) // opens it
-	parts string                                       // what must fit together, for people
+	store func(context.Context) (storage.Store, error) // opens the log's store
+	parts string                                       // names the parts that must belong together, for messages
 }
 
-// find looks for an installation. Where there is none, the error has ErrNone in its chain.
+// find finds an installation. If there is no installation, the error has ErrNone in its chain.
 func find(ctx context.Context, c Config) (*place, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func find(ctx context.Context, c Config) (*place, error) {
 	return findInFolder(ctx, c)
 }
 
-// leave lets go of what a place holds, after its store was closed.
+// leave releases the place's claims, helpers and connections. The caller has closed its store.
 func (p *place) leave() error {
 	err := errors.Join(p.claims.Close(), p.Helpers.Close())
 	if p.pool != nil {
@@ -53,7 +53,7 @@ func (p *place) leave() error {
 	return err
 }
 
-// check refuses a configuration that names no place.
+// check returns an error if a configuration names no data folder, or names a database and lacks a wrapping key or a vacant folder.
 func (c Config) check() error {
 	switch {
 	case c.Dir == "":
@@ -69,13 +69,13 @@ func (c Config) check() error {
 	}
 	for _, part := range []string{LogKeyFile, DatabaseFile} {
 		if _, err := os.Stat(filepath.Join(c.Dir, part)); err == nil {
-			return fmt.Errorf("the folder %s holds an installation of its own (%s): name another one for what this machine keeps for itself", c.Dir, part)
+			return fmt.Errorf("the folder %s holds an installation of its own (%s): name another folder for this machine's own files", c.Dir, part)
 		}
 	}
 	return nil
 }
 
-// Where says where an installation is, to people. It has no password in it.
+// Where returns where an installation is, for messages. The text contains no password.
 func (c Config) Where() string {
 	if c.DB == "" {
 		return c.Dir
@@ -84,30 +84,30 @@ func (c Config) Where() string {
 	switch {
 	case err != nil || u.Path == "" || u.Path == "/":
 		return "the database"
-	case u.Host == "": // it is reached by a socket, or where the environment says
+	case u.Host == "": // the URL names a socket, or the environment names the host
 		return "the database " + filepath.Base(u.Path)
 	}
 	return fmt.Sprintf("the database %s on %s", filepath.Base(u.Path), u.Host)
 }
 
-// Database returns the database that several machines share, or nil where the installation is a folder of one.
+// Database returns the pool of the shared database, or nil if the installation is a folder of one machine.
 func (i *Installation) Database() *pgxpool.Pool { return i.pool }
 
-// Joined reports whether this machine had no checkpoint of the log before it opened the installation, and so took the
-// database's word for the latest.
+// Joined reports whether this machine had no checkpoint of the log before it opened the installation. In that case it trusted the database
+// for the latest checkpoint.
 func (i *Installation) Joined() bool { return i.joined }
 
-// A Place is where an installation is, or is to be, that is not open: for whoever copies it.
+// A Place is an installation that is not open, or the place of a future one. Package backup copies from it and to it.
 type Place struct {
 	Files filestore.Store
-	Pool  *pgxpool.Pool // of the database that is shared; nil: a folder of one machine
+	Pool  *pgxpool.Pool // of the shared database; nil: the installation is in a folder
 
 	at      *place
-	secrets *postgres.Files // in a database
+	secrets *postgres.Files // only in a database
 	config  Config
 }
 
-// Find looks for an installation. Where there is none, the error has ErrNone in its chain.
+// Find finds an installation. If there is no installation, the error has ErrNone in its chain.
 func Find(ctx context.Context, c Config) (*Place, error) {
 	at, err := find(ctx, c)
 	if err != nil {
@@ -116,7 +116,7 @@ func Find(ctx context.Context, c Config) (*Place, error) {
 	return &Place{Files: at.files, Pool: at.pool, at: at, config: c}, nil
 }
 
-// Reach reaches a database, whatever is in it.
+// Reach connects to a database, whether it holds an installation or not.
 func Reach(ctx context.Context, c Config) (*Place, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -128,11 +128,11 @@ func Reach(ctx context.Context, c Config) (*Place, error) {
 	return &Place{Files: at.files, Pool: at.pool, at: at, secrets: files, config: c}, nil
 }
 
-// Leave lets go of it.
+// Leave releases the place's claims, helpers and connections.
 func (p *Place) Leave() error { return p.at.leave() }
 
-// Fill makes an installation in a database in which there is none, while no other machine does. The log that fill is given is empty,
-// or what an attempt before has left.
+// Fill makes an installation in a database that holds none, and keeps other machines from doing so meanwhile. It calls fill with the log,
+// which is empty or holds what an earlier attempt left. If there is an installation, the error has fs.ErrExist in its chain.
 func (p *Place) Fill(ctx context.Context, fill func(log *postgres.Store) error) error {
 	return p.at.alone(ctx, func() (err error) {
 		log, err := p.at.tables(ctx)

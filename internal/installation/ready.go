@@ -16,10 +16,10 @@ import (
 	"jurat/internal/witness"
 )
 
-// ErrOwner says that a data folder belongs to another user than the one who opens it.
+// ErrOwner says that a data folder belongs to another user than this process's.
 var ErrOwner = errors.New("it belongs to another user")
 
-// checkOwner refuses to act in somebody else's data folder. Root could, and would leave keys there that the owner's server cannot read.
+// checkOwner returns ErrOwner for a file of another user. Root could open it, but would leave keys that the owner's server cannot read.
 func checkOwner(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -36,7 +36,8 @@ func checkOwner(path string) error {
 	return fmt.Errorf("%w: %s is %s's: run it as that user: sudo -u '%s' jurat …", ErrOwner, path, owner, owner)
 }
 
-// Ready returns an error if the log takes no records, or if what a seal or a trial needs cannot be read.
+// Ready returns an error if the log accepts no records, if a helper does not answer, or if a file that sealing or a trial needs is
+// unreadable.
 func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (i *Installation) Ready(ctx context.Context) error {
 			}
 			return file.Close()
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // which may go while it is looked at, as tickets do
-			return fmt.Errorf("what the installation needs cannot be read: %w", err)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // tickets may be removed meanwhile
+			return fmt.Errorf("reading the installation's files: %w", err)
 		}
 	}
 	return nil

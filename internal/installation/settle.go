@@ -14,20 +14,21 @@ import (
 	"jurat/internal/lock"
 )
 
-// ManifestFile says that a folder is a backup, and what is in it. It is the last to appear.
+// ManifestFile names the file that marks a folder as a backup and lists its content. It is moved into the folder last.
 const ManifestFile = "backup.json"
 
-// An installation, or a backup, comes to be inside its folder, which may be there already, belong to a service manager or be a mount
-// point of its own. While it is made it has one of these names in it:
+// An installation or a backup is made inside its own folder. The folder may exist already, belong to a service manager or be a mount point.
+// These names are used there while it is made:
 const (
-	draftPrefix = ".jurat-new-"  // somebody is making it, or has died over it: it counts for nothing
-	finished    = ".jurat-made"  // it is whole, and on its way out into the folder
-	makingLock  = "jurat-making" // held by the process that does either
+	draftPrefix = ".jurat-new-"  // a draft: a process is writing it, or crashed while it did. Readers ignore it
+	finished    = ".jurat-made"  // the complete content, while its parts are moved into the folder
+	makingLock  = "jurat-making" // the lock that a process holds while it writes or moves
 	lockPause   = 20 * time.Millisecond
 )
 
-// Settle makes what a folder holds, which is not there or is empty. It is there whole or not at all: build makes it in a draft, the
-// renaming of the draft decides, and from then on whoever opens the folder carries out what is left to do.
+// Settle makes the content of a folder that is missing or empty. The content appears whole or not at all: build writes it into a draft, and
+// renaming the draft commits it. If a crash follows, the next process that opens the folder moves the remaining parts. Settle returns an
+// error if the folder holds anything else, and passes on the errors of build and of the file system.
 func Settle(ctx context.Context, dir string, build func(draft string) error) (err error) {
 	dir = filepath.Clean(dir)
 	if err := CheckVacant(dir); err != nil {
@@ -40,7 +41,7 @@ func Settle(ctx context.Context, dir string, build func(draft string) error) (er
 	case made == nil:
 		defer func() {
 			if err != nil {
-				_ = os.Remove(dir) // where something is in it now, it stays
+				_ = os.Remove(dir) // Remove keeps a folder that is not empty
 			}
 		}()
 	case !errors.Is(made, fs.ErrExist):
@@ -65,7 +66,7 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // nothing, once it has been renamed
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }() // removes nothing after the rename
 	if err := build(draft); err != nil {
 		return err
 	}
@@ -75,18 +76,18 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	if err := closeToOthers(dir); err != nil {
 		return err
 	}
-	// A crash before this leaves a draft, which the next to come removes.
+	// A crash before this rename leaves a draft. The next call removes it.
 	if err := os.Rename(draft, filepath.Join(dir, finished)); err != nil {
 		return err
 	}
 	if err := syncFolder(dir); err != nil {
 		return err
 	}
-	// A crash from here on leaves what carryOut goes on with.
+	// After a crash from here on, carryOut moves the rest.
 	return carryOut(dir)
 }
 
-// closeToOthers makes a folder its owner's alone. One that belongs to somebody else stays as it is: what is in it is closed by itself.
+// closeToOthers lets only the owner enter a folder. A folder of another user stays as it is: the files in it have their own modes.
 func closeToOthers(dir string) error {
 	err := os.Chmod(dir, 0o700)
 	if errors.Is(err, fs.ErrPermission) {
@@ -95,7 +96,7 @@ func closeToOthers(dir string) error {
 	return err
 }
 
-// Settled carries out what a crash has left of Settle, if there is anything.
+// Settled finishes a Settle that a crash interrupted. If there is nothing to finish, it does nothing.
 func Settled(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, finished)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -105,8 +106,8 @@ func Settled(ctx context.Context, dir string) error {
 	return makingAlone(ctx, dir, func() error { return carryOut(dir) })
 }
 
-// carryOut moves what is finished into its folder. The lock is held. What has been moved is not in the way of the rest, so
-// a crash between two moves leaves what the next call goes on with.
+// carryOut moves the finished parts into their folder. The caller holds the lock. After a crash between two moves, the next call moves the
+// remaining parts.
 func carryOut(dir string) error {
 	from := filepath.Join(dir, finished)
 	parts, err := os.ReadDir(from)
@@ -119,13 +120,13 @@ func carryOut(dir string) error {
 	for _, part := range inOrder(parts) {
 		to := filepath.Join(dir, part)
 		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s is in the way of what %s holds", to, from), err)
+			return errors.Join(fmt.Errorf("%s exists already, so the part in %s cannot be moved there", to, from), err)
 		}
 		if err := os.Rename(filepath.Join(from, part), to); err != nil {
 			return err
 		}
 	}
-	if err := syncFolder(dir); err != nil { // before the empty folder goes, which says that all was moved
+	if err := syncFolder(dir); err != nil { // removing the empty folder says that all parts were moved, so the moves must be durable first
 		return err
 	}
 	if err := os.Remove(from); err != nil {
@@ -134,7 +135,7 @@ func carryOut(dir string) error {
 	return syncFolder(dir)
 }
 
-// inOrder puts a backup's manifest last: what has none is no backup.
+// inOrder returns the names of the parts, a backup's manifest last: a folder without a manifest is not a backup.
 func inOrder(parts []os.DirEntry) (names []string) {
 	for _, part := range parts {
 		names = append(names, part.Name())
@@ -151,7 +152,7 @@ func inOrder(parts []os.DirEntry) (names []string) {
 	return names
 }
 
-// makingAlone does something in a folder that one process does at a time, and for which the others wait.
+// makingAlone calls do while it holds the folder's lock. It waits for the lock until the context ends.
 func makingAlone(ctx context.Context, dir string, do func() error) error {
 	for {
 		_, release, err := lock.NewFolder(dir).Claim(ctx, makingLock)
@@ -160,7 +161,7 @@ func makingAlone(ctx context.Context, dir string, do func() error) error {
 			return do()
 		}
 		if !errors.Is(err, lock.ErrTaken) {
-			return fmt.Errorf("making it in %s: %w", dir, err)
+			return fmt.Errorf("locking %s: %w", dir, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -183,7 +184,7 @@ func removeDrafts(dir string) error {
 	return err
 }
 
-// CheckVacant refuses a folder in which anything is, but what file systems and making it leave there.
+// CheckVacant returns an error if a folder holds anything except lost+found and the names that Settle uses. A missing folder is vacant.
 func CheckVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

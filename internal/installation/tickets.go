@@ -15,20 +15,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What the servers of an installation have in common beside the log: tickets, and secrets of theirs. None of it is evidence,
-// and none of it is in a backup.
+// Beside the log, the servers of an installation share tickets and secrets. Neither is evidence, and neither is part of a backup.
 const (
 	ticketsFolder   = "tickets"
 	ticketExtension = ".key"
 	secretsFolder   = "servers"
 )
 
-// ErrNoTicket says that there is no such ticket: it was used, it has expired, or it was never given.
-var ErrNoTicket = errors.New("it was used, or is too old")
+// ErrNoTicket says that a ticket is unknown: it was used, it has expired, or no server gave it.
+var ErrNoTicket = errors.New("it was used already, or has expired")
 
-// A ticket is good for one use, on whichever machine it is used. It is named by the SHA-256 of its secret, from which nobody
-// finds that. Its file is kept as a secret, though nothing in it is one: so whoever can write into the database, and does not have the
-// wrapping key, can make none, and sign in by it.
+// A ticket can be used once, on any machine. Its file is named by the SHA-256 of its secret, so the name does not reveal the secret. The
+// file store wraps the file as a secret, although it holds none. An attacker who can write to the database, but lacks the wrapping key,
+// therefore cannot make a ticket and sign in with it.
 type ticket struct {
 	Until   time.Time      `json:"until"`
 	Content jsontext.Value `json:"content"`
@@ -39,7 +38,7 @@ func ticketFile(secret string) string {
 	return path.Join(ticketsFolder, hex.EncodeToString(sum[:])+ticketExtension)
 }
 
-// GiveTicket makes a ticket and returns its secret. Those that have expired are removed by the way.
+// GiveTicket makes a ticket and returns its secret. It also removes expired tickets.
 func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
 	if err := i.sweepTickets(ctx); err != nil {
 		return "", fmt.Errorf("giving a ticket: %w", err)
@@ -59,8 +58,8 @@ func (i *Installation) GiveTicket(ctx context.Context, content any, until time.T
 	return secret, nil
 }
 
-// TakeTicket uses a ticket up, and decodes its content into what is pointed to. Of all who do so with the same one, on any
-// machine, one does, and the others get ErrNoTicket.
+// TakeTicket uses up a ticket and decodes its content into the value that content points to. If several callers take the same ticket, on
+// any machines, one of them succeeds. The others get ErrNoTicket, which also says that the ticket has expired.
 func (i *Installation) TakeTicket(ctx context.Context, secret string, content any) error {
 	file := ticketFile(secret)
 	t, err := i.readTicket(ctx, file)
@@ -68,7 +67,7 @@ func (i *Installation) TakeTicket(ctx context.Context, secret string, content an
 		return err
 	}
 	if err := i.files.Remove(ctx, file); errors.Is(err, fs.ErrNotExist) {
-		return ErrNoTicket // somebody was quicker
+		return ErrNoTicket // another caller took it first
 	} else if err != nil {
 		return fmt.Errorf("taking a ticket: %w", err)
 	}
@@ -101,7 +100,7 @@ func (i *Installation) sweepTickets(ctx context.Context) error {
 		if err == nil && i.now().Before(t.Until) || errors.Is(err, ErrNoTicket) {
 			return nil
 		}
-		if err := i.files.Remove(ctx, file); !errors.Is(err, fs.ErrNotExist) { // one that cannot be read is of no use either
+		if err := i.files.Remove(ctx, file); !errors.Is(err, fs.ErrNotExist) { // an unreadable ticket is removed, too
 			return err
 		}
 		return nil
@@ -111,8 +110,8 @@ func (i *Installation) sweepTickets(ctx context.Context) error {
 // serverSecretSize is the size of what ServerSecret returns.
 const serverSecretSize = 32
 
-// ServerSecret returns 32 random bytes that all servers of the installation have, and nobody else: the first that asks for them makes
-// them. purpose tells them from others.
+// ServerSecret returns 32 random bytes that all servers of the installation share. The first server that asks makes them. purpose names the
+// secret, so that different uses have different secrets.
 func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte, error) {
 	file := path.Join(secretsFolder, purpose+".key")
 	secret, err := i.files.Read(ctx, file)
@@ -122,10 +121,10 @@ func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte
 		if err := i.files.Create(ctx, file, secret); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("making a secret of the servers: %w", err)
 		}
-		secret, err = i.files.Read(ctx, file) // which another server may have made
+		secret, err = i.files.Read(ctx, file) // another server may have made it
 	}
 	if err == nil && len(secret) != serverSecretSize {
-		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes another", i.files.Where(file), len(secret), serverSecretSize)
+		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes a new one", i.files.Where(file), len(secret), serverSecretSize)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a secret of the servers: %w", err)

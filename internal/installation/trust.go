@@ -20,16 +20,16 @@ func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) {
 	return i.trust(ctx, history)
 }
 
-// history is what the log says of keys. Everything that is asked here is in the local database.
+// history returns what the log says about keys. It reads the local database only.
 func (i *Installation) history(ctx context.Context) (*keys.History, error) {
-	if i.Ledger == nil { // while the log is examined and not open
+	if i.Ledger == nil { // Fsck examines the log without opening it
 		return keys.NewHistory(), nil
 	}
 	return i.Ledger.Keys(ctx)
 }
 
-// readHistory reads what the log in a store says of keys. Where that contradicts itself it is damage, and the keys in
-// files are what is left.
+// readHistory reads what the log in a store says about keys. If the log contradicts itself, readHistory reports damage, and only the key
+// files remain as a source.
 func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsck.Damage) {
 	history, err := ledger.ReadKeys(ctx, store)
 	if err != nil {
@@ -46,7 +46,7 @@ func (i *Installation) trust(ctx context.Context, history *keys.History) (*trust
 	return i.trustWith(ctx, history, witnesses)
 }
 
-// canDemand refuses witnesses that a trust file cannot demand.
+// canDemand returns an error if a trust file cannot demand these witnesses.
 func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Settings) error {
 	history, err := i.history(ctx)
 	if err != nil {
@@ -70,5 +70,5 @@ func (i *Installation) trustWith(ctx context.Context, history *keys.History, wit
 	if err != nil {
 		return nil, err
 	}
-	return trust.Parse(doc) // what is given out is what would be accepted
+	return trust.Parse(doc) // parsing it proves that a reader will accept it
 }
