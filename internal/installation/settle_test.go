@@ -114,7 +114,7 @@ func TestCreateInTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in the way") {
+	if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "cannot be moved there") {
 		t.Errorf("%v", err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "log.key")); err != nil || string(text) != "log.key" {

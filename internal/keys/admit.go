@@ -9,8 +9,8 @@ import (
 	"jurat/evidence/operator"
 )
 
-// Admit says whether a payload may be signed, at this time, by those whom it names as its signers. A key of which the
-// log says nothing may sign for whoever has no key in the log in its place: it is one that was made on first use.
+// Admit returns an error if a payload may not be signed at this time by the keys that it names: ErrForeign, ErrEnded or ErrIncomplete. A
+// key that the log does not name may sign if the log names no other key in its place: it was made on first use.
 func (h *History) Admit(p *evidence.Payload, at time.Time) error {
 	active := h.Active(p.Role(), p.Actor(), at)
 	latest := h.Latest(p.Role(), p.Actor())
@@ -18,11 +18,11 @@ func (h *History) Admit(p *evidence.Payload, at time.Time) error {
 		known := h.byID[s.KeyID]
 		switch {
 		case known != nil && (known.Role != p.Role() || known.Name != p.Actor()):
-			return fmt.Errorf("%w: %s is the key of %s %q, and not of %s %q", ErrForeign, s.KeyID, known.Role, known.Name, p.Role(), p.Actor())
+			return fmt.Errorf("%w: %s is the key of %s %q, not of %s %q", ErrForeign, s.KeyID, known.Role, known.Name, p.Role(), p.Actor())
 		case known != nil && known.Ended(at):
 			return fmt.Errorf("%w: %s of %s %q is %s", ErrEnded, s.KeyID, known.Role, known.Name, known.State(at))
 		case known == nil && len(latest) > 0 && !h.free(p, s.Algorithm, active):
-			return fmt.Errorf("%w: %s, for which %s %q has another", ErrForeign, s.KeyID, p.Role(), p.Actor())
+			return fmt.Errorf("%w: %s: %s %q has another key", ErrForeign, s.KeyID, p.Role(), p.Actor())
 		}
 	}
 	for _, k := range active {
@@ -33,8 +33,8 @@ func (h *History) Admit(p *evidence.Payload, at time.Time) error {
 	return nil
 }
 
-// free reports whether a key that the log does not name can stand beside those that it names: the operator made a first
-// or second key where there was none.
+// free reports whether a key that the log does not name may sign beside those that it names: the operator made the actor's missing first or
+// second key.
 func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active []*Key) bool {
 	if h.Current(p.Role(), p.Actor(), algorithm) != nil || len(active) == 0 {
 		return false
@@ -42,13 +42,13 @@ func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active
 	return !slices.ContainsFunc(active, func(k *Key) bool { return k.Custody == operator.CustodyOwner })
 }
 
-// CheckOwned says whether a record is signed, at this time, by an actor that holds its keys itself: with all of these keys
-// and with no other.
+// CheckOwned returns an error unless a record is signed, at this time, by all keys of an actor that holds its keys itself, and by no
+// others.
 func (h *History) CheckOwned(r *evidence.Record, at time.Time) error {
 	for i, s := range r.Payload.Signers {
 		k := h.byID[s.KeyID]
 		if k == nil || k.Custody != operator.CustodyOwner {
-			return fmt.Errorf("%w: %s is registered for nobody", ErrForeign, s.KeyID)
+			return fmt.Errorf("%w: no owner has registered the key %s", ErrForeign, s.KeyID)
 		}
 		public, err := evidence.ParsePublicKey(k.PublicKey)
 		if err != nil {
@@ -61,7 +61,7 @@ func (h *History) CheckOwned(r *evidence.Record, at time.Time) error {
 	return h.Admit(&r.Payload, at)
 }
 
-// Certificates returns what is registered for the signers of a payload, each certificate once.
+// Certificates returns the registered certificates of a payload's signers, each once.
 func (h *History) Certificates(p *evidence.Payload) [][]byte {
 	var list [][]byte
 	for _, s := range p.Signers {
@@ -78,7 +78,7 @@ func (h *History) Certificates(p *evidence.Payload) [][]byte {
 	return list
 }
 
-// State says in a few words what has become of a key.
+// State describes in a few words whether a key is active, or how it ended.
 func (k *Key) State(at time.Time) string {
 	day := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 	switch {

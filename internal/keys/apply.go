@@ -11,7 +11,8 @@ import (
 	"jurat/evidence/operator"
 )
 
-// Apply takes in the next act of the chain. After an error the history must not be used any more.
+// Apply adds the next act of the chain to the history. If it returns an error, which has ErrEvent in its chain, the caller must discard the
+// history.
 func (h *History) Apply(r *evidence.Record) error {
 	if err := h.apply(r); err != nil {
 		return fmt.Errorf("%w: record %s: %w", ErrEvent, r.Payload.RecordID, err)
@@ -22,14 +23,14 @@ func (h *History) Apply(r *evidence.Record) error {
 func (h *History) apply(r *evidence.Record) error {
 	p := &r.Payload
 	if p.ActionType != evidence.KeyEvent || p.ChainID != operator.KeysChain {
-		return fmt.Errorf("%s in chain %q is no event of a key in chain %q", p.ActionType, p.ChainID, operator.KeysChain)
+		return fmt.Errorf("%s in chain %q is not a key event in chain %q", p.ActionType, p.ChainID, operator.KeysChain)
 	}
 	previous := evidence.Digest{}
 	if h.last != nil {
 		previous = h.last.Digest
 	}
 	if p.PreviousRecord != previous || p.ChainPosition != h.count+1 {
-		return fmt.Errorf("previous_record and chain_position do not say that it is event %d, after the one before", h.count+1)
+		return fmt.Errorf("previous_record and chain_position do not match event %d after the previous one", h.count+1)
 	}
 	b, err := operator.Read[operator.KeyEventBody](p)
 	if err != nil {
@@ -50,13 +51,13 @@ func (h *History) apply(r *evidence.Record) error {
 	case operator.KeyRetired, operator.KeyRevoked:
 		err = h.finish(b, from, p.Time())
 	default:
-		err = fmt.Errorf("event %q is unknown", b.Event)
+		err = fmt.Errorf("unknown event %q", b.Event)
 	}
 	h.count, h.last = h.count+1, r
 	return err
 }
 
-// register takes in a key. One that the actor has already is named again only to give it other certificates.
+// register adds a key. An event that names a key of the actor again gives it other certificates.
 func (h *History) register(b *operator.KeyEventBody, from time.Time) error {
 	if err := checkAbout(b); err != nil {
 		return err
@@ -66,31 +67,31 @@ func (h *History) register(b *operator.KeyEventBody, from time.Time) error {
 			return err
 		}
 		if known.Ended(from) || !bytes.Equal(known.PublicKey, b.PublicKey) || !b.Replaces.IsZero() {
-			return errors.New("the key has ended, or its public half is another, or it replaces one")
+			return errors.New("the key has ended, or the event gives another public key, or it replaces a key")
 		}
 		known.Certificates = b.Certificates
 		return nil
 	}
 	if k := h.Current(b.Role, b.Name, b.Algorithm); k != nil && !k.Ended(from) {
-		return fmt.Errorf("%s %q has the key %s already: it can be rotated", b.Role, b.Name, k.KeyID)
+		return fmt.Errorf("%s %q has the key %s already: rotate that key", b.Role, b.Name, k.KeyID)
 	}
 	return h.add(b, from)
 }
 
-// rotate puts a key in the place of the one before it, which ends, with the one that it signs together with.
+// rotate replaces a key. The old key ends, and so does the key that signs together with it.
 func (h *History) rotate(b *operator.KeyEventBody, from time.Time) error {
 	old := h.byID[b.Replaces]
 	if old == nil || old != h.Current(b.Role, b.Name, b.Algorithm) {
-		return fmt.Errorf("the key %s is not the one that %s %q has", b.Replaces, b.Role, b.Name)
+		return fmt.Errorf("the key %s is not the present key of %s %q", b.Replaces, b.Role, b.Name)
 	}
 	if old.Custody == operator.CustodyOwner && b.Custody != operator.CustodyOwner {
-		return errors.New("the operator cannot take the place of an owner")
+		return errors.New("the operator's key cannot replace an owner's")
 	}
 	if err := checkAbout(b); err != nil {
 		return err
 	}
 	if from.Before(old.From) {
-		return errors.New("the new key's time begins before that of the old one")
+		return errors.New("the new key begins before the old one")
 	}
 	if !old.Ended(from) {
 		h.endBoth(old, from, true)
@@ -99,7 +100,7 @@ func (h *History) rotate(b *operator.KeyEventBody, from time.Time) error {
 	return h.add(b, from)
 }
 
-// finish retires or revokes a key.
+// finish retires or revokes a key. at is the time that the event's record claims.
 func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 	k := h.byID[b.KeyID]
 	if k == nil {
@@ -109,10 +110,10 @@ func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 		return err
 	}
 	if b.PublicKey != nil || b.Certificates != nil || b.Protection != nil || !b.Replaces.IsZero() {
-		return errors.New("public_key, certificates, protection and replaces are for new keys")
+		return errors.New("only events of new keys have public_key, certificates, protection and replaces")
 	}
 	if from.Before(k.From) {
-		return fmt.Errorf("the key is the actor's only from %s on", k.From.Format(time.RFC3339))
+		return fmt.Errorf("the key begins at %s, later than the event says", k.From.Format(time.RFC3339))
 	}
 	if b.Event == operator.KeyRetired {
 		if k.Ended(from) {
@@ -125,14 +126,14 @@ func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 		return fmt.Errorf("the key is revoked from %s on already", k.Revoked.Format(time.RFC3339))
 	}
 	if from.After(at) {
-		return errors.New("a key is revoked from now or from earlier on, and not from a later time")
+		return errors.New("a revocation cannot begin in the future")
 	}
 	k.Revoked = from
-	h.endBoth(k, at, true) // the other one was not revoked: what both have signed before stands or falls with this one
+	h.endBoth(k, at, true) // the other key is only ended: what both signed stands or falls with the revoked one
 	return nil
 }
 
-// endBoth ends a key, and the one that it signs together with.
+// endBoth ends a key and the key that it signs together with.
 func (h *History) endBoth(k *Key, at time.Time, sudden bool) {
 	k.end(at, sudden)
 	if other := h.byID[k.With]; other != nil {
@@ -140,7 +141,7 @@ func (h *History) endBoth(k *Key, at time.Time, sudden bool) {
 	}
 }
 
-// is checks that an event speaks of this key.
+// is returns an error if an event does not describe this key.
 func (k *Key) is(b *operator.KeyEventBody) error {
 	if b.Name != k.Name || b.Role != k.Role || b.Algorithm != k.Algorithm || b.Custody != k.Custody {
 		return fmt.Errorf("the key %s is the %s key of %s %q, held by the %s", k.KeyID, k.Algorithm, k.Role, k.Name, k.Custody)
@@ -148,7 +149,7 @@ func (k *Key) is(b *operator.KeyEventBody) error {
 	return nil
 }
 
-// add takes in a new key.
+// add adds a new key, and pairs it with the actor's other key.
 func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	if h.byID[b.KeyID] != nil {
 		return fmt.Errorf("the key %s is known already", b.KeyID)
@@ -166,7 +167,7 @@ func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	return nil
 }
 
-// pair makes a new key sign together with the other one that its actor has.
+// pair marks a new key and the actor's other key as signing together.
 func (h *History) pair(has hands, k *Key) {
 	if has.first == nil || has.second == nil {
 		return
@@ -176,22 +177,22 @@ func (h *History) pair(has hands, k *Key) {
 		return
 	}
 	first.With, second.With = second.KeyID, first.KeyID
-	if k == second { // the first signed alone until now
+	if k == second { // the first key signed alone until now
 		first.WithFrom = second.From.Add(Settling)
 	}
 }
 
-// check checks what an event says of a new key.
+// check returns an error if an event does not describe a valid new key.
 func check(b *operator.KeyEventBody) error {
 	public, err := evidence.ParsePublicKey(b.PublicKey)
 	if err != nil {
 		return fmt.Errorf("public_key: %w", err)
 	}
 	if algorithm, err := evidence.AlgorithmOf(public); err != nil || algorithm != b.Algorithm {
-		return fmt.Errorf("alg is %q, and the key signs %q", b.Algorithm, algorithm)
+		return fmt.Errorf("alg is %q, but the key signs with %q", b.Algorithm, algorithm)
 	}
 	if evidence.DigestOf(b.PublicKey) != b.KeyID {
-		return errors.New("key_id is not that of the public key")
+		return errors.New("key_id does not match the public key")
 	}
 	if !slices.Contains(evidence.Roles(), b.Role) {
 		return fmt.Errorf("role %q is none of %v", b.Role, evidence.Roles())
@@ -203,14 +204,14 @@ func check(b *operator.KeyEventBody) error {
 	case b.Custody != operator.CustodyOwner && b.Custody != operator.CustodyOperator:
 		return fmt.Errorf("custody %q is neither %q nor %q", b.Custody, operator.CustodyOwner, operator.CustodyOperator)
 	case b.Custody == operator.CustodyOwner && !MayOwn(b.Role):
-		return fmt.Errorf("the %s acts here, and its key is the operator's", b.Role)
+		return fmt.Errorf("the operator holds the key of the %s", b.Role)
 	case b.Event == operator.KeyRegistered && !b.Replaces.IsZero():
-		return errors.New("a registered key replaces none")
+		return errors.New("a registered key cannot replace another; a rotated one can")
 	}
 	return nil
 }
 
-// Bounds of the certificates of a key, such that those of two keys fit into a record that verifiers read.
+// The limits of a key's certificates. Within them, the certificates of two keys fit into a record that verifiers accept.
 const (
 	maxCertificates = 8
 	maxCertificate  = 64 << 10 // bytes
@@ -238,7 +239,7 @@ func checkCertificates(list [][]byte) error {
 	return nil
 }
 
-// MayOwn reports whether actors of a role can hold their keys themselves: those who act elsewhere.
+// MayOwn reports whether actors of a role can hold their keys themselves: agents and reviewers, who act outside this installation.
 func MayOwn(role evidence.Role) bool {
 	return role == evidence.RoleAgent || role == evidence.RoleReviewer
 }

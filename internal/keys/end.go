@@ -13,8 +13,8 @@ import (
 	"jurat/internal/token"
 )
 
-// RotateOwned puts keys that an actor holds itself in the place of those that it has, whoever holds these. From then on
-// nobody here signs for it.
+// RotateOwned replaces an actor's keys by keys that the actor holds itself. It does not matter who holds the old keys. From then on this
+// installation does not sign for the actor. The errors include ErrNoSuchKey, and ErrPair if one key is to replace an owner's two.
 func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
 	events, err := owned(role, name, given)
 	if err != nil {
@@ -36,9 +36,9 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 	return nil
 }
 
-// Rotate makes new keys for an actor whose keys the operator holds, in the place of those that it has, and destroys the
-// old private halves. algorithm is that of the first key; "": as before. If on is not nil, the first key is the one on a token that
-// on names. An old key on a token stays there, and signs nothing more here.
+// Rotate makes new keys for an actor whose keys the operator holds. They replace the old keys, and Rotate destroys the old private halves.
+// algorithm is that of the first key; "" keeps the old one. If on is not nil, the first key is the one on a token that on names. An old key
+// on a token stays there, and no longer signs for this installation. The errors include ErrOwner and ErrNoSuchKey.
 func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference, why Why) error {
 	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
@@ -69,7 +69,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 	return nil
 }
 
-// firstOnly is the token's key for a first key. A second key is always in a file.
+// firstOnly returns on for a first key, and nil for a second one, which is always in a file.
 func firstOnly(on *token.Reference, algorithm evidence.Algorithm) *token.Reference {
 	if algorithm.PostQuantum() {
 		return nil
@@ -77,8 +77,8 @@ func firstOnly(on *token.Reference, algorithm evidence.Algorithm) *token.Referen
 	return on
 }
 
-// present returns the keys of an actor that can be replaced: those that sign, or, if none does, the last that did, the
-// second before the first. before is what the log must be told first: of those among them of which it knows nothing.
+// present returns the keys of an actor that can be replaced, the second before the first. They are the keys that sign, or else the last
+// that did. before holds the events for those among them that the log does not name yet; they must be logged first.
 func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
 	keys := h.Active(role, name, r.Now())
 	if len(keys) == 0 {
@@ -97,7 +97,7 @@ func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role,
 	return before, old, nil
 }
 
-// unrecorded makes the events that tell the log of the keys that an actor got when it first signed.
+// unrecorded returns the events that register the keys that an actor got when it first signed.
 func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name string) ([]operator.KeyEventBody, error) {
 	keys, err := r.Ring.Unrecorded(ctx, role, name)
 	var events []operator.KeyEventBody
@@ -108,13 +108,13 @@ func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name str
 	return events, err
 }
 
-// rotate makes the events that put each new key in the place of the old one of its kind.
+// rotate returns the events by which each new key replaces the old key of its kind.
 func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]operator.KeyEventBody, error) {
 	from, list := r.since(old...), slices.Clone(before)
 	for _, e := range events {
 		n := slices.IndexFunc(old, func(k operator.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
 		if n < 0 {
-			return nil, fmt.Errorf("%w: %s %q has none that one of %s can replace; register it afterwards", ErrNoSuchKey, e.Role, e.Name, e.Algorithm)
+			return nil, fmt.Errorf("%w: %s %q has no key that one of %s can replace; rotate the other key, and register this one afterwards", ErrNoSuchKey, e.Role, e.Name, e.Algorithm)
 		}
 		e.Event, e.From, e.Replaces = operator.KeyRotated, written(from), old[n].KeyID
 		list = append(list, e)
@@ -122,12 +122,13 @@ func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]opera
 	return list, nil
 }
 
-// Retire ends a key: it signs no more. What it signed stands.
+// Retire ends a key from now on. What it signed before stays valid. The errors include ErrNoSuchKey.
 func (r *Registrar) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
 	return r.endKey(ctx, id, operator.KeyRetired, time.Time{}, why)
 }
 
-// Revoke ends a key that others may have signed with, from a time on: zero: now.
+// Revoke ends a key that others may have used. Signatures from the time from on do not count; zero means now. The errors include
+// ErrNoSuchKey.
 func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
 	return r.endKey(ctx, id, operator.KeyRevoked, from, why)
 }
@@ -151,7 +152,7 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operato
 		}
 		body := known[n]
 		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(r.Now())) {
-			return nil, errors.New("it signs the operator's acts, this one too: rotate it first")
+			return nil, errors.New("this key signs the operator's acts, this one included: rotate it first")
 		}
 		end := r.since(body)
 		if !from.IsZero() {
@@ -166,7 +167,7 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operato
 	return nil
 }
 
-// whose says which actor a key belongs to.
+// whose returns the actor that a key belongs to, or ErrNoSuchKey.
 func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (evidence.Role, string, error) {
 	if k := h.Key(id); k != nil {
 		return k.Role, k.Name, nil
@@ -183,13 +184,13 @@ func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (e
 	return "", "", fmt.Errorf("%w: %s", ErrNoSuchKey, id)
 }
 
-// bodyOf is what an event says of a key that the log knows.
+// bodyOf returns an event body that describes a key of the log.
 func bodyOf(k *Key) operator.KeyEventBody {
 	return operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
 }
 
-// since is the present second, or the latest of the times at which these keys became their actor's, if the clock was set
-// back since: a key cannot end before it began.
+// since returns the present second. If one of the keys began later, because the clock was set back, it returns that time: a key cannot end
+// before it began.
 func (r *Registrar) since(keys ...operator.KeyEventBody) time.Time {
 	at := r.Now().UTC().Truncate(time.Second)
 	for _, k := range keys {

@@ -23,12 +23,12 @@ import (
 
 const (
 	extension = ".key"
-	secondKey = ".second"     // before the extension: no name of an actor puts a point there
-	nextKey   = ".next-"      // before the algorithm, of a key that is to take the place of another
+	secondKey = ".second"     // before the extension; a base name never contains a point
+	nextKey   = ".next-"      // before the algorithm; the key replaces another one as soon as the log says so
 	pemType   = "PRIVATE KEY" // RFC 5958
 )
 
-// header is the line above the PEM block.
+// header is the first line of a key file, above the PEM block.
 type header struct {
 	Name    string         `json:"name"`
 	Role    evidence.Role  `json:"role"`
@@ -36,9 +36,9 @@ type header struct {
 	With    evidence.KeyID `json:"with,omitzero"`
 }
 
-// file names the file of a key: readable, and different for names that a file system might take for the same.
+// file returns the path of a key. It is readable, and differs for names that a file system may treat as equal.
 func (r *Ring) file(at place) string {
-	const readable = 60 // bytes of the name that are kept, well inside every file system's limit
+	const readable = 60 // the bytes of the name that the path contains; every file system accepts this length
 	safe := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", c) {
 			return c
@@ -53,19 +53,19 @@ func (r *Ring) file(at place) string {
 	return path.Join(Folder, string(at.role), base+extension)
 }
 
-// nextFile names the file of a key until the log says that it takes the place of another.
+// nextFile returns the path of a new key until the log says that it replaces another.
 func (r *Ring) nextFile(at place, algorithm evidence.Algorithm) string {
 	return strings.TrimSuffix(r.file(at), extension) + nextKey + string(algorithm) + extension
 }
 
-// rotatedFile names the file of a key that took the place of another.
+// rotatedFile returns the path of a key that replaced another.
 func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
 	return strings.TrimSuffix(r.file(at), extension) + "." + hex.EncodeToString(id[:8]) + extension
 }
 
 func isNext(file string) bool { return strings.Contains(path.Base(file), nextKey) }
 
-// writeKey puts a key into a new file. A file that is there is never touched: whoever comes second gets ErrExists.
+// writeKey writes a key into a new file. It never changes an existing file: then it returns ErrExists.
 func (r *Ring) writeKey(ctx context.Context, file string, head header, key []byte) error {
 	line, err := json.Marshal(head)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Ring) writeKey(ctx context.Context, file string, head header, key []byt
 	return err
 }
 
-// newKey makes a private key, and returns it in PEM.
+// newKey makes a private key and returns it in PEM.
 func (r *Ring) newKey(role evidence.Role, name string, algorithm evidence.Algorithm) ([]byte, error) {
 	private, err := r.config.NewKey(role, name, algorithm)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Ring) parse(text []byte) (*Held, error) {
 	return r.key(head, private)
 }
 
-// onToken reads the reference to a key on a token.
+// onToken returns the key on a token that block refers to.
 func (r *Ring) onToken(head header, block *pem.Block) (*Held, error) {
 	reference, err := token.ParseReference(block)
 	if err != nil {

@@ -10,52 +10,51 @@ import (
 )
 
 var (
-	// ErrEvent says that an act about a key contradicts those before it.
+	// ErrEvent says that a key event contradicts the events before it.
 	ErrEvent = errors.New("the event does not fit what the log says of keys")
-	// ErrEnded says that a key signs no more: it was replaced, retired or revoked.
-	ErrEnded = errors.New("the key signs no more")
-	// ErrForeign says that a key is not one that may sign for this actor in this role.
-	ErrForeign = errors.New("the key is not this actor's")
-	// ErrIncomplete says that a key has not signed that signs only together with one that has.
+	// ErrEnded says that a key was replaced, retired or revoked, and signs no longer.
+	ErrEnded = errors.New("the key has ended")
+	// ErrForeign says that a key may not sign for this actor in this role.
+	ErrForeign = errors.New("the key belongs to another actor")
+	// ErrIncomplete says that only one of two keys that sign together has signed.
 	ErrIncomplete = errors.New("a signature is missing")
 )
 
-// Settling is how long after two keys became a pair, or a key came to its end, records still count that were under way
-// then, or that another clock has stamped. It is for readers: the log itself takes nothing that comes late.
+// Settling is a period of grace for readers. Records that were in progress when two keys became a pair or a key ended, or that were stamped
+// by another clock, still count this long. The log itself accepts no late record.
 const Settling = time.Minute
 
-// Skew is how much the clock of who stamps may be behind the one that says from when on a key is its actor's. It is for
-// readers, too: what a new key signs at once may bear a time stamp of before.
+// Skew is a tolerance for readers, too. The clock that stamps a record may be this far behind the clock that dates the key. So a record
+// that a new key signs at once may have a time stamp before the key's beginning.
 const Skew = 5 * time.Minute
 
-// A Key is a public key of which the log speaks. Its fields must not be changed.
+// A Key is a public key that the log names. Callers must not change its fields.
 type Key struct {
 	Name         string
 	Role         evidence.Role
 	Algorithm    evidence.Algorithm
 	KeyID        evidence.KeyID
 	PublicKey    []byte   // DER SubjectPublicKeyInfo
-	Certificates [][]byte // DER: its own, then those above it
+	Certificates [][]byte // DER: the key's own, then those above it
 	Custody      string   // operator.CustodyOwner or operator.CustodyOperator
 	From         time.Time
 
-	Until   time.Time // it signs nothing from then on; zero: no end is known
-	Sudden  bool      // Until is when the log was told: there was no time to settle what was under way
-	Revoked time.Time // others may have signed with it from then on; zero: it is not revoked
+	Until   time.Time // the end of the key; zero: it has none yet
+	Sudden  bool      // the key ended at once, when the event was logged; records in progress had no time to settle
+	Revoked time.Time // signatures from then on do not count; zero: it is not revoked
 
-	With     evidence.KeyID // the key that it signs together with; zero: it signs alone
-	WithFrom time.Time      // since when; zero: always
+	With     evidence.KeyID // the key that signs together with this one; zero: it signs alone
+	WithFrom time.Time      // the time since when they sign together; zero: always
 
 	replaced bool
 }
 
-// Ended reports whether the key signs no more. An end of which the log was told when it came has come, also by a clock that
-// was set back since.
+// Ended reports whether the key has ended at a time. A sudden end is final: it holds even if the clock was set back afterwards.
 func (k *Key) Ended(at time.Time) bool {
 	return !k.Revoked.IsZero() || k.Sudden || !k.Until.IsZero() && !at.Before(k.Until)
 }
 
-// end sets the end of a key, unless it has an earlier one.
+// end sets the end of a key, unless the key has an earlier end.
 func (k *Key) end(at time.Time, sudden bool) {
 	if at.Before(k.From) {
 		at = k.From
@@ -71,7 +70,7 @@ type actor struct {
 	name string
 }
 
-// hands are an actor's latest keys. Either can be nil.
+// hands holds an actor's latest keys. Either may be nil.
 type hands struct{ first, second *Key }
 
 func (h *hands) at(algorithm evidence.Algorithm) **Key {
@@ -85,7 +84,7 @@ func (h *hands) all() []*Key {
 	return slices.DeleteFunc([]*Key{h.first, h.second}, func(k *Key) bool { return k == nil })
 }
 
-// A History is what the log says of keys. It is not safe for concurrent changes.
+// A History is the state of all keys that the log names. Changing it is not safe for concurrent use.
 type History struct {
 	keys   []*Key // in the order of the log
 	byID   map[evidence.KeyID]*Key
@@ -94,12 +93,12 @@ type History struct {
 	last   *evidence.Record
 }
 
-// NewHistory returns the history of a log that says nothing of keys.
+// NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{byID: map[evidence.KeyID]*Key{}, actors: map[actor]hands{}}
 }
 
-// ReadHistory reads the chain, from its beginning and in the order of the log.
+// ReadHistory reads a whole chain of key events, in the order of the log. Its errors have ErrEvent in their chain.
 func ReadHistory(chain []*evidence.Record) (*History, error) {
 	h := NewHistory()
 	for _, r := range chain {
@@ -110,7 +109,7 @@ func ReadHistory(chain []*evidence.Record) (*History, error) {
 	return h, nil
 }
 
-// Clone returns a copy that can be changed without changing this one.
+// Clone returns an independent copy.
 func (h *History) Clone() *History {
 	c := &History{keys: make([]*Key, len(h.keys)), byID: make(map[evidence.KeyID]*Key, len(h.keys)),
 		actors: maps.Clone(h.actors), count: h.count, last: h.last}
@@ -129,28 +128,28 @@ func (h *History) Clone() *History {
 	return c
 }
 
-// Count returns how many acts the history was read from.
+// Count returns the number of acts in the history.
 func (h *History) Count() int64 { return h.count }
 
-// Keys returns every key, in the order in which the log names them first.
+// Keys returns every key, in the order in which the log first names them.
 func (h *History) Keys() []*Key { return h.keys }
 
 // Key returns the key with this id, or nil.
 func (h *History) Key(id evidence.KeyID) *Key { return h.byID[id] }
 
-// Current returns the latest key of an actor that is of this algorithm's kind, which may have ended, or nil.
+// Current returns an actor's latest key of this algorithm's kind, or nil. The key may have ended.
 func (h *History) Current(role evidence.Role, name string, algorithm evidence.Algorithm) *Key {
 	has := h.actors[actor{role, name}]
 	return *has.at(algorithm)
 }
 
-// Latest returns the latest keys of an actor, its first before its second. They may have ended.
+// Latest returns an actor's latest keys, the first before the second. They may have ended.
 func (h *History) Latest(role evidence.Role, name string) []*Key {
 	has := h.actors[actor{role, name}]
 	return has.all()
 }
 
-// Active returns the keys that sign for an actor at a time, its first before its second.
+// Active returns the keys that sign for an actor at a time, the first before the second.
 func (h *History) Active(role evidence.Role, name string, at time.Time) []*Key {
 	return slices.DeleteFunc(h.Latest(role, name), func(k *Key) bool { return k.Ended(at) })
 }

@@ -14,11 +14,11 @@ import (
 )
 
 var (
-	// ErrHeld says that the operator holds a key of an actor whose owner's key was to be registered.
+	// ErrHeld says that an owner's key cannot be registered, because the operator holds a key of this actor.
 	ErrHeld = errors.New("the operator holds a key of this actor")
-	// ErrPair says that of two keys that sign only together one alone was to be replaced.
+	// ErrPair says that the caller tried to replace one key of a pair that signs together.
 	ErrPair = errors.New("the actor has two keys that sign only together, and both are replaced at once")
-	// ErrNoSuchKey says that there is no such key here.
+	// ErrNoSuchKey says that this installation does not know the key.
 	ErrNoSuchKey = errors.New("there is no such key")
 )
 
@@ -29,25 +29,25 @@ type OwnerKey struct {
 	Protection   *operator.Protection // how the key is kept, as far as that is known here
 }
 
-// Why is what a person says of what they do to keys.
+// Why is the reason for a change to keys, and the name of the person who makes it.
 type Why struct{ Reason, By string }
 
-// A Log takes in acts on keys.
+// A Log logs acts on keys.
 type Log interface {
-	// ChangeKeys logs the events that plan makes of what the log says of keys. It may call plan more than once.
+	// ChangeKeys calls plan with the log's history of keys, and logs the events that plan returns. It may call plan more than once.
 	ChangeKeys(ctx context.Context, plan func(*History) ([]operator.KeyEventBody, error)) error
 }
 
-// A Registrar registers, replaces and ends keys: it tells the log, and makes the key files follow. All its fields are required.
+// A Registrar registers, replaces and ends keys: it logs each change, and then updates the key files. All its fields are required.
 type Registrar struct {
 	Ring  *Ring
 	Log   Log
 	Now   func() time.Time
-	After func(step string) // told when a step is done; tests crash there
+	After func(step string) // called after each step; tests crash there
 }
 
-// change logs the events that plan makes, and makes the files follow. A crash before the log knows leaves at most a key that is to
-// replace another, which the next attempt uses. A crash after it leaves files that Tidy brings up to date.
+// change logs the events that plan returns, and then updates the key files. A crash before the log has the events leaves at most a new key
+// that is not in use yet; the next attempt uses it. After a later crash, Tidy updates the files.
 func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
 	err := r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
@@ -60,11 +60,12 @@ func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]
 		return err
 	}
 	r.After("key event sealed")
-	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the caller can no longer take it back
+	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
 }
 
-// Register takes in the keys that an actor holds itself: one, or two that sign only together. From then on nobody here
-// signs for it. Unless notAfter is zero they sign nothing from that time on.
+// Register registers the keys that an actor holds itself: one, or two that sign only together. From then on this installation does not sign
+// for the actor. Unless notAfter is zero, the keys end at that time. The errors include ErrHeld, ErrPair and those of a name that is
+// refused.
 func (r *Registrar) Register(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
 	events, err := owned(role, name, given)
 	if err != nil {
@@ -84,9 +85,9 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 			return events, nil
 		}
 		if !notAfter.After(r.Now()) {
-			return nil, fmt.Errorf("the key is to end at %s, and it is later than that", notAfter.UTC().Format(time.RFC3339))
+			return nil, fmt.Errorf("the key is to end at %s, which is in the past", notAfter.UTC().Format(time.RFC3339))
 		}
-		last := events[len(events)-1] // with which the other one ends, if there are two
+		last := events[len(events)-1] // retiring this key ends the other one of a pair, too
 		last.Event, last.From, last.PublicKey, last.Certificates, last.Protection = operator.KeyRetired, written(notAfter), nil, nil, nil
 		return append(slices.Clone(events), last), nil
 	})
@@ -96,7 +97,8 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 	return nil
 }
 
-// mayRegister refuses what would leave an actor with keys of two holders, or with a pair whose second half has signed alone.
+// mayRegister returns an error if registering would leave an actor with keys of two holders, or make a pair whose second key has signed
+// alone.
 func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
 	unrecorded, err := r.Ring.Unrecorded(ctx, role, name)
@@ -112,16 +114,16 @@ func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operat
 		case k.Custody != operator.CustodyOwner:
 			return ErrHeld
 		case k.Algorithm.PostQuantum() && !known:
-			return fmt.Errorf("%w: the %s key that it has has signed alone", ErrPair, k.Algorithm)
+			return fmt.Errorf("%w: the actor's %s key has signed alone", ErrPair, k.Algorithm)
 		}
 	}
 	return nil
 }
 
-// owned makes the events of an owner's keys, the second key first, so that the first never signed without it.
+// owned returns the events that register an owner's keys, the second key first, so that the first never signs without it.
 func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEventBody, error) {
 	if !MayOwn(role) {
-		return nil, fmt.Errorf("the %s acts here, so its key is the operator's; agents and reviewers can hold theirs", role)
+		return nil, fmt.Errorf("the operator holds the key of the %s; only agents and reviewers can hold their own keys", role)
 	}
 	if len(given) == 0 || len(given) > 2 {
 		return nil, fmt.Errorf("%d keys: want one, or two that sign together", len(given))
@@ -139,15 +141,16 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates, Protection: k.Protection})
 	}
 	if len(events) == 2 && events[0].Algorithm.PostQuantum() == events[1].Algorithm.PostQuantum() {
-		return nil, fmt.Errorf("two keys of %s and %s: one of two is of ML-DSA-65, and the other is not", events[0].Algorithm, events[1].Algorithm)
+		return nil, fmt.Errorf("two keys of %s and %s: want exactly one ML-DSA-65 key", events[0].Algorithm, events[1].Algorithm)
 	}
-	if len(events) == 2 && events[1].Algorithm.PostQuantum() { // which comes first
+	if len(events) == 2 && events[1].Algorithm.PostQuantum() { // the ML-DSA-65 key comes first
 		slices.Reverse(events)
 	}
 	return events, nil
 }
 
-// isOf refuses a certificate that would prove nothing of what the actor signs, or refute it, wherever it is handed out with a record.
+// isOf returns an error if the first certificate does not fit the actor: a verifier would then prove nothing of what it signs, or refute
+// it.
 func (k *OwnerKey) isOf(role evidence.Role, name string) error {
 	if len(k.Certificates) == 0 {
 		return nil
@@ -159,7 +162,7 @@ func (k *OwnerKey) isOf(role evidence.Role, name string) error {
 	return trust.CheckCertificate(own, role, name)
 }
 
-// check reads a key and its certificates. Whether anybody should believe the certificates is for readers to say.
+// check parses a key and its certificates, and returns the key's algorithm. Each reader decides which certificates to trust.
 func (k *OwnerKey) check() (evidence.Algorithm, error) {
 	public, err := evidence.ParsePublicKey(k.Public)
 	if err != nil {
@@ -177,7 +180,8 @@ func (k *OwnerKey) check() (evidence.Algorithm, error) {
 	return evidence.AlgorithmOf(public)
 }
 
-// AddCertificates gives each key the certificates that begin with its own, in the order in which they are given.
+// AddCertificates assigns certificates to keys. A certificate of one of the keys begins that key's chain, and the ones after it follow in
+// the given order. A certificate that comes before any key's own is an error.
 func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 	at := -1
 	for n, der := range certificates {
@@ -189,7 +193,7 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 			at = own
 		}
 		if at < 0 {
-			return fmt.Errorf("certificate %d is of another key than those that are given, and stands before any of theirs", n+1)
+			return fmt.Errorf("certificate %d belongs to none of the given keys, and comes before any certificate that does", n+1)
 		}
 		given[at].Certificates = append(given[at].Certificates, der)
 	}

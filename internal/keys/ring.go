@@ -25,36 +25,36 @@ import (
 	"jurat/internal/token"
 )
 
-// Config is what a Ring is made of.
+// Config says where a Ring keeps keys, and how it makes them.
 type Config struct {
-	Files       filestore.Store    // of the installation; keys are in the folder Folder
-	Algorithm   evidence.Algorithm // of first keys made on first use; not ML-DSA-65; "": ES256
-	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only who has one
+	Files       filestore.Store    // the installation's file store; keys are in the folder Folder
+	Algorithm   evidence.Algorithm // the algorithm of first keys that are made on first use; not ML-DSA-65; "": ES256
+	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only actors that have one do
 	Now         func() time.Time   // nil: time.Now
 
-	// History is what the log says of keys now. nil: nothing.
+	// History returns what the log says about keys now. nil: the history is always empty.
 	History func(ctx context.Context) (*History, error)
 
-	// NewKey makes a private key. nil: a random one. Tests give keys that they know.
+	// NewKey makes a private key. nil: a random one. Tests return known keys.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
-	// Helpers reach the helpers that keep keys on tokens. nil: those that this Ring needs, which are never closed.
+	// Helpers connect to the helpers that sign with keys on tokens. nil: the Ring starts them as needed, and never closes them.
 	Helpers *token.Helpers
-	// Random is used in signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic, which is repeatable.
+	// Random is the random source for signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic.
 	Random io.Reader
 }
 
-// Folder is where keys are.
+// Folder is the folder of key files in the file store.
 const Folder = "keys"
 
-// A Ring finds and makes keys. It is safe for concurrent use, also by several processes on one file store.
+// A Ring finds and makes keys. It is safe for concurrent use, even by several processes on one file store.
 type Ring struct {
 	config Config
 	mu     sync.Mutex // held while a key is looked up or made
 	loaded map[place]*Held
-	listed map[string]*Held // what Keys has read, by file
+	listed map[string]*Held // the keys that Keys has read, by file
 }
 
-// A place is where a key belongs. An actor has at most two: its first key, and its second, of ML-DSA-65.
+// A place identifies one of an actor's keys. An actor has at most two: its first key, and its second, of ML-DSA-65.
 type place struct {
 	role   evidence.Role
 	name   string
@@ -65,7 +65,7 @@ func placeOf(role evidence.Role, name string, algorithm evidence.Algorithm) plac
 	return place{role, name, algorithm.PostQuantum()}
 }
 
-// algorithm is one whose keys belong in the place.
+// algorithm returns an algorithm whose keys belong in the place.
 func (p place) algorithm() evidence.Algorithm {
 	if p.second {
 		return evidence.MLDSA65
@@ -73,7 +73,7 @@ func (p place) algorithm() evidence.Algorithm {
 	return evidence.ES256
 }
 
-// A Held key is a key pair of an actor that is kept here.
+// A Held key is a key pair that the installation keeps for an actor.
 type Held struct {
 	Name      string
 	Role      evidence.Role
@@ -81,7 +81,7 @@ type Held struct {
 	KeyID     evidence.KeyID
 	PublicKey []byte // DER SubjectPublicKeyInfo
 	Created   time.Time
-	With      evidence.KeyID // of a first key: the actor's second, if it was there before, so that this one never signs alone
+	With      evidence.KeyID // of a first key: the second key that existed before it. The first key then never signs alone
 	File      string
 	Token     string // the key's URI, if it is on a token; "": the private key is in File
 
@@ -89,22 +89,22 @@ type Held struct {
 	signer     evidence.Signer
 }
 
-// ErrExists says that an actor has a key already.
+// ErrExists says that the actor has a key already, or that the key on a token belongs to an actor already.
 var ErrExists = errors.New("there is a key already")
 
-// ErrOwner says that an actor holds its keys itself, so that nobody signs for it here.
+// ErrOwner says that an actor holds its keys itself, so this installation does not sign for it.
 var ErrOwner = errors.New("the owner holds the key")
 
-// ErrNoKey says that an actor's keys were retired or revoked, and that it has no others.
-var ErrNoKey = errors.New("its keys were retired or revoked, and it has no others")
+// ErrNoKey says that all keys of an actor were retired or revoked.
+var ErrNoKey = errors.New("all its keys were retired or revoked")
 
-// ErrLost says that the private key that the log names as an actor's is in no file.
+// ErrLost says that no file holds the private key that the log names as the actor's.
 var ErrLost = errors.New("the private key is missing")
 
-// ErrSecondKey says that an actor's second key is not the one that its first key was made to sign with.
-var ErrSecondKey = errors.New("the second key, without which the first does not sign, is missing or another")
+// ErrSecondKey says that an actor's second key is missing, or is not the one that its first key was made to sign with.
+var ErrSecondKey = errors.New("the first key signs only together with its second key, which is missing or was replaced")
 
-// NewRing makes a Ring. It reads no key yet.
+// NewRing makes a Ring. It does not read any key yet. It returns an error if Files is nil or the algorithm is not one of a first key.
 func NewRing(config Config) (*Ring, error) {
 	if config.Files == nil {
 		return nil, errors.New("opening keyring: no file store")
@@ -130,7 +130,7 @@ func NewRing(config Config) (*Ring, error) {
 	return &Ring{config: config, loaded: map[place]*Held{}, listed: map[string]*Held{}}, nil
 }
 
-// firstAlgorithms are those of first keys.
+// firstAlgorithms returns the algorithms of first keys.
 func firstAlgorithms() []evidence.Algorithm {
 	return slices.DeleteFunc(evidence.Algorithms(), evidence.Algorithm.PostQuantum)
 }
@@ -151,8 +151,8 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-// Signers returns what signs for an actor: its first key, which is made if there is none, and its second, if it has one
-// or Config.PostQuantum asks for it.
+// Signers returns an actor's signers. It makes the first key if there is none. The second signer is there if the actor has a second key or
+// Config.PostQuantum is set. The errors include ErrOwner, ErrNoKey, ErrEnded, ErrLost and ErrSecondKey.
 func (r *Ring) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	signers, err := r.signers(ctx, role, name)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Ring) Signers(ctx context.Context, role evidence.Role, name string) ([]
 }
 
 func (r *Ring) signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
-	history, err := r.config.History(ctx) // which may be on another machine: nobody waits for a lock meanwhile
+	history, err := r.config.History(ctx) // the log may be on another machine, so the lock is not held here
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (r *Ring) signers(ctx context.Context, role evidence.Role, name string) ([]
 	if err != nil {
 		return nil, err
 	}
-	// Looked up last: another process may have made it, and whatever the first key knows of is there by now.
+	// The second key is looked up last: another process may have made it, and a second key that the first one names exists by now.
 	second, err := r.second(ctx, history, place{role, name, true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && first.With.IsZero():
@@ -185,14 +185,14 @@ func (r *Ring) signers(ctx context.Context, role evidence.Role, name string) ([]
 	return []evidence.Signer{first.signer, second.signer}, nil
 }
 
-// first returns an actor's first key, which is made if there is none.
+// first returns an actor's first key. It makes the key if there is none.
 func (r *Ring) first(ctx context.Context, history *History, role evidence.Role, name string) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.maySign(history, role, name); err != nil {
 		return nil, err
 	}
-	if r.config.PostQuantum { // the second key is made first, so that the first knows of it and never signs alone
+	if r.config.PostQuantum { // made before the first key, so that the first names it and never signs alone
 		if _, err := r.findOrCreate(ctx, history, role, name, evidence.MLDSA65); err != nil {
 			return nil, err
 		}
@@ -200,8 +200,8 @@ func (r *Ring) first(ctx context.Context, history *History, role evidence.Role, 
 	return r.findOrCreate(ctx, history, role, name, r.config.Algorithm)
 }
 
-// second returns the key that is to sign beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none,
-// which has to be looked up each time, and so without the lock.
+// second returns the key that signs beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none. Finding that out
+// happens at every signature, and so without the lock.
 func (r *Ring) second(ctx context.Context, history *History, at place) (*Held, error) {
 	if history.Current(at.role, at.name, at.algorithm()) == nil && !r.isLoaded(at) {
 		if _, err := r.config.Files.Read(ctx, r.file(at)); errors.Is(err, fs.ErrNotExist) {
@@ -219,13 +219,13 @@ func (r *Ring) isLoaded(at place) bool {
 	return r.loaded[at] != nil
 }
 
-// maySign says why nobody signs for an actor here.
+// maySign returns ErrOwner or ErrNoKey if this installation may not sign for an actor.
 func (r *Ring) maySign(history *History, role evidence.Role, name string) error {
 	latest := history.Latest(role, name)
 	if len(latest) == 0 {
 		return nil
 	}
-	// Where all have ended, the one of those that was the owner's says that the next one is.
+	// If all have ended and one was the owner's, the actor's next key is the owner's, too.
 	if slices.ContainsFunc(latest, func(k *Key) bool { return k.Custody == operator.CustodyOwner }) {
 		return ErrOwner
 	}
@@ -235,20 +235,20 @@ func (r *Ring) maySign(history *History, role evidence.Role, name string) error 
 	return nil
 }
 
-// findOrCreate returns the key in the place of an algorithm. The lock is held.
+// findOrCreate returns the actor's key of an algorithm's kind. It makes the key if there is none. The caller holds the lock.
 func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm) (*Held, error) {
 	key, err := r.find(ctx, history, placeOf(role, name, algorithm))
 	if errors.Is(err, fs.ErrNotExist) {
 		key, err = r.create(ctx, history, role, name, algorithm, nil)
-		if errors.Is(err, ErrExists) { // another process was faster: its key is the actor's
+		if errors.Is(err, ErrExists) { // another process made the key first, and that key is the actor's
 			key, err = r.find(ctx, history, placeOf(role, name, algorithm))
 		}
 	}
 	return key, err
 }
 
-// Create makes an actor's key, of ML-DSA-65 its second, and fails with ErrExists if there is one. If on is not nil, the key is the
-// one on a token that on names.
+// Create makes an actor's key; one of ML-DSA-65 is its second. If on is not nil, the key is the one on a token that on names. The errors
+// include ErrExists, ErrOwner, ErrNoKey, and an *evidence.FieldError for a name that is refused.
 func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	key, err := r.createFirst(ctx, role, name, algorithm, on)
 	if err != nil {
@@ -273,7 +273,7 @@ func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string,
 	return r.create(ctx, history, role, name, algorithm, on)
 }
 
-// unused refuses a key on a token that is another actor's already, or was.
+// unused returns ErrExists if a key on a token belongs, or once belonged, to an actor.
 func (r *Ring) unused(ctx context.Context, history *History, on *token.Reference) error {
 	if on == nil {
 		return nil
@@ -292,7 +292,7 @@ func (r *Ring) unused(ctx context.Context, history *History, on *token.Reference
 	return nil
 }
 
-// Keys lists every key, by role and name, an actor's first key before its second.
+// Keys returns every key, sorted by role and name, an actor's first key before its second.
 func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed
@@ -300,13 +300,13 @@ func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	listed, keys := map[string]*Held{}, []*Held(nil)
 	err := r.config.Files.List(ctx, Folder, func(file string) error {
 		if path.Ext(file) != extension || isNext(file) {
-			return nil // it is nobody's key yet
+			return nil // a next key belongs to no actor yet
 		}
-		key := before[file] // a file with a key is never another one's later
+		key := before[file] // a key file never changes
 		if key == nil {
 			var err error
 			if key, err = r.load(ctx, file); errors.Is(err, fs.ErrNotExist) {
-				return nil // it has just been destroyed
+				return nil // another process has just destroyed it
 			} else if err != nil {
 				return err
 			}
@@ -330,7 +330,7 @@ func (k *Held) sortKey() string {
 	return fmt.Sprintf("%s\x00%s\x00%t", k.Role, k.Name, k.Algorithm.PostQuantum())
 }
 
-// find returns the key in a place, or an error with fs.ErrNotExist in its chain if none has been made for it. The lock is held.
+// find returns the key in a place, or an error with fs.ErrNotExist in its chain if there is none. The caller holds the lock.
 func (r *Ring) find(ctx context.Context, history *History, at place) (*Held, error) {
 	if current := history.Current(at.role, at.name, at.algorithm()); current != nil {
 		return r.private(ctx, at, current)
@@ -341,7 +341,7 @@ func (r *Ring) find(ctx context.Context, history *History, at place) (*Held, err
 	return r.take(ctx, at, r.file(at))
 }
 
-// private returns the key that the log names as the one in a place.
+// private returns the private key of the key that the log names in a place.
 func (r *Ring) private(ctx context.Context, at place, current *Key) (*Held, error) {
 	if current.Ended(r.config.Now()) {
 		return nil, fmt.Errorf("%w: %s is %s", ErrEnded, current.KeyID, current.State(r.config.Now()))
@@ -361,7 +361,7 @@ func (r *Ring) private(ctx context.Context, at place, current *Key) (*Held, erro
 	return nil, fmt.Errorf("%w: %s", ErrLost, current.KeyID)
 }
 
-// take loads a key that must belong in a place.
+// take loads a key from a file. It returns an error if the key does not belong in the place.
 func (r *Ring) take(ctx context.Context, at place, file string) (*Held, error) {
 	key, err := r.load(ctx, file)
 	if err != nil {
@@ -374,8 +374,8 @@ func (r *Ring) take(ctx context.Context, at place, file string) (*Held, error) {
 	return key, nil
 }
 
-// CheckName returns an error with an *evidence.FieldError in its chain if no actor may begin to act under a name. An actor of earlier that has
-// a key goes on under its name, whatever that is.
+// CheckName returns an error with an *evidence.FieldError in its chain if no actor may begin to act under a name. An actor that has a key
+// already may keep any name.
 func (r *Ring) CheckName(ctx context.Context, role evidence.Role, name string) error {
 	history, err := r.config.History(ctx)
 	if err != nil {
@@ -386,7 +386,7 @@ func (r *Ring) CheckName(ctx context.Context, role evidence.Role, name string) e
 	return r.checkName(ctx, history, role, name)
 }
 
-// checkName is CheckName. The lock is held.
+// checkName is CheckName. The caller holds the lock.
 func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Role, name string) error {
 	refused := names.Check(name)
 	if refused == nil || len(history.Latest(role, name)) > 0 {
@@ -404,7 +404,7 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 	return &evidence.FieldError{Field: field, Reason: refused.Error()}
 }
 
-// create makes the first key in a place, and its file. The lock is held.
+// create makes a key in a place, and its file. The caller holds the lock.
 func (r *Ring) create(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	if err := r.checkName(ctx, history, role, name); err != nil {
 		return nil, err
@@ -424,10 +424,10 @@ func (r *Ring) create(ctx context.Context, history *History, role evidence.Role,
 		return nil, err
 	}
 	delete(r.loaded, at)
-	return r.find(ctx, history, at) // what is used is what was written
+	return r.find(ctx, history, at) // reading it back makes sure that the file holds the key that is used
 }
 
-// make makes a key in a new file, or puts a reference to a key on a token there.
+// make makes a key in a new file, or writes a reference to a key on a token there.
 func (r *Ring) make(ctx context.Context, file string, head header, algorithm evidence.Algorithm, on *token.Reference) error {
 	if !slices.Contains(evidence.Roles(), head.Role) {
 		return fmt.Errorf("role %q is none of %v", head.Role, evidence.Roles())
@@ -446,18 +446,18 @@ func (r *Ring) make(ctx context.Context, file string, head header, algorithm evi
 	return r.writeKey(ctx, file, head, key)
 }
 
-// keyText is what stands below the head of a key file.
+// keyText returns the PEM block of a key file.
 func (r *Ring) keyText(head header, algorithm evidence.Algorithm, on *token.Reference) ([]byte, error) {
 	if on == nil {
 		return r.newKey(head.Role, head.Name, algorithm)
 	}
 	if is, err := evidence.AlgorithmOf(on.Public); err != nil || is != algorithm {
-		return nil, fmt.Errorf("%s is a key for %s, and one for %s is wanted", on.URI, is, algorithm)
+		return nil, fmt.Errorf("%s is a key for %s, want one for %s", on.URI, is, algorithm)
 	}
 	return on.PEM()
 }
 
-// secondOf is the id of an actor's second key, and zero if there is none yet. The lock is held.
+// secondOf returns the id of an actor's second key, or zero if there is none. The caller holds the lock.
 func (r *Ring) secondOf(ctx context.Context, history *History, role evidence.Role, name string) (evidence.KeyID, error) {
 	second, err := r.find(ctx, history, place{role, name, true})
 	if errors.Is(err, fs.ErrNotExist) {

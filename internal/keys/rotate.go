@@ -11,8 +11,8 @@ import (
 	"jurat/internal/token"
 )
 
-// Unrecorded returns an actor's keys of which the log says nothing, in the order in which they were made: they are those
-// that the actor got when it first signed.
+// Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the order in which they
+// were made.
 func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) ([]*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,9 +40,8 @@ func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) 
 	return keys, nil
 }
 
-// Next makes the key that is to take the place of an actor's present one, as soon as the log says so. One that was made
-// for this before, and of which the log has never been told, is returned again: a rotation that was broken off is gone
-// on with, and leaves no private key behind. If on is not nil, the key is the one on a token that on names.
+// Next makes the key that will replace an actor's present one, once the log says so. If an interrupted rotation has left such a key, Next
+// returns that key, so that no unused private key stays behind. If on is not nil, the key is the one on a token that on names.
 func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,12 +61,12 @@ func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algori
 		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
 	}
 	if on != nil && key.Token != on.URI || on == nil && key.Token != "" {
-		return nil, fmt.Errorf("%s is left of a rotation to another key that was broken off: go on with that one, or remove the file", key.File)
+		return nil, fmt.Errorf("%s is left over from an interrupted rotation to another key: repeat that rotation, or remove the file", key.File)
 	}
 	return key, nil
 }
 
-// free makes room for the next key: one that the log has been told of since gets the name of one that has taken its place.
+// free makes room for the next key. If the log has named the key in the file meanwhile, free moves that key to its permanent file.
 func (r *Ring) free(ctx context.Context, next string) error {
 	key, err := r.load(ctx, next)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,9 +85,9 @@ func (r *Ring) free(ctx context.Context, next string) error {
 	return nil
 }
 
-// Tidy makes the files follow the log: keys that took the place of others get their names, and the private halves of
-// keys that have ended are destroyed. To verify what they signed needs the public halves, which are in the log; a private
-// half that may sign nothing could serve nobody but a thief. It can be called at any time, and by several at once.
+// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the private halves of keys
+// that have ended. Verifying needs only the public halves, which are in the log. A private half that may sign nothing is useful only to a
+// thief. Several callers may call Tidy at any time.
 func (r *Ring) Tidy(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *Ring) follow(ctx context.Context, k *Key) error {
 	at := placeOf(k.Role, k.Name, k.Algorithm)
 	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
 	if r.holds(ctx, next, k.KeyID) {
-		// A crash before this leaves the key under the name by which it is found, too.
+		// A crash before the rename is harmless: find looks for the key under its old name, too.
 		if err := r.config.Files.Rename(ctx, next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -133,8 +132,8 @@ func (r *Ring) follow(ctx context.Context, k *Key) error {
 	return nil
 }
 
-// holds reports whether a file is there and holds this key. One that cannot be read is nobody's to destroy: whoever needs
-// it is told.
+// holds reports whether a file exists and holds this key. It reports false for an unreadable file, so that Tidy does not destroy it. Code
+// that needs the key reports the error.
 func (r *Ring) holds(ctx context.Context, file string, id evidence.KeyID) bool {
 	key, err := r.load(ctx, file)
 	return err == nil && key.KeyID == id

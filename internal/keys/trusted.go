@@ -10,8 +10,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// Trusted returns the keys as a trust file names them: whose they are, from when to when, and which sign only together. What the log
-// says of a key counts. Of a key that the log does not name, its file counts.
+// Trusted returns the keys in the form of a trust file: each key's actor, its period, and the keys that sign only together. The log decides
+// about every key that it names. For other keys, their files decide.
 func Trusted(held []*Held, history *History) []trust.Key {
 	var trusted []trust.Key
 	for _, k := range history.Keys() {
@@ -39,7 +39,7 @@ func recordedKey(k *Key) trust.Key {
 		Custody: trust.Custody(k.Custody), NotBefore: k.From, NotAfter: k.Until,
 		Revoked: k.Revoked, WithFrom: k.WithFrom}
 	if k.Sudden {
-		t.NotAfter = k.Until.Add(Settling) // what was under way counts
+		t.NotAfter = k.Until.Add(Settling) // records in progress at that time count
 	}
 	if !k.With.IsZero() {
 		t.With = []evidence.KeyID{k.With}
@@ -47,8 +47,8 @@ func recordedKey(k *Key) trust.Key {
 	return t
 }
 
-// unrecordedKey is a key that was made when its actor first signed, and of which the log says nothing. Where it says that
-// the actor has another, as two programs met the actor at the same moment, this one has no time beyond that.
+// unrecordedKey returns the entry of a key that was made when its actor first signed, and that the log does not name. If the log names
+// another key of the actor, two programs made a key at the same moment. The unrecorded key then ends soon after the other one begins.
 func unrecordedKey(k *Held, history *History) trust.Key {
 	t := trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
 		Custody: trust.ByOperator, NotBefore: k.Created}
@@ -68,8 +68,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// pair finds the other key that an actor's unrecorded one signs together with: the second never signs alone, and the first
-// may have, until the second was made, unless it was made to sign with it.
+// pair pairs an actor's unrecorded key with the actor's other key. The second key never signs alone. The first may have signed alone until
+// the second was made, unless it was made to sign with it.
 func pair(trusted []trust.Key, k *Held, history *History) {
 	find := func(second bool) *trust.Key {
 		i := slices.IndexFunc(trusted, func(t trust.Key) bool {
@@ -92,7 +92,7 @@ func pair(trusted []trust.Key, k *Held, history *History) {
 	}
 }
 
-// compareKeys orders keys by role and name, first keys before second ones, older ones before newer ones.
+// compareKeys orders keys by role and name, first keys before second keys, older keys before newer ones.
 func compareKeys(a, b trust.Key) int {
 	second := func(k trust.Key) int {
 		if k.Algorithm.PostQuantum() {
@@ -108,8 +108,8 @@ func compareKeys(a, b trust.Key) int {
 	return a.NotBefore.Compare(b.NotBefore)
 }
 
-// Forever returns a trust file in which no key ends. What a key signed while it was its actor's is as whole as it was; what
-// it is worth after its end is not the log's question.
+// Forever changes a trust file so that no key ends, and returns it. The log checks that records are intact: a record stays intact after its
+// key's end. What it then proves is for the reader to judge.
 func Forever(t *trust.Trust) *trust.Trust {
 	for n := range t.Keys {
 		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}

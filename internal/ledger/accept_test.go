@@ -151,10 +151,10 @@ func TestAcceptRefuses(t *testing.T) {
 		want   error  // nil: any
 		says   string // in the error
 	}{
-		"a key registered for another name": {as("a", b).says(t, ""), keys.ErrForeign, `is the key of agent "b", and not of agent "a"`},
-		"a key registered for another role": {reviewer.says(t, ""), keys.ErrForeign, `is the key of reviewer "a", and not of agent "a"`},
-		"a key that is not registered":      {nobody.says(t, ""), keys.ErrForeign, "is registered for nobody"},
-		"a name that has another":           {as("a", nobody).says(t, ""), keys.ErrForeign, "is registered for nobody"},
+		"a key registered for another name": {as("a", b).says(t, ""), keys.ErrForeign, `is the key of agent "b", not of agent "a"`},
+		"a key registered for another role": {reviewer.says(t, ""), keys.ErrForeign, `is the key of reviewer "a", not of agent "a"`},
+		"a key that is not registered":      {nobody.says(t, ""), keys.ErrForeign, "no owner has registered the key"},
+		"a name that has another":           {as("a", nobody).says(t, ""), keys.ErrForeign, "no owner has registered the key"},
 		"a retired key":                     {gone.says(t, ""), keys.ErrEnded, "is retired at"},
 		"a revoked key":                     {revoked.says(t, ""), keys.ErrEnded, "is revoked from"},
 		"without the second signature":      {only(pair, 0).says(t, ""), keys.ErrIncomplete, "has not signed"},
