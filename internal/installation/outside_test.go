@@ -95,7 +95,7 @@ func TestOutsideAuthority(t *testing.T) {
 	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := i.Timekeeper.Remove(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "none named") {
+	if _, err := i.Timekeeper.Remove(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "no authority is named") {
 		t.Errorf("removed twice: %v", err)
 	}
 	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {

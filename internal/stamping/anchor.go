@@ -10,21 +10,25 @@ import (
 	"jurat/internal/witness"
 )
 
-// ErrNobodyOutside says that no authority outside is there to stamp a checkpoint. That the operator's clock stamps what the
-// operator signed would say nothing more.
-var ErrNobodyOutside = errors.New("there is no time-stamping authority outside")
+// ErrNobodyOutside says that no outside authority is selected to stamp a checkpoint. The operator's own clock would prove nothing more
+// about what the operator signed.
+var ErrNobodyOutside = errors.New("no outside time-stamping authority is selected")
 
-// An Anchored is what came of having an authority stamp the log's checkpoint.
+// An Anchored is the result of asking one authority to stamp the log's checkpoint.
 type Anchored struct {
 	Authority string
-	Act       *evidence.Record // that says so; nil: it has stamped everything before, or see Reason
+	Act       *evidence.Record // the act that logs the token; nil: nothing new to stamp, or Reason says why not
 	Size      int64            // how many records the stamped checkpoint covers
-	Reason    error            // why it has not
+	Reason    error            // why there is no stamp
 }
 
-// Anchor has each selected authority outside stamp a checkpoint over all that is in the log, unless it has done so: then
-// nothing is added. Each token is verified before it is kept. An authority that does not answer is asked again when this is
-// called again. What is sealed meanwhile waits until then, too: all are shown the same checkpoint.
+// Anchor asks each selected outside authority to stamp a checkpoint over the whole log. If an authority has stamped it already, nothing is
+// added. Each token is verified before it is kept. If an authority does not answer, Reason says so, and the next call asks it again. All
+// authorities get the same checkpoint, so records that are sealed meanwhile wait for the next call.
+//
+// A proof uses the earliest stamped checkpoint, and a checkpoint cannot gain cosignatures after it was stamped. So if too few witnesses
+// cosigned the checkpoint, Anchor uses the last one that enough of them cosigned, if that covers more than the authority has stamped.
+// Otherwise Reason says what is missing. Anchor returns ErrNobodyOutside if no authority is selected.
 //
 // Proofs are under the earliest checkpoint that is stamped, and what has no witnesses when it is stamped never gets any. So one that too few
 // have cosigned is not stamped, but the last one that counts, if that is more than the authority has stamped; and if it is not, that is a
@@ -48,14 +52,14 @@ func (t *Timekeeper) Anchor(ctx context.Context) ([]Anchored, error) {
 	return all, nil
 }
 
-// stampable returns what may be stamped, the best first: the checkpoint over all that is in the log, which witnesses have just been asked
-// to cosign, and the last one that is kept as they have cosigned it.
+// stampable returns the checkpoints that may be stamped, the best first: the one over the whole log, which it asks the witnesses to cosign,
+// and the last one that they did cosign.
 func (t *Timekeeper) stampable(ctx context.Context) ([]string, error) {
 	asked, err := t.Witnesses.Cosign(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if asked == nil { // there are no witnesses
+	if asked == nil { // no witnesses are configured
 		checkpoint, err := t.Ledger.Checkpoint(ctx)
 		return []string{checkpoint}, err
 	}
@@ -66,7 +70,7 @@ func (t *Timekeeper) stampable(ctx context.Context) ([]string, error) {
 	return []string{asked.Checkpoint, kept.Checkpoint}, nil
 }
 
-// anchor has an authority stamp the first checkpoint that counts.
+// anchor asks an authority to stamp the first checkpoint that enough witnesses cosigned.
 func (t *Timekeeper) anchor(ctx context.Context, c *stamper, checkpoints []string) (Anchored, error) {
 	a := Anchored{Authority: c.name}
 	for _, checkpoint := range checkpoints {
@@ -85,14 +89,14 @@ func (t *Timekeeper) anchor(ctx context.Context, c *stamper, checkpoints []strin
 		if !errors.Is(err, witness.ErrNotCosigned) {
 			return a, err
 		}
-		if a.Reason == nil { // what the best one lacks
+		if a.Reason == nil { // the first failure belongs to the best checkpoint
 			a.Size, a.Reason = opened.Size, err
 		}
 	}
 	return a, nil
 }
 
-// stampedBy has an authority stamp a checkpoint, and logs it.
+// stampedBy asks an authority to stamp a checkpoint, and logs the token.
 func (t *Timekeeper) stampedBy(ctx context.Context, c *stamper, checkpoint string, size int64) (Anchored, error) {
 	a := Anchored{Authority: c.name, Size: size}
 	token, err := c.ask(ctx, sha256.Sum256([]byte(checkpoint)))
@@ -103,7 +107,7 @@ func (t *Timekeeper) stampedBy(ctx context.Context, c *stamper, checkpoint strin
 		a.Reason = err
 		return a, nil
 	}
-	// A crash up to here loses a token, and the authority is asked again.
+	// A crash before this loses the token. The next call asks the authority again.
 	a.Act, err = t.Operator.Anchor(ctx, operator.CheckpointStampBody{Authority: c.name, Checkpoint: checkpoint, Token: token})
 	return a, err
 }

@@ -13,19 +13,19 @@ import (
 	"jurat/timestamp"
 )
 
-// maxBatch is how many records one token is asked for.
+// maxBatch is how many records one token covers at most.
 const maxBatch = 100_000
 
-// A batch is records that are stamped together: a hash tree over them, of which an authority stamps the root.
+// A batch is a set of records that are stamped together: an authority stamps the root of a hash tree over them.
 type batch struct {
 	tree    *timestamp.Tree
-	entries map[int64]int // which of the tree's a record is, by its place in the log
+	entries map[int64]int // a record's entry in the tree, by its index in the log
 	root    timestamp.Imprint
 	token   []byte
 }
 
-// stampBatches stamps everything that waits for an authority with one request for each maxBatch records. A crash between the
-// token and the last record leaves records that wait, and get a token of their own the next time.
+// stampBatches stamps all records that wait for an authority, with one request for each maxBatch records. If a crash comes after the token,
+// the remaining records still wait, and the next call gets another token for them.
 func (t *Timekeeper) stampBatches(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
 	told := teller(c, o.Records, progress)
 	for {
@@ -49,7 +49,7 @@ func (t *Timekeeper) stampBatches(ctx context.Context, c *stamper, o *Outcome, p
 	}
 }
 
-// gather reads what waits, page by page, and keeps hashes alone.
+// gather reads the waiting records page by page, and builds the tree. It keeps only hashes in memory.
 func (t *Timekeeper) gather(ctx context.Context, authority string) (*batch, error) {
 	tree, err := timestamp.NewTree(crypto.SHA256)
 	if err != nil {
@@ -77,13 +77,13 @@ func (t *Timekeeper) gather(ctx context.Context, authority string) (*batch, erro
 	return b, err
 }
 
-// groupOf is what every evidence record of a record is over.
+// groupOf returns the data that every evidence record of a record covers.
 func groupOf(r *evidence.Record) [][]byte {
 	return [][]byte{bytes.Join(r.Signatures, nil), r.Canonical()}
 }
 
-// stamps is a source: what the token is for each record. What has begun to wait since the tree was closed comes last, and
-// gets none.
+// stamps is a source: it returns each record's stamp from the token. Records that began to wait after the tree was closed come last, and
+// get none.
 func (b *batch) stamps(ctx context.Context, records []ledger.Pending, told func()) (stamps []evidence.Timestamp, err error) {
 	for _, r := range records {
 		entry, there := b.entries[r.Index]
@@ -100,8 +100,8 @@ func (b *batch) stamps(ctx context.Context, records []ledger.Pending, told func(
 	return stamps, ctx.Err()
 }
 
-// evidenceRecord writes an entry's evidence record, and holds it against what it is over, as every reader will. The token
-// was verified when it came.
+// evidenceRecord makes the evidence record of an entry, and verifies it against the data that it covers, as a reader does. Its caller has
+// verified the token.
 func evidenceRecord(tree *timestamp.Tree, entry int, token []byte, group timestamp.Group) (evidence.Timestamp, error) {
 	der, err := tree.EvidenceRecord(entry, token)
 	if err != nil {

@@ -21,32 +21,32 @@ import (
 	"jurat/timestamp"
 )
 
-// ClientConfig is one authority.
+// ClientConfig describes how to ask one authority.
 type ClientConfig struct {
 	URL           string              // required: http or https
-	Roots         []*x509.Certificate // required: what its tokens must chain to
+	Roots         []*x509.Certificate // required: the roots that its tokens must chain to
 	Intermediates []*x509.Certificate // further certificates, for tokens that embed too few
-	Policy        x509.OID            // asked for, and required of the token; zero: whatever the authority's default is
+	Policy        x509.OID            // requested, and required of the token; zero: the authority's default
 
 	Skew time.Duration    // how far the authority's time may be from ours; 0: 5 minutes
 	Now  func() time.Time // nil: time.Now
 
 	HTTP     *http.Client                                     // nil: http.DefaultClient
-	Timeout  time.Duration                                    // of one attempt; 0: 10 s
-	Attempts int                                              // in all; 0: 3
+	Timeout  time.Duration                                    // the limit of one attempt; 0: 10 s
+	Attempts int                                              // how often to try; 0: 3
 	Pause    time.Duration                                    // before the second attempt, doubled before each further one; 0: 200 ms
-	Random   io.Reader                                        // of nonces; nil: crypto/rand
-	Sleep    func(ctx context.Context, d time.Duration) error // nil: waits
+	Random   io.Reader                                        // for nonces; nil: crypto/rand
+	Sleep    func(ctx context.Context, d time.Duration) error // nil: waits for d or until ctx ends
 }
 
 // A Client asks one authority. It is safe for concurrent use.
 type Client struct{ config ClientConfig }
 
 var (
-	// ErrUnavailable says that the authority gave no answer: it may later.
+	// ErrUnavailable says that the authority gave no answer. A later request may succeed.
 	ErrUnavailable = errors.New("the authority gave no answer")
-	// ErrAnswer says that the authority answered with something that is not a good token for what was asked.
-	ErrAnswer = errors.New("the authority's answer is no good")
+	// ErrAnswer says that the authority's answer is not a valid token for the request.
+	ErrAnswer = errors.New("the authority's answer is not valid")
 )
 
 const (
@@ -57,17 +57,17 @@ const (
 	defaultTimeout  = 10 * time.Second
 	defaultAttempts = 3
 	defaultPause    = 200 * time.Millisecond
-	longestWait     = 30 * time.Second // also the longest that a Retry-After is obeyed
+	longestWait     = 30 * time.Second // also the limit for Retry-After
 )
 
-// NewClient checks the configuration and makes a Client.
+// NewClient makes a Client. It returns an error if the URL is not http or https, or if there are no roots.
 func NewClient(c ClientConfig) (*Client, error) {
 	at, err := url.Parse(c.URL)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
 		return nil, fmt.Errorf("time-stamping authority %q: want an http or https URL", c.URL)
 	}
 	if len(c.Roots) == 0 {
-		return nil, fmt.Errorf("time-stamping authority %s: no root certificate to check its tokens by", c.URL)
+		return nil, fmt.Errorf("time-stamping authority %s: want a root certificate that verifies its tokens", c.URL)
 	}
 	if c.Skew == 0 {
 		c.Skew = defaultSkew
@@ -105,13 +105,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Stamp obtains a token over a SHA-256 imprint. What it returns verifies by the configured roots, for this imprint, this
-// request's nonce and the configured policy. Errors have ErrUnavailable or ErrAnswer in their chain, or the context's.
+// Stamp gets a token over a SHA-256 imprint. It verifies the token against the configured roots, this imprint, this request's nonce and the
+// configured policy. Its errors have ErrUnavailable, ErrAnswer or the context's error in their chain.
 func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []byte, err error) {
 	return c.StampImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
 }
 
-// StampImprint is Stamp for an imprint that may be of another algorithm.
+// StampImprint is Stamp for an imprint of any hash algorithm.
 func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (token []byte, err error) {
 	pause := c.config.Pause
 	for attempt := 1; ; attempt++ {
@@ -120,7 +120,7 @@ func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (t
 		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || attempt >= c.config.Attempts {
 			break
 		}
-		// Jitter keeps many clients from coming back at the same moment.
+		// Jitter prevents that many clients return at the same moment.
 		wait = min(max(wait, pause/2+mathrand.N(pause)), longestWait)
 		if sleepErr := c.config.Sleep(ctx, wait); sleepErr != nil {
 			break
@@ -133,7 +133,7 @@ func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (t
 	return token, nil
 }
 
-// attempt asks once. wait is how long the authority wants to be left alone.
+// attempt asks once. wait is the pause that the authority demands before the next attempt.
 func (c *Client) attempt(ctx context.Context, imprint timestamp.Imprint) (token []byte, wait time.Duration, err error) {
 	request, err := c.request(imprint)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Client) request(imprint timestamp.Imprint) (*timestamp.Request, error) 
 	return &timestamp.Request{Wide: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.config.Policy, CertReq: true}, nil
 }
 
-// check verifies the token as any later reader will, and that it answers this request.
+// check verifies the token as a reader will, and checks that it answers this request.
 func (c *Client) check(token []byte, request *timestamp.Request) error {
 	unverified, err := timestamp.Parse(token)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Client) check(token []byte, request *timestamp.Request) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
-	// A token proves existence at its time, so one that is far from now proves something else than what was asked.
+	// A token proves existence at its time. A time far from now therefore proves something else than the request asked for.
 	if skew := verified.GenTime.Sub(c.config.Now()); skew.Abs() > c.config.Skew {
 		return fmt.Errorf("%w: its time is %s, which is %v from this machine's clock; one of the two is wrong",
 			ErrAnswer, verified.GenTime.Format(time.RFC3339), skew.Round(time.Second))
@@ -216,7 +216,7 @@ func (c *Client) post(ctx context.Context, query []byte) (reply []byte, wait tim
 	return reply, 0, nil
 }
 
-// kindOfStatus tells what may pass from what asking again will not change.
+// kindOfStatus returns ErrUnavailable for a status that may pass, and ErrAnswer for one that a repeated request will not change.
 func kindOfStatus(status int) error {
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
 		return ErrUnavailable
@@ -224,8 +224,7 @@ func kindOfStatus(status int) error {
 	return ErrAnswer
 }
 
-// retryAfter reads the header in its form of seconds (RFC 9110, section 10.2.3); dates, which need a common clock, are
-// not obeyed.
+// retryAfter reads the header in seconds (RFC 9110, section 10.2.3). It ignores dates, since they need a common clock.
 func retryAfter(response *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil || seconds < 0 {

@@ -1,32 +1,31 @@
-// Package stamping gets time stamps. A Client asks one time-stamping authority over HTTP (RFC 3161, section 3.4) and takes no answer on
-// trust: it verifies what comes back in full, by roots that the operator configured, before anybody else sees it. Stampers are all
-// authorities that stamp what is sealed, the built-in one among them. A Timekeeper gets the time stamps that records wait for, renews
-// those that end, and has authorities outside stamp the log's checkpoints.
+// Package stamping gets time stamps. A Client asks one time-stamping authority over HTTP (RFC 3161, section 3.4). It verifies each answer
+// in full, against roots that the operator configured, before it returns the token. Stampers are all authorities that stamp new records,
+// the built-in one included. A Timekeeper gets the time stamps that records wait for, renews stamps before they end, and lets outside
+// authorities stamp the log's checkpoints.
 //
 // # An authority's silence stops nobody
 //
-// Where an authority outside does not answer, the record is sealed and waits for it, and that it waits is stored in the transaction
-// that appends it. A stamp that comes later is added in one transaction with the act (`late_stamp`) that says so: otherwise a crash
-// in between would leave a stamp that nobody accounts for, or an act about a stamp that is not there. A stamp whose place was taken
-// by another process voids the whole transaction, since the act is signed by then and speaks of it; the act is then made anew about
-// what is left. The act itself never waits, nor does one about a stamped checkpoint: there would be acts about acts for ever. The
+// If an outside authority does not answer, the record is sealed and waits for its stamp. The transaction that appends the record also
+// stores that it waits. A stamp that comes later is added in one transaction with the act (`late_stamp`) that describes it. Otherwise a
+// crash between the two would leave a stamp that no act describes, or an act about a missing stamp. If another process has added one of the
+// stamps first, the whole transaction fails, since the signed act names that stamp. The ledger then makes a new act about the rest. The act
+// itself never waits for a stamp, and neither does an act about a stamped checkpoint: otherwise acts about acts would never end. The
 // built-in authority always stamps these two.
 //
 // # One token for many is a setting, and not the rule
 //
-// With `--batch-tokens` the built-in authority stamps the root of a hash tree over all records that are sealed and wait when a
-// transaction begins, and each gets an evidence record that verifies alone. That spares a signature for each record and costs room.
-// Whoever is about to commit closes the tree, has it stamped and writes the evidence records of all: 2 µs each, as DER is written
-// from its end, where every length is known when it is wanted. When one cost 9 µs, each caller wrote its own while the transaction
-// before was under way, which woke everybody twice, and was a fifteenth slower than this by the time that they cost 2. A record that
-// has its token before it is in the queue is the simpler thing, and stays the rule. Acts about time stamps, which never wait, keep a
-// token of their own.
+// With `--batch-tokens` the built-in authority stamps the root of a hash tree over all sealed records that wait when a transaction begins.
+// Each record gets an evidence record that verifies alone. This saves a signature for each record, and costs space. The caller that commits
+// closes the tree, stamps it and writes all evidence records, at 2 µs each. DER is written from its end, where every length is known in
+// time. In an earlier design each caller wrote its own evidence record while the previous transaction ran. That woke every caller twice,
+// and was a fifteenth slower once an evidence record cost 2 µs instead of 9 µs. The default is the simpler way: a record has its token
+// before it is queued. Acts about time stamps never wait, and keep a token of their own.
 //
 // # The operator's clock is tied to another one through the log
 //
-// `jurat log anchor` has an authority outside stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
-// says of every record under that checkpoint that it existed by then, also where the operator's clock alone stamped the record: that
-// clock can be ahead of the true time, but from one stamped checkpoint to the next it can be set back by no more than lies between
-// them. Proofs are against the earliest stamped checkpoint over what is proved, as it says most. The acts themselves do not count as
-// something to be stamped, or a schedule would never come to rest.
+// `jurat log anchor` asks an outside authority to stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
+// proves for every record under that checkpoint that it existed by then, even if only the operator's clock stamped the record. That clock
+// can be ahead of the true time. But it can be set back by at most the time between two stamped checkpoints. A proof uses the earliest
+// stamped checkpoint that covers it, as that proves most. The acts themselves do not count as unstamped records: otherwise a schedule would
+// never come to rest.
 package stamping

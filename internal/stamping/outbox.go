@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	catchUpTime = 10 * time.Second // for which a command that does something else stamps what waits
-	settleTime  = 30 * time.Second // for storing stamps that were got before the user gave up
+	catchUpTime = 10 * time.Second // how long a command with another purpose may spend on stamping
+	settleTime  = 30 * time.Second // how long storing received stamps may take after the user cancelled
 )
 
-// An Order says what to ask for.
+// An Order says which time stamps to ask for.
 type Order struct {
-	// CatchUp asks only the authorities that answered the last time that this process asked them, each for the oldest
-	// records only, and not for long.
+	// CatchUp asks only the authorities that answered this process's last request. It asks each for the oldest records only, and for a
+	// short time.
 	CatchUp  bool
-	Progress func(authority string, done, total int64) // told after every time stamp; nil: nobody is told
+	Progress func(authority string, done, total int64) // called after each time stamp; nil: progress is not reported
 }
 
-// An Outcome is what came of asking an authority for what waits.
+// An Outcome is the result of asking one authority for the stamps that records wait for.
 type Outcome struct {
-	storage.Owed // what still waits
+	storage.Owed // the records that still wait
 	Stamped      int64
-	Reason       error // why something still waits; nil: nothing does, or it was not asked
+	Reason       error // why records still wait; nil: none does, or the authority was not asked
 }
 
-// A source makes time stamps for records that wait: one for each, in their order. Of an error, what it made before
-// counts. It tells after each.
+// A source makes time stamps for waiting records: one for each, in their order. If it fails, it also returns the stamps that it made
+// before. It calls told after each.
 type source func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error)
 
-// oneByOne has an authority stamp each record by itself.
+// oneByOne returns a source that asks the authority for each record separately.
 func oneByOne(c *stamper) source {
 	return func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error) {
 		var stamps []evidence.Timestamp
@@ -55,9 +55,9 @@ func oneByOne(c *stamper) source {
 	}
 }
 
-// Stamp asks authorities for the time stamps that records wait for, adds those that come, and says of each
-// authority that something waited for what came of it. Every stamp is verified before it is added, and is added in one
-// transaction with the act that speaks of it, so that a crash at any point leaves records that wait, and no more.
+// Stamp asks the authorities for the time stamps that records wait for, and adds them. It returns an outcome for each authority that
+// records waited for. Every stamp is verified first. It is added in one transaction with the act that describes it, so after a crash at any
+// point a record either has both or still waits. If an authority fails, that is the outcome's reason and not an error.
 func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error) {
 	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error)
 		switch {
 		case c == nil:
 			o.Reason = ErrNotConfigured
-		case config.CatchUp && c.batch: // it waits for being asked for
+		case config.CatchUp && c.batch: // this authority stamps only on request
 		case config.CatchUp:
 			err = t.catchUp(ctx, c, &o)
 		case c.batch:
@@ -86,7 +86,7 @@ func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error)
 	return outcomes, t.stillOwed(ctx, outcomes)
 }
 
-// catchUp stamps the oldest records, if the authority answers.
+// catchUp stamps the oldest records, if the authority answered last time.
 func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error {
 	answers, failure := c.state()
 	if o.Reason = failure; !answers {
@@ -96,12 +96,12 @@ func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error 
 	defer cancel()
 	_, err := t.stampPage(bounded, oneByOne(c), o, 0, func() {})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil // the rest is for the next time
+		return nil // the next call does the rest
 	}
 	return err
 }
 
-// teller counts what is stamped, and tells.
+// teller returns a function that counts stamps and reports the progress.
 func teller(c *stamper, total int64, progress func(string, int64, int64)) func() {
 	done := int64(0)
 	return func() {
@@ -112,7 +112,7 @@ func teller(c *stamper, total int64, progress func(string, int64, int64)) func()
 	}
 }
 
-// stampAll stamps everything that waits for an authority, until it fails.
+// stampAll stamps all records that wait for an authority, until the authority fails.
 func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
 	told := teller(c, o.Records, progress)
 	for from := int64(0); from >= 0; {
@@ -124,8 +124,8 @@ func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progr
 	return nil
 }
 
-// stampPage stamps the first records at the index from and later, and returns the index after them, or -1 when there is
-// nothing more to do. That the authority failed is no error: it is the outcome's reason.
+// stampPage stamps the first waiting records at the index from and later. It returns the index after them, or -1 if nothing is left to do.
+// If the authority fails, that is the outcome's reason and not an error.
 func (t *Timekeeper) stampPage(ctx context.Context, by source, o *Outcome, from int64, told func()) (next int64, err error) {
 	records, err := t.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {
@@ -148,7 +148,7 @@ func (t *Timekeeper) stampPage(ctx context.Context, by source, o *Outcome, from 
 	return records[len(records)-1].Index + 1, nil
 }
 
-// settle adds the stamps that came, also when the user has given up meanwhile: they may have cost money.
+// settle adds the received stamps, even if the user has cancelled meanwhile: they may have cost money.
 func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamps []evidence.Timestamp) (int, error) {
 	if len(stamps) > len(records) {
 		return 0, fmt.Errorf("%d time stamps for %d records", len(stamps), len(records))
@@ -160,7 +160,7 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 			return 0, err
 		}
 		if !fitsClaim(records[n].Record.Payload.Time(), at, t.Now()) {
-			continue // it goes on waiting, for one that is later
+			continue // the record waits for a later stamp
 		}
 		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stamp})
 	}
@@ -169,7 +169,7 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 	return t.addLate(ctx, late)
 }
 
-// stampedFrom is the earliest time that a stamp proves.
+// stampedFrom returns the earliest time that a stamp proves.
 func stampedFrom(stamp evidence.Timestamp) (time.Time, error) {
 	if stamp.Kind == evidence.RFC3161 {
 		return earliest([][]byte{stamp.Token})
@@ -181,8 +181,8 @@ func stampedFrom(stamp evidence.Timestamp) (time.Time, error) {
 	return provedBy(made.Tokens()[0]), nil
 }
 
-// fitsClaim reports whether a late stamp can be added to a record that claims a time: not while it would take from the record the
-// proof that it has. What claims to be later than now, as earlier programs sealed it, has none to lose.
+// fitsClaim reports whether a late stamp may be added to a record that claims a time. A stamp from long before the claimed time would make
+// the record's time unproved. Earlier programs sealed records that claim a time in the future: those have no such proof to lose.
 func fitsClaim(claimed, stamped, now time.Time) bool {
 	return claimed.Sub(stamped) <= witness.MaxAhead || claimed.Sub(now) > witness.MaxAhead
 }
@@ -194,7 +194,7 @@ func (t *Timekeeper) addLate(ctx context.Context, late []ledger.LateStamp) (int,
 	return t.Operator.Settle(ctx, late)
 }
 
-// stampBare has the built-in authority stamp the records that wait for another and have no time stamp at all.
+// stampBare lets the built-in authority stamp the records that wait for another authority and have no time stamp at all.
 func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 	for from := int64(0); ; {
 		records, err := t.Ledger.Waiting(ctx, authority, from, operator.MaxLateStamps)
@@ -219,7 +219,7 @@ func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 	}
 }
 
-// stillOwed completes outcomes by what waits now.
+// stillOwed updates the outcomes with the records that wait now.
 func (t *Timekeeper) stillOwed(ctx context.Context, outcomes []Outcome) error {
 	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
@@ -237,13 +237,13 @@ func (t *Timekeeper) stillOwed(ctx context.Context, outcomes []Outcome) error {
 	return nil
 }
 
-// InBatches reports whether an authority outside stamps only when it is asked for all that waits for it.
+// InBatches reports whether an outside authority stamps only on request, all waiting records together.
 func (t *Timekeeper) InBatches(name string) bool {
 	c := t.Stampers.of(name)
 	return c != nil && c.batch
 }
 
-// Selected reports whether an authority outside is one of those that stamp what is sealed.
+// Selected reports whether an outside authority is one of those that stamp new records.
 func (t *Timekeeper) Selected(name string) bool {
 	return slices.Contains(t.Stampers.selected, t.Stampers.of(name))
 }

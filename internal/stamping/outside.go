@@ -18,21 +18,21 @@ import (
 	"jurat/verify/trust"
 )
 
-// An Outside authority stamps every record beside the built-in one, by a clock that is not the operator's.
+// An Outside authority stamps records beside the built-in one, by a clock that is not the operator's.
 type Outside struct {
 	Name   string `json:"name"`
 	URL    string `json:"url"`
-	Roots  string `json:"roots"`            // PEM: what its tokens chain to
-	Policy string `json:"policy,omitempty"` // OID in dotted form that is asked for and required; "": its default
-	Batch  bool   `json:"batch,omitempty"`  // it stamps what waits, all of it with one token, and nothing when it is sealed
+	Roots  string `json:"roots"`            // PEM: the roots that its tokens chain to
+	Policy string `json:"policy,omitempty"` // OID in dotted form, requested and required; "": the authority's default
+	Batch  bool   `json:"batch,omitempty"`  // it stamps all waiting records with one token, on request only
 }
 
-// Folder is where they are.
+// Folder is the folder of the outside authorities in the file store.
 const Folder = "outside-authorities"
 
 var outsideName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
-// check makes of an authority's description what asks it.
+// check validates the description, and returns a client for the authority and its roots.
 func (o *Outside) check() (*Client, []*x509.Certificate, error) {
 	if !outsideName.MatchString(o.Name) {
 		return nil, nil, fmt.Errorf("name %q: want lower-case letters, digits and hyphens", o.Name)
@@ -70,8 +70,8 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 	return roots, nil
 }
 
-// Add has an authority stamp every record from now on. Unless it is to be taken untried it is asked for a token
-// first: a wrong URL or root is better found out now.
+// Add configures an authority that stamps every record from now on. Unless untried is set, Add asks it for a token first, which reveals a
+// wrong URL or root. It returns an error if the description is not valid, or if the name is taken.
 func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
 	client, _, err := o.check()
 	if err != nil {
@@ -91,20 +91,20 @@ func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
 	}
 	err = t.Files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("adding time-stamping authority: there is one named %q already", o.Name)
+		return fmt.Errorf("adding time-stamping authority: the name %q is taken already", o.Name)
 	}
 	return err
 }
 
-// ErrAwaited says that records still wait for an authority.
+// ErrAwaited says that records still wait for an authority's time stamps.
 var ErrAwaited = errors.New("records wait for its time stamps")
 
-// Remove has an authority stamp no more. The tokens that it gave stay, and so should its root in the trust files
-// of those who verify them. While records wait for it, it is removed only if their time stamps are given up; then a
-// record that has none at all gets one by the built-in authority. It returns how many were given up.
+// Remove removes an authority. The tokens that it gave stay, and its root should stay in the trust files that verify them. If records still
+// wait for it, Remove returns ErrAwaited, unless giveUp is set. Then those records wait no longer, and the built-in authority stamps those
+// that have no time stamp at all. Remove returns how many records gave up waiting.
 //
-// The authority goes first. A crash after that leaves records that wait for one that is not there, and so does another
-// process that has it still and seals meanwhile. That shows, and this can be repeated.
+// The authority is removed first. If a crash follows, or another process still has the authority and seals records, records wait for an
+// authority that no longer exists. 'jurat log stamp' shows this, and the caller can repeat Remove.
 func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int64, error) {
 	waiting, err := t.awaited(ctx, name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int6
 		err = t.Files.Remove(ctx, outsideFile(name))
 	}
 	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
-		return 0, fmt.Errorf("removing time-stamping authority: there is none named %q", name)
+		return 0, fmt.Errorf("removing time-stamping authority: no authority is named %q", name)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
@@ -129,7 +129,7 @@ func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int6
 	return t.Ledger.Forget(ctx, name)
 }
 
-// awaited is how many records wait for an authority.
+// awaited returns how many records wait for an authority.
 func (t *Timekeeper) awaited(ctx context.Context, name string) (int64, error) {
 	owing, err := t.Ledger.Owing(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (t *Timekeeper) awaited(ctx context.Context, name string) (int64, error) {
 
 func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
-// List lists the authorities that stamp, by name.
+// List returns the outside authorities, by name.
 func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
 	return listOutside(ctx, t.Files)
 }
@@ -154,7 +154,7 @@ func listOutside(ctx context.Context, files filestore.Store) (list []Outside, er
 	err = filestore.EachJSON(ctx, files, Folder, func(file string) error {
 		text, err := files.Read(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has just been removed
+			return nil // another process has just removed it
 		}
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func listOutside(ctx context.Context, files filestore.Store) (list []Outside, er
 	return list, err
 }
 
-// trusted is how a trust file names the authority: once for each root.
+// trusted returns the entries of a trust file for this authority: one for each root.
 func (o *Outside) trusted(roots []*x509.Certificate) []trust.Authority {
 	var list []trust.Authority
 	for _, root := range roots {

@@ -8,13 +8,13 @@ import (
 	"jurat/verify/trust"
 )
 
-// Own is the built-in time-stamping authority: the operator's own clock.
+// Own is the built-in time-stamping authority. It uses the operator's clock.
 type Own struct {
 	*timestamp.Authority
 	Root *x509.Certificate
 }
 
-// stamp issues a token. The certificate goes into it, so that a record needs nothing but the root.
+// stamp issues a token that contains the certificate, so that verifying a record needs only the root.
 func (a *Own) stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (a *Own) stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 }
 
-// askImprint stamps an imprint that may be of another algorithm.
+// askImprint stamps an imprint of any hash algorithm.
 func (a *Own) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

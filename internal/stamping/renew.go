@@ -17,34 +17,35 @@ import (
 	"jurat/verify/trust"
 )
 
-// maxRenewals is how many evidence records one token renews or makes.
+// maxRenewals is how many evidence records one token makes or renews at most.
 const maxRenewals = 10_000
 
 // RenewConfig says which time stamps to renew, and how.
 type RenewConfig struct {
-	Before   time.Time         // those that rest on certificates that end before
-	TSA      string            // who stamps, by name or URL; "": the first authority outside, or the built-in one if there is none
-	Hash     crypto.Hash       // also all that rest on another hash than this; 0: hashes stay
-	Progress func(done, n int) // told after every record that is stored; nil: nobody is told
+	Before   time.Time         // renew stamps whose certificates end before this time
+	TSA      string            // the authority that stamps, by name or URL; "": the first outside authority, or the built-in one if there is none
+	Hash     crypto.Hash       // also renew stamps that use another hash than this; 0: hashes stay as they are
+	Progress func(done, n int) // called after each stored record; nil: progress is not reported
 }
 
-// Renewed is what came of a renewal.
+// Renewed is the result of a renewal.
 type Renewed struct {
 	Authority string
 	Records   int64 // evidence records that were added to records
-	Requests  int   // tokens that the authority gave
-	Foreign   int64 // time stamps that cannot be judged here: of authorities that are not configured, or damaged
-	Full      int64 // evidence records that cannot grow any more
-	Waiting   int64 // records that were left out, as they wait for this authority's first time stamp
+	Requests  int   // how many tokens the authority gave
+	Foreign   int64 // time stamps that could not be judged: damaged, or from an authority that is not configured
+	Full      int64 // evidence records that have reached their maximal size
+	Waiting   int64 // records that were skipped, because they still wait for this authority's first time stamp
 }
 
-// ErrEndsTooEarly says that an authority's own certificates end before what it is to renew must last.
+// ErrEndsTooEarly says that the authority's own certificates end before the time until which the renewed stamps must last.
 var ErrEndsTooEarly = errors.New("its own certificates end before that")
 
-// Renew has an authority renew time stamps of records before the certificates that these rest on end, many with one token:
-// plain tokens by a new evidence record that covers them, evidence records by a further time stamp, or with another hash by
-// a further chain. What there was stays. What is renewed is not renewed again, so that this can be broken off and repeated
-// at any point: a crash leaves records that were not yet renewed.
+// Renew renews time stamps of records before their certificates end. One token of an authority renews many records. A new evidence record
+// covers plain tokens. An evidence record gets a further time stamp, or a further chain if the hash changes. Existing stamps stay. A
+// renewed stamp is not renewed again, so the caller may interrupt Renew at any point and repeat it.
+//
+// The errors include ErrNotConfigured and ErrEndsTooEarly. If an error occurs, the result says what was renewed before it.
 func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (Renewed, error) {
 	r, err := t.newRenewer(config)
 	if err != nil {
@@ -56,7 +57,7 @@ func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (Renewed, er
 	return r.result, nil
 }
 
-// renewer is a renewal under way.
+// A renewer is a renewal in progress.
 type renewer struct {
 	*Timekeeper
 	config RenewConfig
@@ -66,15 +67,15 @@ type renewer struct {
 
 	trees map[crypto.Hash]*timestamp.Tree
 	due   []renewal
-	waits int64 // the next record that waits for this authority; -1: to be looked up
+	waits int64 // the next record that waits for this authority; -1: not looked up yet
 }
 
-// renewal is an evidence record to be made. The record itself, which may be large, is read again then.
+// A renewal is an evidence record that is to be made. The record, which may be large, is read again at that time.
 type renewal struct {
 	index int64
 	id    string
-	hash  crypto.Hash // of the tree
-	entry int         // in the tree
+	hash  crypto.Hash // the hash of the tree
+	entry int         // its place in the tree
 }
 
 func (t *Timekeeper) newRenewer(config RenewConfig) (*renewer, error) {
@@ -104,7 +105,7 @@ func (r *renewer) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// It has nothing of this authority, and will: what it gets then may last long enough.
+		// The record has no stamp of this authority yet. The one that it will get may last long enough.
 		waits, err := r.waiting(ctx, record.Index)
 		if err != nil {
 			return err
@@ -125,7 +126,7 @@ func (r *renewer) all(ctx context.Context) error {
 	return r.flush(ctx)
 }
 
-// waiting reports whether the record at this place waits for the authority's time stamp. Places are asked about in order.
+// waiting reports whether the record at this index waits for the authority's time stamp. The caller asks in the order of the log.
 func (r *renewer) waiting(ctx context.Context, index int64) (bool, error) {
 	if r.waits < index {
 		waits, err := r.Ledger.Waiting(ctx, r.result.Authority, index, 1)
@@ -139,14 +140,14 @@ func (r *renewer) waiting(ctx context.Context, index int64) (bool, error) {
 	return r.waits == index, nil
 }
 
-// held is an evidence record that a record has.
+// held is an evidence record that a record already has.
 type held struct {
 	*timestamp.EvidenceRecord
-	covered []bool // of the record's tokens
-	lasts   bool   // beyond the moment, on a hash that may stay
+	covered []bool // for each of the record's tokens: whether it is covered
+	lasts   bool   // it lasts until config.Before, and its hash may stay
 }
 
-// consider finds what of a record is to be renewed, and adds it to the trees.
+// consider finds the stamps of a record that must be renewed, and adds them to the trees.
 func (r *renewer) consider(index int64, record *evidence.Record) error {
 	group, n := groupWithTokens(record), renewal{index: index, id: record.Payload.RecordID}
 	covered := make([]bool, len(group.Optional))
@@ -176,7 +177,7 @@ func groupWithTokens(record *evidence.Record) timestamp.Group {
 	return group
 }
 
-// heads are the evidence records of a record that no other one of it goes on from.
+// heads returns the evidence records of a record that no other of its evidence records continues.
 func (r *renewer) heads(record *evidence.Record, group timestamp.Group) (heads []held) {
 	var all []held
 	for _, stamp := range record.Timestamps {
@@ -212,7 +213,7 @@ func (r *renewer) heads(record *evidence.Record, group timestamp.Group) (heads [
 	return heads
 }
 
-// ends says when the first certificate ends on which a token rests.
+// ends returns the earliest end of a certificate in the token's chain. known is false if no root verifies the token.
 func (r *renewer) ends(l timestamp.Link) (ends time.Time, known bool) {
 	for _, root := range r.roots {
 		token, err := l.Token.VerifyImprint(l.Imprint, timestamp.Options{Roots: []*x509.Certificate{root}})
@@ -236,7 +237,7 @@ func earliestEnd(chain []*x509.Certificate) time.Time {
 	return ends
 }
 
-// renew adds an evidence record to a tree: by a further time stamp, or, for another hash, a further chain.
+// renew adds an evidence record to a tree: for a further time stamp, or, if the hash changes, for a further chain.
 func (r *renewer) renew(n renewal, h held, objects [][]byte) (err error) {
 	if n.hash = h.Hash(); r.config.Hash != 0 {
 		n.hash = r.config.Hash
@@ -254,10 +255,10 @@ func (r *renewer) renew(n renewal, h held, objects [][]byte) (err error) {
 	return err
 }
 
-// coverTokens adds an evidence record over the plain tokens that are due and that none covers.
+// coverTokens adds an evidence record over the plain tokens that are due and not covered yet.
 //
-// What an act about time stamps has is left alone as long as one of its own tokens lasts: renewing makes such acts, and
-// renewing what is made by renewing would never end.
+// An act about time stamps is skipped as long as one of its own tokens lasts. Renewing makes such acts, so renewing them each time would
+// never end.
 func (r *renewer) coverTokens(n renewal, record *evidence.Record, group timestamp.Group, covered []bool) (err error) {
 	imprint := record.Imprint()
 	objects, lasting := group.Required, false
@@ -305,7 +306,7 @@ func (r *renewer) tree(hash crypto.Hash) (*timestamp.Tree, error) {
 	return r.trees[hash], nil
 }
 
-// flush has the trees stamped, and adds what comes of it to the records.
+// flush stamps the trees, and adds the resulting evidence records to the records.
 func (r *renewer) flush(ctx context.Context) error {
 	tokens := map[crypto.Hash][]byte{}
 	for hash, tree := range r.trees {
@@ -352,7 +353,7 @@ func (r *renewer) flush(ctx context.Context) error {
 	return nil
 }
 
-// stamp asks for one token, which has to last longer than what it renews.
+// stamp gets one token over a tree. It returns ErrEndsTooEarly if the token ends before the renewed stamps must last.
 func (r *renewer) stamp(ctx context.Context, tree *timestamp.Tree) ([]byte, error) {
 	root, err := tree.Root()
 	if err != nil {
@@ -378,7 +379,7 @@ func (r *renewer) stamp(ctx context.Context, tree *timestamp.Tree) ([]byte, erro
 	return token, nil
 }
 
-// ClockOf says whose clock an authority of this name reads.
+// ClockOf returns whose clock the authority of this name uses.
 func ClockOf(name string) trust.Clock {
 	if name == BuiltIn {
 		return trust.OperatorClock

@@ -19,34 +19,35 @@ import (
 const BuiltIn = "built-in"
 
 const (
-	sealingTime  = 10 * time.Second // how long authorities outside may hold up one record
-	firstPause   = 30 * time.Second // for which an authority that has failed is left alone; doubled at each further failure
+	sealingTime  = 10 * time.Second // how long outside authorities may delay one record
+	firstPause   = 30 * time.Second // how long an authority is not asked after its first failure; doubled at each further one
 	longestPause = 10 * time.Minute
 )
 
-// ErrNotConfigured says that there is no authority of this name or URL here, so that its answers could not be checked.
+// ErrNotConfigured says that no authority of this name or URL is configured, so its answers could not be verified.
 var ErrNotConfigured = errors.New("no such time-stamping authority is configured")
 
-// Stampers are the built-in authority and those outside. They are safe for concurrent use.
+// Stampers are the built-in authority and the outside ones. They are safe for concurrent use.
 type Stampers struct {
 	own      *Own
 	ownToo   bool // the built-in authority stamps records
 	outside  []*stamper
-	selected []*stamper // those outside that stamp records
+	selected []*stamper // the outside authorities that stamp records
 	trusted  []trust.Authority
 
-	Patience time.Duration // for which authorities outside may hold up one record; Open sets 10 seconds
+	Patience time.Duration // how long outside authorities may delay one record; Open sets 10 seconds
 }
 
-// Config says which authorities there are.
+// Config says which authorities Open reads and selects.
 type Config struct {
-	Files filestore.Store // has those outside
+	Files filestore.Store // holds the outside authorities
 	Own   *Own
-	Use   []string // names or URLs of those that stamp what is sealed; empty: all
+	Use   []string // names or URLs of those that stamp new records; empty: all
 	Now   func() time.Time
 }
 
-// Open reads every configured authority, and selects those that are to stamp.
+// Open reads every configured authority, and selects those that stamp. If Use names an unknown one, the error has ErrNotConfigured in its
+// chain.
 func Open(ctx context.Context, c Config) (*Stampers, error) {
 	list, err := listOutside(ctx, c.Files)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Stampers) selectOnly(wanted []string) error {
 	return nil
 }
 
-// of returns the authority outside with this name, or nil.
+// of returns the outside authority with this name, or nil.
 func (s *Stampers) of(name string) *stamper {
 	i := slices.IndexFunc(s.outside, func(c *stamper) bool { return c.name == name })
 	if i < 0 {
@@ -94,16 +95,16 @@ func (s *Stampers) of(name string) *stamper {
 	return s.outside[i]
 }
 
-// Stamp implements ledger.Stamper: every selected authority is asked, all at the same time.
+// Stamp implements ledger.Stamper. It asks all selected authorities at the same time.
 func (s *Stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
 	return s.stamp(ctx, imprint, s.ownToo)
 }
 
-// Settler stamps the operator's acts about stamps. They wait for nobody, so the built-in authority always stamps them.
+// Settler returns the stamper of the operator's acts about stamps. These acts never wait, so the built-in authority always stamps them.
 func (s *Stampers) Settler() ledger.Stamper { return settler{s} }
 
-// Together makes the built-in authority stamp with one token all records that wait, if it stamps what is sealed, and returns what does
-// that; otherwise nil.
+// Together makes the built-in authority stamp all waiting records with one token, and returns the stamper that does so. It returns nil if
+// the built-in authority does not stamp new records.
 func (s *Stampers) Together() ledger.GroupStamper {
 	if !s.ownToo {
 		return nil
@@ -112,7 +113,7 @@ func (s *Stampers) Together() ledger.GroupStamper {
 	return together{s.own}
 }
 
-// Trusted is how a trust file names the authorities.
+// Trusted returns the authorities in the form of a trust file.
 func (s *Stampers) Trusted() []trust.Authority {
 	return append([]trust.Authority{s.own.trusted()}, s.trusted...)
 }
@@ -143,7 +144,7 @@ func (s *Stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 		wg.Go(func() { tokens[i], errs[i] = c.unlessResting(bounded, imprint) })
 	}
 	wg.Wait()
-	if err := ctx.Err(); err != nil { // it is not the authorities that failed
+	if err := ctx.Err(); err != nil { // the caller cancelled, and no authority failed
 		return ledger.Stamped{}, err
 	}
 	for i, c := range s.selected {
@@ -157,7 +158,7 @@ func (s *Stampers) stamp(ctx context.Context, imprint [32]byte, own bool) (stamp
 	return stamped, err
 }
 
-// earliest is what the earliest of tokens proves, which were verified; zero if there are none.
+// earliest returns the earliest time that verified tokens prove, or zero if there are none.
 func earliest(tokens [][]byte) (first time.Time, err error) {
 	for _, der := range tokens {
 		token, err := timestamp.Parse(der)
@@ -171,31 +172,31 @@ func earliest(tokens [][]byte) (first time.Time, err error) {
 	return first, nil
 }
 
-// provedBy is the time at which a token's imprint existed at the latest, as readers count it.
+// provedBy returns the latest time at which a token's imprint may first have existed, as readers compute it.
 func provedBy(token *timestamp.Unverified) time.Time {
 	info := token.UnverifiedInfo()
 	return info.GenTime.Add(info.Accuracy)
 }
 
-// A stamper is one authority outside. After a failure it rests for a while, so that an outage holds up one record, and
-// not every one. It is safe for concurrent use.
+// A stamper is one outside authority. After a failure it is not asked for a while, so that an outage delays one record and not every one.
+// It is safe for concurrent use.
 type stamper struct {
 	*Client
 	name, url string
-	batch     bool // it is not asked when something is sealed
+	batch     bool // it stamps only on request, and not when a record is sealed
 	now       func() time.Time
 
 	mu       sync.Mutex // held while what follows is read or written
-	answered bool       // the last time that it was asked
-	failure  error      // of the last time that it was asked
+	answered bool       // whether it answered the last request
+	failure  error      // the failure of the last request
 	pause    time.Duration
-	rests    time.Time // until then
+	rests    time.Time // it is not asked before this time
 }
 
-// errInBatches is why an authority does not stamp a record when it is sealed.
-var errInBatches = errors.New("it stamps in batches, when 'jurat log stamp' asks it to")
+// errInBatches is the reason why an authority that stamps in batches has not stamped a new record.
+var errInBatches = errors.New("it stamps in batches, when you run 'jurat log stamp'")
 
-// unlessResting asks the authority, unless it has just failed, or stamps in batches.
+// unlessResting asks the authority, unless it failed recently or stamps in batches.
 func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	if c.batch {
 		return nil, errInBatches
@@ -206,7 +207,7 @@ func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, 
 	return c.ask(ctx, imprint)
 }
 
-// ask asks the authority, and remembers how it went.
+// ask asks the authority, and remembers whether it answered.
 func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	return c.askImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
 }
@@ -214,7 +215,7 @@ func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 func (c *stamper) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
 	token, err := c.StampImprint(ctx, imprint)
 	if errors.Is(err, context.Canceled) {
-		return nil, err // whoever asked has gone, which says nothing of the authority
+		return nil, err // the caller cancelled, which says nothing about the authority
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +238,8 @@ func (c *stamper) resting() error {
 	return nil
 }
 
-// state says whether it answered the last time that it was asked, and why not; without either it was not asked.
+// state returns whether the authority answered the last request, and its failure if not. Both are zero if this process has not asked it
+// yet.
 func (c *stamper) state() (answered bool, failure error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

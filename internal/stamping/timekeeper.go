@@ -10,17 +10,17 @@ import (
 	"jurat/internal/witness"
 )
 
-// A Timekeeper gets time stamps for the records of a log that wait for them, renews those that end, and has authorities outside stamp
-// the log's checkpoints. All its fields are required unless they say otherwise.
+// A Timekeeper gets the time stamps that records of a log wait for, renews stamps before they end, and lets outside authorities stamp the
+// log's checkpoints. All its fields are required unless their comments say otherwise.
 type Timekeeper struct {
 	Ledger    *ledger.Ledger
 	Operator  ledger.Operator // of the same ledger
 	Stampers  *Stampers
 	Files     filestore.Store
 	Witnesses *witness.Asker
-	Log       note.Verifier // of the log's checkpoints
+	Log       note.Verifier // verifies the log's checkpoints
 	Now       func() time.Time
-	Most      int // records for one token; 0: as many as one tree may hold
+	Most      int // how many records one token covers; 0: as many as one tree may hold
 }
 
 func (t *Timekeeper) most(usual int) int {

@@ -10,8 +10,8 @@ import (
 	"jurat/timestamp"
 )
 
-// together is the built-in authority where it stamps with one token all records that wait: a hash tree over them, of which it
-// stamps the root, and for each record an evidence record that verifies alone (RFC 4998). The token is as late as the last of them.
+// together is the built-in authority when it stamps all waiting records with one token. It stamps the root of a hash tree over the records,
+// and makes for each an evidence record that verifies alone (RFC 4998). The token is as late as the last of the records.
 type together struct{ own *Own }
 
 // StampGroup implements ledger.GroupStamper.
@@ -35,7 +35,7 @@ func (t together) StampGroup(records []*evidence.Record) ([]evidence.Timestamp, 
 	if err != nil {
 		return nil, err
 	}
-	// One of them is held against what it is over, as every reader will: if the tree were wrong, none would be right.
+	// Verifying one evidence record, as a reader does, checks the tree for all of them.
 	last := len(records) - 1
 	if _, err := evidenceRecord(tree, entries[last], token, timestamp.Group{Required: groupOf(records[last])}); err != nil {
 		return nil, err
