@@ -541,7 +541,7 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile("wrong.yaml", []byte("rounds: 2\nrouds: 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: there is no such key")
+	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
 	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
 }
 

@@ -25,8 +25,8 @@ func wrong(pointer jsontext.Pointer, format string, args ...any) error {
 	return &fieldError{pointer, fmt.Sprintf(format, args...)}
 }
 
-// check refuses what no trial can be held by, as far as a file alone can tell. What the jury itself checks, such as the sum of a
-// rubric, it is left to say.
+// check refuses configurations by which no trial can be held, as far as the file alone shows. The jury checks the
+// rest, such as the sum of a rubric.
 func (f *File) check() error {
 	switch {
 	case f.Jurors != "" && f.Jurors != Offline && f.Jurors != LLM:
@@ -41,10 +41,10 @@ func (f *File) check() error {
 		here := jsontext.Pointer(fmt.Sprintf("/panel/%d", i))
 		seat := &f.Panel[i]
 		if seat.ID == "" {
-			return wrong(here, "the seat has no id")
+			return wrong(here, "this seat has no id")
 		}
 		if ids[seat.ID] {
-			return wrong(here+"/id", "%q sits there twice", seat.ID)
+			return wrong(here+"/id", "%q is the id of an earlier seat, too", seat.ID)
 		}
 		ids[seat.ID] = true
 		if err := seat.check(here); err != nil {
@@ -59,7 +59,7 @@ func (f *File) check() error {
 	for i, p := range f.Prices {
 		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
 		if p.Model == "" {
-			return wrong(here, "the price has no model")
+			return wrong(here, "this price has no model")
 		}
 		if err := checkPrice(here, Price{p.Input, p.Cached, p.Output}); err != nil {
 			return err
@@ -93,18 +93,18 @@ func (m *Member) check(here jsontext.Pointer) error {
 	switch m.Provider {
 	case OpenAI, Anthropic, Gemini, Compatible:
 		if m.Model == "" {
-			return wrong(here, "no model is named")
+			return wrong(here, "want the name of a model")
 		}
 	case Rules:
 		return m.checkRules(here)
 	case "":
-		return wrong(here, "no provider is named: want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
+		return wrong(here, "want a provider: %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
 	default:
 		return wrong(here+"/provider", "want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
 	}
 	switch {
 	case m.Provider == Compatible && m.BaseURL == "":
-		return wrong(here, "a compatible server needs its base_url")
+		return wrong(here, "the provider compatible needs a base_url")
 	case m.Temperature != nil && !(*m.Temperature >= 0 && *m.Temperature <= 2):
 		return wrong(here+"/temperature", "want 0 to 2")
 	case m.TopP != nil && !(*m.TopP > 0 && *m.TopP <= 1):
@@ -127,10 +127,10 @@ func (m *Member) check(here jsontext.Pointer) error {
 	return m.Key.check(here + "/key")
 }
 
-// checkRules refuses for rules what only a model takes.
+// checkRules refuses members of a rules seat that only models use.
 func (m *Member) checkRules(here jsontext.Pointer) error {
 	if *m != (Member{Provider: Rules}) {
-		return wrong(here, "rules sit there (provider %s): they have no model, key, parameters or price", Rules)
+		return wrong(here, "the provider %s takes no model, key, parameters or price", Rules)
 	}
 	return nil
 }
@@ -144,9 +144,9 @@ func checkURL(here jsontext.Pointer, text string, withKey bool) error {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return wrong(here, "want an http or https URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return wrong(here, "want no user, password, query or fragment in it: it is recorded")
+		return wrong(here, "want a URL without user, password, query or fragment, because records hold it")
 	case u.Scheme == "http" && withKey && !loopback(u.Hostname()):
-		return wrong(here, "the key would cross the network in the clear: want https")
+		return wrong(here, "want https: over http the key would cross the network unencrypted")
 	}
 	return nil
 }
@@ -172,11 +172,11 @@ func (k *Key) check(here jsontext.Pointer) error {
 	case k == nil:
 		return nil
 	case (k.Env == "") == (k.File == ""):
-		return wrong(here, "want env or file, and not both")
+		return wrong(here, "want either env or file")
 	case k.Env != "" && !variable.MatchString(k.Env):
 		return wrong(here+"/env", "want the name of an environment variable in capitals, and never the key itself")
 	case strings.ContainsRune(k.File, 0):
-		return wrong(here+"/file", "not the name of a file")
+		return wrong(here+"/file", "not a valid file name")
 	}
 	return nil
 }

@@ -1,24 +1,26 @@
-// Package config reads how a jury is to sit: a strict YAML file, what flags and environment say instead of it, and keys.
+// Package config reads how a jury is composed: a strict YAML file, flags and environment variables that override it,
+// and keys.
 //
-// A flag counts more than the environment, the environment more than the file, the file more than the defaults. A file is
-// refused, with line and column, for an unknown or repeated key, a value of another type or out of range, an alias, or an empty
-// value. No key of a provider stands in a file or on a command line: the file says in which environment variable, or in which
-// file of mode 0600, it is found.
+// Flags override the environment, the environment overrides the file, and the file overrides the defaults. The parser
+// refuses a file, with line and column, for an unknown or repeated key, a value of the wrong type or out of range, an
+// alias, or an empty value. A file or a command line never holds a provider's key. The file names the environment
+// variable, or the file of mode 0600, that holds it.
 //
 // # A configuration is read as JSON is
 //
-// YAML guesses types, repeats keys and has aliases. The tree is turned into a JSON document, with what JSON has not refused, and
-// that is decoded as strictly as everything else here; an error names line and column of the YAML.
+// YAML guesses types, repeats keys and has aliases. The package turns the tree into a JSON document, refuses what
+// JSON does not have, and decodes the document as strictly as everything else. Errors name line and column of the
+// YAML.
 //
-// # Nobody takes a seat silently
+// # No substitute is silent
 //
-// A seat whose key is missing stays empty, unless the configuration says who sits there instead; then the records say who that is,
-// and in place of whom. Three answers of one vendor would look like a jury of three.
+// A seat without a key stays empty, unless the configuration names a substitute. Then the records name both the
+// substitute and the member that it replaces. Otherwise three answers of one vendor could look like a jury of three.
 //
 // # The configuration does not come with the case
 //
-// It says to whom keys are sent and who judges, and a case may come from the accused. So it is the one that is named, or the one in
-// the working directory, which is told of.
+// It decides to whom keys are sent and who judges, and a case may come from the accused. So the program reads only
+// the file that the user names, or the one in the working directory, and prints that it does.
 package config
 
 import (
@@ -28,18 +30,18 @@ import (
 	"jurat/internal/llm"
 )
 
-// DefaultFile is the name under which a configuration file is looked for.
+// DefaultFile is the file name that is looked for if the user names no file.
 const DefaultFile = "jurat.yaml"
 
-// A Kind is what sits in the chairs.
+// A Kind says what kind of jurors sit.
 type Kind string
 
 const (
 	Offline Kind = "offline" // the rule jurors
-	LLM     Kind = "llm"     // what the panel says, by default language models
+	LLM     Kind = "llm"     // the members that the panel names, by default language models
 )
 
-// A Provider is who is asked for an answer.
+// A Provider is the kind of service that answers for a seat.
 type Provider string
 
 const (
@@ -47,10 +49,10 @@ const (
 	Anthropic  Provider = "anthropic"
 	Gemini     Provider = "gemini"
 	Compatible Provider = "compatible" // a server that speaks OpenAI's chat completions
-	Rules      Provider = "offline"    // nobody: a rule juror
+	Rules      Provider = "offline"    // a rule juror of this program
 )
 
-// A File is a configuration as it is written. What is nil or empty is left open.
+// A File is a configuration file. Members that are nil or empty take their defaults.
 type File struct {
 	Jurors        Kind       `json:"jurors,omitzero"`
 	Panel         []Seat     `json:"panel,omitzero"`
@@ -62,20 +64,20 @@ type File struct {
 	Threshold     *float64   `json:"threshold,omitzero"`
 	CostCeiling   *float64   `json:"cost_ceiling,omitzero"` // US dollars for one trial
 	Deadlines     Deadlines  `json:"deadlines,omitzero"`
-	Shorten       *int       `json:"shorten_over,omitzero"` // bytes of evidence that are too many
-	Prices        llm.Prices `json:"prices,omitzero"`       // they come before the built-in ones
+	Shorten       *int       `json:"shorten_over,omitzero"` // bytes of evidence above which it is shortened
+	Prices        llm.Prices `json:"prices,omitzero"`       // these override the built-in ones
 }
 
-// A Seat is a chair, and who sits there.
+// A Seat is a seat on the jury, with the member that takes it.
 type Seat struct {
 	ID    string `json:"id,omitzero"`
 	Role  string `json:"role,omitzero"`
 	Focus string `json:"focus,omitzero"`
 	Member
-	Substitute *Member `json:"substitute,omitzero"` // who sits there where the key is missing; nil: nobody, and the seat is absent
+	Substitute *Member `json:"substitute,omitzero"` // takes the seat if the member's key is missing; nil: the seat is absent then
 }
 
-// A Member is who answers for a seat, and how it is asked.
+// A Member is the model or rules that answer for a seat, and their parameters.
 type Member struct {
 	Provider    Provider `json:"provider,omitzero"`
 	Model       string   `json:"model,omitzero"`
@@ -85,13 +87,13 @@ type Member struct {
 	TopP        *float64 `json:"top_p,omitzero"`
 	Seed        *int64   `json:"seed,omitzero"`
 	MaxTokens   int      `json:"max_tokens,omitzero"`
-	Timeout     Duration `json:"timeout,omitzero"`  // of one call; 0: that of all
+	Timeout     Duration `json:"timeout,omitzero"`  // of one call; 0: the call timeout of all
 	Attempts    int      `json:"attempts,omitzero"` // while the provider is rate limiting or unavailable
 	PerMinute   float64  `json:"requests_per_minute,omitzero"`
 	Price       *Price   `json:"price,omitzero"`
 }
 
-// A Key says where a provider's key is found.
+// A Key says where to find a provider's key.
 type Key struct {
 	Env  string `json:"env,omitzero"`
 	File string `json:"file,omitzero"`
@@ -112,7 +114,7 @@ type Axis struct {
 	Description string `json:"description,omitzero"`
 }
 
-// Deadlines are how long things may take. 0 is no deadline, but that a call always has one.
+// Deadlines limit how long things may take. 0 sets no limit, except that a call always has one.
 type Deadlines struct {
 	Call  Duration `json:"call,omitzero"`
 	Phase Duration `json:"phase,omitzero"` // of one juror in one phase or round

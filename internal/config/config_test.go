@@ -131,8 +131,8 @@ func TestDefaults(t *testing.T) {
 // TestRefusedFiles: what is wrong is named with its place.
 func TestRefusedFiles(t *testing.T) {
 	for doc, want := range map[string]string{
-		"rouds: 3":                          "line 1, column 1: rouds: there is no such key",
-		"method: final_judge\nmethod: x":    `line 2, column 1: the key "method" is there twice`,
+		"rouds: 3":                          "line 1, column 1: rouds: unknown key",
+		"method: final_judge\nmethod: x":    `line 2, column 1: the key "method" is repeated`,
 		"rounds: three":                     "line 1, column 9: rounds: want a whole number",
 		"rounds: 2.5":                       "line 1, column 9: rounds: want a whole number",
 		"rounds: 1e400":                     "line 1, column 9: rounds: want",
@@ -154,14 +154,14 @@ func TestRefusedFiles(t *testing.T) {
 		"cost_ceiling: 0":                   "line 1, column 15: cost_ceiling: want US dollars",
 		"cost_ceiling: -1":                  "want US dollars",
 		"a: &x 1\nb: *x":                    "line 2, column 4: an alias is not understood here",
-		"method: 2026-01-01":                "a value of the type !!timestamp is not understood here",
-		"1: 2":                              "line 1, column 1: a key must be a word",
+		"method: 2026-01-01":                "the type !!timestamp is not supported here",
+		"1: 2":                              "line 1, column 1: a key must be plain text",
 		"rounds: 1\n---\nrounds: 2":         "more than one document",
 		"rounds: [":                         "line 1",
 		"\trounds: 1":                       "cannot start any token",
-		"prices: [{input: 1, output: 2}]":   "prices[0]: the price has no model",
+		"prices: [{input: 1, output: 2}]":   "prices[0]: this price has no model",
 		"prices: [{model: m, output: -2}]":  "prices[0]: want US dollars per million tokens",
-		"judge: {model: x}":                 "line 1, column 8: judge: no provider is named",
+		"judge: {model: x}":                 "line 1, column 8: judge: want a provider:",
 		"judge: {provider: acme, model: x}": "line 1, column 19: judge.provider: want openai",
 	} {
 		_, err := Parse([]byte(doc))
@@ -175,22 +175,22 @@ func TestRefusedFiles(t *testing.T) {
 func TestRefusedSeats(t *testing.T) {
 	const ok = "panel:\n  - {id: a, provider: offline}\n  - "
 	for seat, want := range map[string]string{
-		"{provider: offline}":                                                           "line 3, column 5: panel[1]: the seat has no id",
-		"{id: a, provider: offline}":                                                    `line 3, column 10: panel[1].id: "a" sits there twice`,
+		"{provider: offline}":                                                           "line 3, column 5: panel[1]: this seat has no id",
+		"{id: a, provider: offline}":                                                    `line 3, column 10: panel[1].id: "a" is the id of an earlier seat, too`,
 		"{id: \"a\\u0001b\", provider: offline}":                                        "panel[1].id:",
-		"{id: b}":                                                                       "panel[1]: no provider is named",
-		"{id: b, provider: openai}":                                                     "panel[1]: no model is named",
-		"{id: b, provider: offline, model: x}":                                          "rules sit there",
-		"{id: b, provider: offline, key: {env: X}}":                                     "rules sit there",
-		"{id: b, provider: compatible, model: x}":                                       "needs its base_url",
+		"{id: b}":                                                                       "panel[1]: want a provider:",
+		"{id: b, provider: openai}":                                                     "panel[1]: want the name of a model",
+		"{id: b, provider: offline, model: x}":                                          "the provider offline takes no model",
+		"{id: b, provider: offline, key: {env: X}}":                                     "the provider offline takes no model",
+		"{id: b, provider: compatible, model: x}":                                       "needs a base_url",
 		"{id: b, provider: openai, model: x, base_url: 'ftp://x'}":                      "panel[1].base_url: want an http or https URL",
-		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":               "want no user",
-		"{id: b, provider: openai, model: x, base_url: 'http://x/'}":                    "panel[1].base_url: the key would cross the network in the clear",
-		"{id: b, provider: compatible, model: x, base_url: 'http://x/', key: {env: K}}": "in the clear",
-		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":             "want no user",
+		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":               "want a URL without user",
+		"{id: b, provider: openai, model: x, base_url: 'http://x/'}":                    "panel[1].base_url: want https: over http the key would cross the network unencrypted",
+		"{id: b, provider: compatible, model: x, base_url: 'http://x/', key: {env: K}}": "unencrypted",
+		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":             "want a URL without user",
 		"{id: b, provider: openai, model: x, key: sk-secret}":                           "line 3, column 46: panel[1].key: want keys and values",
-		"{id: b, provider: openai, model: x, key: {}}":                                  "panel[1].key: want env or file, and not both",
-		"{id: b, provider: openai, model: x, key: {env: A, file: b}}":                   "want env or file",
+		"{id: b, provider: openai, model: x, key: {}}":                                  "panel[1].key: want either env or file",
+		"{id: b, provider: openai, model: x, key: {env: A, file: b}}":                   "want either env or file",
 		"{id: b, provider: openai, model: x, key: {env: sk-secret}}":                    "never the key itself",
 		"{id: b, provider: openai, model: x, temperature: 3}":                           "panel[1].temperature: want 0 to 2",
 		"{id: b, provider: openai, model: x, top_p: 0}":                                 "panel[1].top_p",
@@ -198,9 +198,9 @@ func TestRefusedSeats(t *testing.T) {
 		"{id: b, provider: openai, model: x, attempts: 99}":                             "panel[1].attempts",
 		"{id: b, provider: openai, model: x, requests_per_minute: -1}":                  "panel[1].requests_per_minute",
 		"{id: b, provider: openai, model: x, price: {input: -1, output: 1}}":            "panel[1].price",
-		"{id: b, provider: openai, model: x, substitute: {provider: openai}}":           "panel[1].substitute: no model is named",
-		"{id: b, provider: openai, model: x, substitute: {id: c}}":                      "panel[1].substitute.id: there is no such key",
-		"{id: b, provider: openai, modell: x}":                                          "line 3, column 31: panel[1].modell: there is no such key",
+		"{id: b, provider: openai, model: x, substitute: {provider: openai}}":           "panel[1].substitute: want the name of a model",
+		"{id: b, provider: openai, model: x, substitute: {id: c}}":                      "panel[1].substitute.id: unknown key",
+		"{id: b, provider: openai, modell: x}":                                          "line 3, column 31: panel[1].modell: unknown key",
 	} {
 		_, err := Parse([]byte(ok + seat))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -12,21 +12,21 @@ import (
 
 const maxKey = 4096 // bytes
 
-// ErrNoKey says that a provider's key is not there.
+// ErrNoKey says that a provider's key is missing.
 var ErrNoKey = errors.New("there is no key")
 
-// usualKeys are the environment variables in which vendors' own programs look for their keys, the first one first.
+// usualKeys are the environment variables that vendors' own programs read keys from, in order of preference.
 var usualKeys = map[Provider][]string{
 	OpenAI:    {"OPENAI_API_KEY"},
 	Anthropic: {"ANTHROPIC_API_KEY"},
 	Gemini:    {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 }
 
-// Lookup reads an environment variable; "" is none.
+// Lookup returns the value of an environment variable; "" if it is not set.
 type Lookup func(name string) string
 
-// key finds a member's key, and says where. A member who needs none has none, and no error. A variable that is set to
-// nothing, or to spaces, is not set.
+// key finds a member's key, and says where. It returns no key and no error for a member that needs none. A variable
+// that is empty or has only spaces counts as not set.
 func (m *Member) key(env Lookup) (key, from string, err error) {
 	switch {
 	case m.Provider == Rules, m.Provider == Compatible && m.Key == nil:
@@ -47,7 +47,7 @@ func (m *Member) key(env Lookup) (key, from string, err error) {
 	return "", "", fmt.Errorf("%w: %s is not set", ErrNoKey, strings.Join(names, " or "))
 }
 
-// readKey reads a key's file, which nobody else may read.
+// readKey reads a key from a file. It refuses a file that other users may read.
 func readKey(name string) (string, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +62,8 @@ func readKey(name string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no file", name)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0: // Windows has other rights than these
+		return "", fmt.Errorf("%s is not a regular file", name)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0: // file modes on Windows do not show access rights
 		return "", fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it", name, info.Mode().Perm())
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxKey+1))

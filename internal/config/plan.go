@@ -19,11 +19,11 @@ const (
 	defaultRounds  = 3
 	defaultThresh  = 2.0
 	defaultTokens  = 8192
-	thinkingTokens = 16384   // of Gemini, which counts what it thinks as written
-	longEvidence   = 300_000 // bytes, which fit into the window of every model of the default panel
+	thinkingTokens = 16384   // of Gemini, which counts its thoughts as output
+	longEvidence   = 300_000 // bytes; fits into the window of every model of the default panel
 )
 
-// Wishes are what flags and environment say; what is nil or empty they do not say.
+// Wishes are the settings from flags and environment. Those that are nil or empty are not given.
 type Wishes struct {
 	Jurors        Kind
 	Method        *string
@@ -34,11 +34,11 @@ type Wishes struct {
 	CostCeiling   *float64
 }
 
-// A Plan is who sits, how, and by what rules: nothing is left open any more.
+// A Plan is the complete composition of a jury and its rules: file, wishes and defaults are merged.
 type Plan struct {
-	Offline bool   // the rule jurors sit, as a whole
-	Why     string // it is they who sit, or not
-	NoModel bool   // no language model can be asked, and only because keys are missing: nobody said that rules are to sit
+	Offline bool   // the rule jurors sit in all seats
+	Why     string // the reason for Offline or its opposite
+	NoModel bool   // no language model can be asked, only because keys are missing: the user did not choose rules
 	Seats   []Chair
 	Judge   *Chair // nil: the method needs none
 
@@ -47,25 +47,25 @@ type Plan struct {
 	Collaborative bool
 	Rounds        int
 	Threshold     float64
-	CostCeiling   int64 // millionths of a US dollar; 0: none
+	CostCeiling   int64 // millionths of a US dollar; 0: no limit
 	Phase, Trial  time.Duration
 	Shortening    *jury.Shortening
 	Prices        llm.Prices
 	PriceTable    PriceTable
 }
 
-// A Chair is a seat with who takes it.
+// A Chair is a seat and the member that takes it.
 type Chair struct {
 	ID, Role, Focus string
 	Member
 	Secret    string // the key; "": none is needed, or it is missing
-	KeyFrom   string // where it was found
-	Missing   error  // why nobody can sit there; nil: somebody can
-	Wanted    error  // why the member that was meant for the seat cannot sit there; nil: it does
-	InPlaceOf string // who was to sit there, where a substitute does; "": nobody else
+	KeyFrom   string // where the key was found
+	Missing   error  // why the seat stays empty; nil: a member takes it
+	Wanted    error  // why the seat's own member cannot take it; nil: it does
+	InPlaceOf string // the member that a substitute replaces; "": no substitute
 }
 
-// DefaultPanel is who sits where no file says anything else.
+// DefaultPanel returns the seats if no file names any.
 func DefaultPanel() []Seat {
 	return []Seat{
 		{ID: "juror-gpt", Role: "Policy compliance", Focus: "whether the agent kept to its instructions and obtained the consent they demand",
@@ -77,12 +77,13 @@ func DefaultPanel() []Seat {
 	}
 }
 
-// DefaultJudge is the final judge where no file says anything else.
+// DefaultJudge returns the final judge's seat if no file names one.
 func DefaultJudge() Seat {
 	return Seat{ID: "final-judge", Role: "Final judge", Focus: "the whole discussion", Member: Member{Provider: Gemini, Model: "gemini-2.5-pro"}}
 }
 
-// NewPlan puts file and wishes together, and finds the keys.
+// NewPlan merges file and wishes, and finds the keys. It returns an error for settings out of range, for a key that
+// cannot be read, and if no model can be asked although the wishes demand models.
 func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	table, err := BuiltInPrices()
 	if err != nil {
@@ -112,7 +113,7 @@ func value(s *string) string {
 	return *s
 }
 
-// first is the first value that is said, or the default.
+// first returns the first value that is given, or the default.
 func first[T any](otherwise T, said ...*T) T {
 	for _, v := range said {
 		if v != nil {
@@ -138,7 +139,7 @@ func (f *File) rubric() jury.Rubric {
 	return rubric
 }
 
-// seat gives each chair to somebody.
+// seat assigns a member to each chair.
 func (p *Plan) seat(f *File, w Wishes, env Lookup) error {
 	panel := f.Panel
 	if panel == nil {
@@ -166,7 +167,7 @@ func (p *Plan) seat(f *File, w Wishes, env Lookup) error {
 	return nil
 }
 
-// judge is the final judge's seat, with the model that flag or environment name.
+// judge returns the final judge's seat, with the model that a flag or the environment names.
 func (f *File) judge(model string) Seat {
 	s := DefaultJudge()
 	if f.Judge != nil {
@@ -177,7 +178,7 @@ func (f *File) judge(model string) Seat {
 	if model == "" || model == s.Model {
 		return s
 	}
-	// A name that tells another vendor takes the judge there, without what belongs to the first.
+	// A model name of another vendor changes the provider, and drops the settings that belong to the previous one.
 	if vendor := vendorOf(model); vendor != "" && vendor != s.Provider && s.Provider != Compatible {
 		s.Member = Member{Provider: vendor}
 	}
@@ -185,7 +186,7 @@ func (f *File) judge(model string) Seat {
 	return s
 }
 
-// vendorOf tells whose model it is by its name; "" if that does not tell.
+// vendorOf returns the vendor that a model's name shows; "" if it shows none.
 func vendorOf(model string) Provider {
 	for _, v := range []struct {
 		prefix string
@@ -198,7 +199,7 @@ func vendorOf(model string) Provider {
 	return ""
 }
 
-// chair finds out who takes a seat: the member, or where its key is missing the substitute that the file names, or nobody.
+// chair decides who takes a seat: the member, or the substitute if the member's key is missing, or neither.
 func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	c := Chair{ID: s.ID, Role: s.Role, Focus: s.Focus, Member: f.complete(s.Member)}
 	var err error
@@ -230,7 +231,7 @@ func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	return other, nil
 }
 
-// Name says in words who it is.
+// Name describes the member for people.
 func (m *Member) Name() string {
 	if m.Provider == Rules {
 		return "rules"
@@ -238,7 +239,7 @@ func (m *Member) Name() string {
 	return string(m.Provider) + " " + m.Model
 }
 
-// complete fills in what every call to a model has.
+// complete fills in the settings that every call to a model needs.
 func (f *File) complete(m Member) Member {
 	if m.Provider == Rules {
 		return m
@@ -253,7 +254,8 @@ func (f *File) complete(m Member) Member {
 	return m
 }
 
-// decide says whether the offline jurors sit. Without being told they do exactly when nobody on the panel can be asked.
+// decide sets whether the offline jurors sit. If the user does not say, they sit exactly when no member of the panel
+// can be asked.
 func (p *Plan) decide(told Kind) error {
 	able, models, meant := 0, 0, 0
 	for _, c := range p.Seats {
@@ -271,11 +273,11 @@ func (p *Plan) decide(told Kind) error {
 	p.NoModel = told != Offline && models == 0 && meant > 0
 	switch {
 	case told == Offline:
-		p.Offline, p.Why = true, "as you said"
+		p.Offline, p.Why = true, "as requested"
 	case told == LLM && models == 0:
 		return p.noModel()
 	case told == LLM:
-		p.Why = "as you said"
+		p.Why = "as requested"
 	case able == 0:
 		p.Offline, p.Why = true, "no key of the panel's models is set"
 	case models == 0:
@@ -286,7 +288,7 @@ func (p *Plan) decide(told Kind) error {
 	return nil
 }
 
-// noModel says why no language model can be asked.
+// noModel returns the reason why no language model can be asked.
 func (p *Plan) noModel() error {
 	for _, c := range p.Seats {
 		if c.Missing != nil {
@@ -296,7 +298,7 @@ func (p *Plan) noModel() error {
 	return errors.New("no language model of the panel can be asked: rules sit in every seat")
 }
 
-// MissingKeys says which keys are not there, in words, each once.
+// MissingKeys describes the missing keys, each once.
 func (p *Plan) MissingKeys() []string {
 	var list []string
 	for _, c := range p.Chairs() {
@@ -321,13 +323,14 @@ func (p *Plan) PriceOf(c *Chair) (llm.Price, bool) {
 	if price, ok := p.Prices.Of(c.Model); ok {
 		return price, true
 	}
-	if c.Provider == Compatible { // whatever runs there under a vendor's name is not that vendor's
+	if c.Provider == Compatible { // a server may run any model under a vendor's name
 		return llm.Price{}, false
 	}
 	return p.PriceTable.Prices.Of(c.Model)
 }
 
-// PricesFor is the table by which a chair's calls are paid: whatever model it reports, its own name's price is in it, if it has one.
+// PricesFor returns the prices for a chair's calls, including the price under the model's own name if there is one.
+// So a call has a price whatever model name the provider reports.
 func (p *Plan) PricesFor(c *Chair) llm.Prices {
 	var table llm.Prices
 	if price, ok := p.PriceOf(c); ok {
@@ -341,7 +344,7 @@ func (p *Plan) PricesFor(c *Chair) llm.Prices {
 	return append(table, p.PriceTable.Prices...)
 }
 
-// Unpriced lists the models without a price of those who can be asked. With a ceiling on cost there must be none.
+// Unpriced lists the models that can be asked and have no price. A ceiling on cost requires that there are none.
 func (p *Plan) Unpriced() []string {
 	var names []string
 	for _, c := range p.Chairs() {

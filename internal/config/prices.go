@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A PriceTable is what models cost, and where and when that was read.
+// A PriceTable holds models' prices, and where and when they were read.
 type PriceTable struct {
 	Date   string     `json:"date"`
 	Source string     `json:"source"`
@@ -20,7 +20,8 @@ type PriceTable struct {
 //go:embed prices.json
 var pricesFile []byte
 
-// BuiltInPrices is the price table of this program. It grows old: a configuration file can say other prices.
+// BuiltInPrices returns the price table of this program. Its prices become outdated; a configuration file can give
+// others.
 func BuiltInPrices() (PriceTable, error) {
 	var t PriceTable
 	err := json.Unmarshal(pricesFile, &t, json.RejectUnknownMembers(true))

@@ -30,8 +30,8 @@ func at(n *yaml.Node, format string, args ...any) error {
 	return &PlaceError{n.Line, n.Column, fmt.Sprintf(format, args...)}
 }
 
-// Parse reads a configuration file. Types are as strict as those of JSON: the document is made into one, and what
-// is found wrong there is reported at its place in the file.
+// Parse reads a configuration file. It converts the YAML to JSON and decodes that strictly. Its errors are
+// *PlaceError for everything that has a place in the file.
 func Parse(doc []byte) (*File, error) {
 	d, err := readYAML(doc)
 	if err != nil {
@@ -39,7 +39,7 @@ func Parse(doc []byte) (*File, error) {
 	}
 	var f File
 	if d.root == nil {
-		return &f, nil // nothing but comments
+		return &f, nil // only comments
 	}
 	if err := json.Unmarshal(d.json, &f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, d.explain(err)
@@ -50,7 +50,7 @@ func Parse(doc []byte) (*File, error) {
 	return &f, nil
 }
 
-// A document is a YAML document and the JSON document that says the same.
+// A document is a YAML document and the equivalent JSON document.
 type document struct {
 	root *yaml.Node
 	json []byte
@@ -65,7 +65,7 @@ func readYAML(doc []byte) (*document, error) {
 	if err := from.Decode(&node); errors.Is(err, io.EOF) {
 		return &document{}, nil
 	} else if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ")) // has the line
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ")) // the text has the line
 	}
 	var second yaml.Node
 	if err := from.Decode(&second); !errors.Is(err, io.EOF) {
@@ -82,7 +82,7 @@ func readYAML(doc []byte) (*document, error) {
 	return &document{root, out.Bytes()}, nil
 }
 
-// writeJSON writes a node as JSON. What JSON has not, or what would mean something else there, is refused.
+// writeJSON writes a node as JSON. It refuses what JSON does not have, and what would have another meaning there.
 func writeJSON(to *jsontext.Encoder, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -101,9 +101,9 @@ func writeMapping(to *jsontext.Encoder, n *yaml.Node) error {
 		key := n.Content[i]
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
-			return at(key, "a key must be a word")
+			return at(key, "a key must be plain text")
 		case names[key.Value]:
-			return at(key, "the key %s is there twice", strconv.Quote(key.Value))
+			return at(key, "the key %s is repeated", strconv.Quote(key.Value))
 		}
 		names[key.Value] = true
 	}
@@ -141,14 +141,14 @@ func writeScalar(to *jsontext.Encoder, n *yaml.Node) error {
 		value = jsontext.Int(i)
 	case "!!float":
 		var f float64
-		if err := n.Decode(&f); err != nil || f-f != 0 { // infinite, or no number
+		if err := n.Decode(&f); err != nil || f-f != 0 { // infinite, or not a number
 			return at(n, "not a finite number")
 		}
 		value = jsontext.Float(f)
 	case "!!null":
 		return at(n, "the value is missing")
 	default:
-		return at(n, "a value of the type %s is not understood here; put text into quotes", n.Tag)
+		return at(n, "the type %s is not supported here; put text into quotes", n.Tag)
 	}
 	if err := to.WriteToken(value); err != nil {
 		return at(n, "not valid UTF-8")
@@ -164,8 +164,8 @@ type fieldError struct {
 
 func (e *fieldError) Error() string { return e.reason }
 
-// explain says at which place of the file a value of the JSON document is wrong. It does not repeat the value, which may be
-// a key that somebody has put there.
+// explain finds the place in the file for an error about the JSON document. It does not repeat the value, because
+// that may be a key that the user put there by mistake.
 func (d *document) explain(err error) error {
 	var field *fieldError
 	if errors.As(err, &field) {
@@ -178,7 +178,7 @@ func (d *document) explain(err error) error {
 	}
 	if errors.Is(err, json.ErrUnknownName) {
 		node, path := d.find(wrong.JSONPointer, true)
-		return at(node, "%s: there is no such key", path)
+		return at(node, "%s: unknown key", path)
 	}
 	node, path := d.find(wrong.JSONPointer, false)
 	reason := "want " + inWords(wrong.GoType)
@@ -188,8 +188,8 @@ func (d *document) explain(err error) error {
 	return at(node, "%s: %s", path, reason)
 }
 
-// find returns the node at a pointer, or the innermost one that there is on the way to it, and the pointer as people write
-// it. With key it is the node of the name, where the last step is into a mapping.
+// find returns the node at a pointer and the pointer in readable form. If the node does not exist, it returns the
+// innermost one on the way to it. With key it returns the name's node if the last step is into a mapping.
 func (d *document) find(pointer jsontext.Pointer, key bool) (n *yaml.Node, path string) {
 	n = d.root
 	name := n

@@ -21,16 +21,17 @@ func OfFiles() Schemas {
 	return Schemas{"Payload": payloadSchema(), "Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
 }
 
-// Schemas are JSON schemas by the names that they have in the description.
+// Schemas holds JSON schemas by their names in the description.
 type Schemas map[string]any
 
 // Reference refers to a schema by its name.
 func Reference(name string) Object { return Object{"$ref": "#/components/schemas/" + name} }
 
-// anyJSON are types whose values are any JSON.
+// anyJSON are the types whose values are arbitrary JSON.
 var anyJSON = []reflect.Type{reflect.TypeFor[json.RawMessage](), reflect.TypeFor[jsontext.Value]()}
 
-// Of is the schema of a type, by what JSON it is written as.
+// Of returns the schema of a type, by the JSON that the type is written as. It adds the named types to s. It panics
+// on a type without a JSON schema.
 func (s Schemas) Of(t reflect.Type) Object {
 	switch {
 	case slices.Contains(anyJSON, t):
@@ -57,7 +58,7 @@ func (s Schemas) Of(t reflect.Type) Object {
 		return Object{"type": "object", "additionalProperties": s.Of(t.Elem())}
 	case reflect.Struct:
 		if s[t.Name()] == nil {
-			s[t.Name()] = Object{} // so that a type that holds itself comes to an end
+			s[t.Name()] = Object{} // ends the recursion for a type that contains itself
 			s[t.Name()] = s.members(t)
 		}
 		return Reference(t.Name())
@@ -65,7 +66,7 @@ func (s Schemas) Of(t reflect.Type) Object {
 	panic(fmt.Sprintf("no schema is known for %v", t))
 }
 
-// members is the schema of a struct.
+// members returns the schema of a struct.
 func (s Schemas) members(t reflect.Type) Object {
 	properties, required := Object{}, []string{}
 	for field := range fieldsOf(t) {
@@ -73,7 +74,7 @@ func (s Schemas) members(t reflect.Type) Object {
 		schema := s.Of(field.Type)
 		if !strings.Contains(options, "omitzero") && !strings.Contains(options, "omitempty") {
 			required = append(required, name)
-			if field.Type.Kind() == reflect.Pointer { // which is written whatever it is
+			if field.Type.Kind() == reflect.Pointer { // a nil pointer is written, too
 				schema = Object{"anyOf": []Object{schema, {"type": "null"}}}
 			}
 		}
@@ -86,7 +87,7 @@ func (s Schemas) members(t reflect.Type) Object {
 	return schema
 }
 
-// fieldsOf iterates over the fields that are written, those of embedded structs among them.
+// fieldsOf iterates over the written fields, including those of embedded structs.
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for _, field := range reflect.VisibleFields(t) {
@@ -97,7 +98,8 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	}
 }
 
-// payloadSchema describes what can stand in a payload. Which member must, by action type, is in docs/format.md.
+// payloadSchema describes the possible members of a payload. docs/format.md says which ones each action type
+// requires.
 func payloadSchema() Object {
 	schema := Schemas{"SignerInfo": nil}.members(reflect.TypeFor[evidence.Payload]())
 	properties := schema["properties"].(Object)

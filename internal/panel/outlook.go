@@ -13,7 +13,7 @@ import (
 	"jurat/jury"
 )
 
-// An Outlook is what a trial would be like, as far as it can be told without asking anybody.
+// An Outlook is a forecast of a trial. It is made without asking any model.
 type Outlook struct {
 	Jurors   config.Kind   `json:"jurors"`
 	Why      string        `json:"why"`
@@ -28,28 +28,28 @@ type Outlook struct {
 	Rounds        int              `json:"rounds"`
 	Threshold     float64          `json:"threshold"`
 	Shortening    *jury.Shortening `json:"shortening,omitzero"`
-	Shortened     bool             `json:"shortened"` // the evidence is so long
+	Shortened     bool             `json:"shortened"` // the evidence is above the limit
 
-	Lowest    Bill       `json:"lowest"`  // the shortest discussion that there can be, short answers, all of them at once
-	Highest   Bill       `json:"highest"` // every round, answers as long as they may be, each at the last attempt
+	Lowest    Bill       `json:"lowest"`  // the shortest possible discussion, short answers, every call succeeds at once
+	Highest   Bill       `json:"highest"` // every round, answers of the maximum length, each at the last attempt
 	Ceiling   int64      `json:"ceilingMicroUSD,omitzero"`
 	Prices    PricesNote `json:"prices"`
-	Unpriced  []string   `json:"unpriced,omitempty"` // whose calls the bills leave out
+	Unpriced  []string   `json:"unpriced,omitempty"` // models whose calls the bills leave out
 	Deadlines Deadlines  `json:"deadlines"`
 	Degraded  bool       `json:"degraded"`     // a seat is empty from the beginning
-	Undecided bool       `json:"inconclusive"` // so many that there is no verdict
+	Undecided bool       `json:"inconclusive"` // so many seats are empty that no verdict is possible
 }
 
-// A SeatOutlook is who would sit in a seat, and what it would be asked first.
+// A SeatOutlook describes who would take a seat, and the first question.
 type SeatOutlook struct {
 	ID         string          `json:"id"`
 	Role       string          `json:"role"`
 	Provider   config.Provider `json:"provider"`
 	Model      string          `json:"model"`
 	Parameters jsontext.Value  `json:"parameters"`
-	Key        string          `json:"key,omitzero"`       // where it was found; never the key
+	Key        string          `json:"key,omitzero"`       // where the key was found; never the key itself
 	Missing    string          `json:"missing,omitzero"`   // why the seat would be empty
-	InPlaceOf  string          `json:"inPlaceOf,omitzero"` // of whom a substitute sits there
+	InPlaceOf  string          `json:"inPlaceOf,omitzero"` // the member that a substitute replaces
 	Price      *llm.Price      `json:"price,omitzero"`
 	Timeout    string          `json:"timeout,omitzero"`
 	Attempts   int             `json:"attempts,omitzero"`
@@ -57,7 +57,7 @@ type SeatOutlook struct {
 	Prompt     *PromptOutlook  `json:"prompt,omitzero"`
 }
 
-// A PromptOutlook is the first prompt of a seat. The boundary and the codes in it are other ones in each trial.
+// A PromptOutlook is the first prompt of a seat. The boundary and the codes in it differ in each trial.
 type PromptOutlook struct {
 	SystemBytes  int    `json:"systemBytes"`
 	MessageBytes int    `json:"messageBytes"`
@@ -67,20 +67,20 @@ type PromptOutlook struct {
 	Message      string `json:"message,omitzero"`
 }
 
-// A Bill is what calls cost.
+// A Bill is the cost of calls.
 type Bill struct {
 	Calls int   `json:"calls"`
 	Cost  int64 `json:"costMicroUSD"`
 }
 
-// Deadlines are how long things may take; "" is no deadline.
+// Deadlines are the time limits; "" means no limit.
 type Deadlines struct {
 	Phase   string `json:"phase"`
 	Trial   string `json:"trial,omitzero"`
-	Longest string `json:"longest"` // that a trial can take, sealing apart
+	Longest string `json:"longest"` // the longest time of a trial, without sealing
 }
 
-// PricesNote says where the built-in prices are from.
+// PricesNote says where and when the built-in prices were read.
 type PricesNote struct {
 	Date   string `json:"date"`
 	Source string `json:"source"`
@@ -89,7 +89,7 @@ type PricesNote struct {
 
 const shortAnswer = 700 // tokens of a short answer, as the lowest bill counts it
 
-// Look says what a trial of this case would be like. With whole the prompts are in it.
+// Look forecasts a trial of this case. If whole is set, it includes the prompts.
 func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 	plan := p.plan
 	o := &Outlook{Jurors: config.LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
@@ -132,7 +132,7 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		o.Degraded = o.Degraded || p.judge.Missing != nil
 	}
 	least, most := p.leastRounds(), p.mostRounds()
-	if o.Undecided { // it ends after phase 1
+	if o.Undecided { // the trial ends after phase 1
 		least, most, judge = 0, 0, nil
 	}
 	o.Lowest, o.Highest = lowest(asked, judge, least), highest(asked, judge, most)
@@ -157,7 +157,7 @@ func (p *Panel) leastRounds() int {
 	return min(1, p.mostRounds())
 }
 
-// deadlines says how long a trial can take: each phase its time, or all of them the trial's.
+// deadlines computes how long a trial can take: the sum of the phases' limits, or the limit of the whole trial.
 func (p *Panel) deadlines() Deadlines {
 	phases := time.Duration(1 + p.mostRounds())
 	if p.settings.Judge != nil {
@@ -173,7 +173,7 @@ func (p *Panel) deadlines() Deadlines {
 	return d
 }
 
-// look is one seat, and what a call to it takes.
+// look describes one seat, and the cost of a call to it.
 func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Case, whole bool) (SeatOutlook, call, error) {
 	o := SeatOutlook{ID: s.ID, Role: s.Role, Provider: s.Provider, Model: s.Model, Parameters: seat.Parameters, Key: s.KeyFrom,
 		InPlaceOf: s.InPlaceOf, Timeout: time.Duration(s.Timeout).String(), Attempts: s.Attempts, PerMinute: s.PerMinute}
@@ -201,16 +201,16 @@ func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Ca
 	return o, call{asked: true, price: price, input: estimate.Input, answer: estimate.Output}, nil
 }
 
-// question is what a seat would be asked first, but for what is other in each trial.
+// question returns the first question for a seat. The tokens in it differ from those of a real trial.
 func (p *Panel) question(seat jury.Seat, phase jury.Phase, on *subject.Case) (llm.Question, error) {
 	submission := evidence.DigestOf([]byte("a submission that never was"))
 	return model.Prompt(jury.Brief{Material: on.Material(), Request: jury.Request{Format: jury.RequestFormat, Phase: phase, Seat: seat,
 		Rubric: p.settings.Rubric, Evidence: on.Digest(), Shortening: p.settings.Shortening, Saw: []evidence.Digest{submission}}})
 }
 
-// A call is what one call to a seat takes in phase 1, or for the judge before anything was said.
+// A call is the size of one call to a seat in phase 1, or for the judge before anything was said.
 type call struct {
-	asked  bool // somebody is: neither rules nor an empty seat
+	asked  bool // a model is called; false for rules and an empty seat
 	price  llm.Price
 	input  int64 // tokens
 	answer int64 // tokens, at most
@@ -236,8 +236,8 @@ func highest(jurors []call, judge *call, rounds int) Bill {
 	return bill(jurors, judge, rounds, answers, model.MaxAsked, func(c call) int64 { return c.answer })
 }
 
-// bill sums up: whoever is asked reads the evidence and all that was said in earlier phases and rounds, and at a further
-// attempt also what it said before.
+// bill adds up the calls. Each call reads the evidence and everything said in earlier phases and rounds. A further
+// attempt also reads the model's previous answer.
 func bill(jurors []call, judge *call, rounds int, answers []int64, attempts int, length func(call) int64) Bill {
 	var all int64
 	for _, a := range answers {

@@ -1,5 +1,5 @@
-// Package panel seats a jury by a plan: it puts each model behind its vendor's adapter, and holds it to its time, its rate and the
-// trial's money.
+// Package panel seats a jury by a plan: it connects each model through its vendor's adapter, and enforces the limits
+// on time, rate and cost.
 package panel
 
 import (
@@ -21,40 +21,41 @@ import (
 	"jurat/jury"
 )
 
-// adapters make a model of each vendor.
+// adapters holds the constructor of each vendor's adapter.
 var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
 	config.OpenAI: llm.NewOpenAI, config.Anthropic: llm.NewAnthropic, config.Gemini: llm.NewGemini, config.Compatible: llm.NewCompatible,
 }
 
-// A Panel is a jury that can sit in any number of trials, also at the same time. What vendors allow in a minute holds for all
-// of them together, money and deadlines for each trial.
+// A Panel is a jury that can sit in any number of trials at the same time. The vendors' rate limits apply to all of
+// them together, cost and deadlines to each trial.
 type Panel struct {
 	plan     *config.Plan
 	settings jury.Settings
 	rules    rules.Panel
 	seats    []*seated
-	judge    *seated // nil: there is none
+	judge    *seated // nil: no judge
 }
 
 // seated is a chair with its model.
 type seated struct {
 	*config.Chair
-	model llm.Model // nil: rules sit there, or nobody
+	model llm.Model // nil: rules or an empty seat
 }
 
-// maxIdle is how many connections to one vendor are kept between the calls of many trials. More would hold more memory than new
-// ones cost time; vendors, who speak HTTP/2, need a few.
+// maxIdle is the number of idle connections that the client keeps to one vendor. More would use more memory than they
+// save time; vendors, which speak HTTP/2, need few.
 const maxIdle = 256
 
-// keeping is a client that goes on with the connections that it has. Go's own keeps two to a server, and of a thousand trials
-// nearly every call would begin with a connection of its own.
+// keeping returns a client that reuses connections. Go's default keeps two to a server, so with a thousand trials
+// nearly every call would open a new connection.
 func keeping() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // of all servers together there is no limit
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // no limit over all servers
 	return &http.Client{Transport: transport}
 }
 
-// New seats a jury. A client of nil is one that keeps its connections. Nobody is asked.
+// New seats a jury. If client is nil, it uses one that keeps connections. It calls no model. It returns an error if a
+// model has no price although there is a ceiling on cost, or has invalid settings.
 func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 	if client == nil {
 		client = keeping()
@@ -73,7 +74,7 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 		p.settings.Shortening = &jury.Shortening{Rule: model.Shorten, Limit: plan.Shortening.Limit}
 	}
 	if names := plan.Unpriced(); plan.CostCeiling > 0 && len(names) > 0 {
-		return nil, fmt.Errorf("there is a ceiling on cost, and no price for %s: say one under price: or prices: in the configuration", strings.Join(names, ", "))
+		return nil, fmt.Errorf("the ceiling on cost needs a price for %s: set one under price: or prices: in the configuration", strings.Join(names, ", "))
 	}
 	limits := accounts{}
 	for i := range plan.Seats {
@@ -100,13 +101,13 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 	return p, err
 }
 
-// Settings are what a trial before this panel is opened with, but for the weights of calibrated votes.
+// Settings returns the settings with which this panel opens a trial, without the weights of calibrated votes.
 func (p *Panel) Settings() jury.Settings { return p.settings }
 
-// accounts has the limit of each provider's account: seats that share one share it.
+// accounts holds the rate limiter of each provider account. Seats with the same account share it.
 type accounts map[string]*rate.Limiter
 
-// take gives a chair its model.
+// take connects a chair to its model.
 func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
 	adapter, ok := adapters[c.Provider]
 	if !ok || c.Missing != nil {
@@ -131,7 +132,7 @@ func settingsOf(c *config.Chair) llm.Settings {
 	return llm.Settings{Model: c.Model, Temperature: c.Temperature, TopP: c.TopP, Seed: c.Seed, MaxTokens: c.MaxTokens}
 }
 
-// seat is the chair as a trial's records have it. The key is not in it, nor where it was found.
+// seat describes the chair for a trial's records. It leaves out the key and where the key was found.
 func (s *seated) seat() (jury.Seat, error) {
 	if s.Provider == config.Rules {
 		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: rules.Provider, Model: rules.Model,
@@ -155,11 +156,11 @@ func (s *seated) seat() (jury.Seat, error) {
 // A Sitting is the panel in one trial.
 type Sitting struct {
 	Jurors []jury.Juror
-	Judge  jury.Judge // nil: there is none
-	Purse  *llm.Purse // what the trial's calls have cost
+	Judge  jury.Judge // nil: no judge
+	Purse  *llm.Purse // counts the cost of the trial's calls
 }
 
-// Sit begins a trial, or goes on with one in which so much has been spent: from now on its time runs.
+// Sit begins a trial, or continues one that has already spent an amount. The trial's time limit starts now.
 func (p *Panel) Sit(spent int64) (*Sitting, error) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
@@ -203,7 +204,7 @@ func (p *Panel) juror(c *seated, i int, purse *llm.Purse) (jury.Juror, error) {
 	return p.member(c, purse)
 }
 
-// member is anybody but rules.
+// member is implemented by all kinds of jurors except rules.
 type member interface {
 	jury.Juror
 	jury.Judge
@@ -224,7 +225,7 @@ func (p *Panel) member(c *seated, purse *llm.Purse) (member, error) {
 	return j, nil
 }
 
-// absent is a seat in which nobody can sit.
+// absent is a seat without a member.
 type absent struct{ why error }
 
 func (a absent) Evaluate(context.Context, jury.Brief) (jury.Opinion, jury.Origin, error) {

@@ -117,7 +117,7 @@ func TestRules(t *testing.T) {
 // TestNew: what no seat can be taken with is refused before anybody is asked.
 func TestNew(t *testing.T) {
 	for doc, want := range map[string]string{
-		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\nmethod: majority_vote\ncost_ceiling: 1":                                                 "no price for a (compatible m)",
+		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\nmethod: majority_vote\ncost_ceiling: 1":                                                 "needs a price for a (compatible m)",
 		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1', key: {file: FILE}, seed: 1}, {id: b, provider: openai, model: m, key: {file: FILE}, seed: 1}]\nmethod: majority_vote": "seating b: openai: seed",
 	} {
 		file := filepath.Join(t.TempDir(), "key")

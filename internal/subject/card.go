@@ -5,20 +5,20 @@ type Card struct {
 	Name            string
 	Description     string
 	Version         string
-	ProtocolVersion string // "1.0" or "0.3.0", as the card has it
+	ProtocolVersion string // "1.0" or "0.3.0", as the card states it
 	Organization    string
 	Interfaces      []Interface // the preferred one first
 	Skills          []Skill
 }
 
-// An Interface is where an agent is reached.
+// An Interface is an address at which the agent can be reached.
 type Interface struct {
 	URL       string
 	Transport string
 	Version   string
 }
 
-// A Skill is one thing that an agent declares it can do.
+// A Skill is something that the agent declares it can do.
 type Skill struct {
 	ID          string
 	Name        string
@@ -54,7 +54,7 @@ func (c *Case) readCard(n *node) error {
 	return card.readSkills(n)
 }
 
-// readStrings reads optional strings. Of several errors it returns the one that stands first in the file.
+// readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
 func readStrings(n *node, into map[string]*string) error {
 	for i, name := range n.names {
 		target, wanted := into[name]
@@ -70,7 +70,7 @@ func readStrings(n *node, into map[string]*string) error {
 	return nil
 }
 
-// readInterfaces reads v1.0's list, or v0.3's members at the top of the card.
+// readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
 func (card *Card) readInterfaces(n *node) error {
 	list := n.get("supportedInterfaces")
 	if list.absent() {

@@ -23,21 +23,22 @@ const (
 	evidenceName     = "evidence"
 )
 
-// A Case is what a jury is given to judge.
+// A Case is the evidence that a jury judges.
 type Case struct {
 	Card      Card
 	Messages  []Message
 	TaskState string // of an A2A task, such as "completed"; "" for chat messages
 
-	// Recorded is what is known of the records that the evidence is made of; nil: it is a conversation that somebody submitted.
+	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
 
 	material []byte
-	lines    []lines // of the messages, in the file of the conversation
+	lines    []lines // of the messages, in the conversation file
 }
 
-// Load reads a folder with agent-card.json and conversation.json. Symbolic links are not followed: a case that someone
-// sends must not be able to put another file of this machine before the jury. Errors about content are of type *Error.
+// Load reads a folder with agent-card.json and conversation.json. It follows no symbolic links: a case from a
+// stranger must not be able to put another file of this machine before the jury. Errors about content are of type
+// *Error.
 func Load(dir string) (*Case, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -75,10 +76,10 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
-	return data, nil // parseDocument refuses what is too long
+	return data, nil // parseDocument refuses files that are too long
 }
 
-// New reads the two documents of a case.
+// New makes a case from the two documents of a conversation. Errors about content are of type *Error.
 func New(card, conversation []byte) (*Case, error) {
 	cardDoc, err := parseDocument(CardFile, card)
 	if err != nil {
@@ -91,7 +92,8 @@ func New(card, conversation []byte) (*Case, error) {
 	return build(cardDoc.root, conversationDoc.root)
 }
 
-// Parse reads the evidence that a trial carries: {"agentCard": …, "conversation": …}, or that of records (see FromRecords).
+// Parse reads the evidence that a trial carries: {"agentCard": …, "conversation": …}, or that of records (see
+// FromRecords). Errors about content are of type *Error.
 func Parse(material []byte) (*Case, error) {
 	if len(material) > 2*MaxFile+64 {
 		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
@@ -135,20 +137,21 @@ func build(card, conversation *node) (*Case, error) {
 	}
 	whole := bytes.Join([][]byte{[]byte(`{"agentCard":`), card.raw(), []byte(`,"conversation":`), conversation.raw(), []byte(`}`)}, nil)
 	material, err := evidence.Canonical(whole)
-	if err != nil { // only nesting: one level more than each file has alone
+	if err != nil { // only nesting can fail: the evidence has one level more than each file
 		return nil, notJSON(evidenceName, whole, err)
 	}
 	c.material = material
 	return c, nil
 }
 
-// Material is the evidence exactly as given, in canonical form: {"agentCard": …, "conversation": …}, or that of records.
+// Material returns the complete evidence in canonical form: {"agentCard": …, "conversation": …}, or that of records.
 func (c *Case) Material() []byte { return bytes.Clone(c.material) }
 
-// Digest names the evidence.
+// Digest returns the digest of the evidence.
 func (c *Case) Digest() evidence.Digest { return evidence.DigestOf(c.material) }
 
-// Lines returns where a message stands in the file of the conversation that the case was read from, counted from 1.
+// Lines returns the lines of a message in the conversation file that the case was read from, counted from 1. It
+// reports false if the case was not read from such a file.
 func (c *Case) Lines(number int) (from, to int, ok bool) {
 	if number < 1 || number > len(c.lines) {
 		return 0, 0, false

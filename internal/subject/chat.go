@@ -15,7 +15,7 @@ func (m *Message) readChatMessage(n *node) (err error) {
 	return m.readChatBody(n)
 }
 
-// readChatBody reads all but the role.
+// readChatBody reads everything except the role.
 func (m *Message) readChatBody(n *node) (err error) {
 	if m.Text, err = content(n.get("content")); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (m *Message) readCall(n *node) error {
 	if function := n.get("function"); !function.absent() {
 		return m.addCall(function, id)
 	}
-	if custom := n.get("custom"); !custom.absent() { // a tool whose input is free text
+	if custom := n.get("custom"); !custom.absent() { // a tool with free text as its input
 		name, err := custom.str("name")
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (m *Message) readCall(n *node) error {
 	return m.addCall(n, id)
 }
 
-// addCall reads {name, arguments}; arguments are a string that holds JSON, or the object itself.
+// addCall reads {name, arguments}; arguments are a string of JSON, or the object itself.
 func (m *Message) addCall(n *node, id string) error {
 	if n.kind != '{' {
 		return n.errorf("expected {name, arguments}, found %s", n.kindName())
@@ -94,7 +94,7 @@ func (m *Message) addCall(n *node, id string) error {
 		}
 		text := arguments.text
 		if arguments.kind == '{' {
-			// In canonical form, so that a quotation stands the same in the file and in the evidence made of it.
+			// The canonical form makes a quotation valid both for the file and for the evidence.
 			if text, err = canonicalText(arguments); err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func content(n *node) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// chatPart reads the text of a part. Of an image or a file only its kind is kept: no rule can read it.
+// chatPart reads the text of a part. For an image or a file it keeps only the kind, because no juror can read it.
 func chatPart(n *node) (string, error) {
 	if n.kind == '"' {
 		return n.text, nil

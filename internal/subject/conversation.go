@@ -2,7 +2,7 @@ package subject
 
 import "bytes"
 
-// looksLikeConversation recognises a conversation where a card was expected.
+// looksLikeConversation recognises a conversation in the place of a card.
 func looksLikeConversation(n *node) bool {
 	if n.kind == '[' {
 		return len(n.members) > 0 && n.members[0].get("role") != nil
@@ -10,7 +10,7 @@ func looksLikeConversation(n *node) bool {
 	return n.get("name") == nil && (n.get("messages") != nil || n.get("history") != nil || n.get("task") != nil)
 }
 
-// looksLikeCard recognises a card where a conversation was expected.
+// looksLikeCard recognises a card in the place of a conversation.
 func looksLikeCard(n *node) bool {
 	return n.get("skills") != nil || n.get("supportedInterfaces") != nil || n.get("capabilities") != nil ||
 		n.get("preferredTransport") != nil
@@ -41,7 +41,7 @@ func (c *Case) readConversation(n *node) error {
 	return nil
 }
 
-// findMessages unwraps what conversations come in.
+// findMessages finds the list of messages in the wrappers that conversations come in.
 func (c *Case) findMessages(n *node) (*node, error) {
 	if n.kind == '[' {
 		return n, nil
@@ -62,7 +62,7 @@ func (c *Case) findMessages(n *node) (*node, error) {
 	return nil, n.errorf("expected an array of chat messages, or an A2A task with a history")
 }
 
-// readMessage reads one message; parts make it A2A's, anything else is a chat message.
+// readMessage reads one message: A2A's if it has parts, a chat message otherwise.
 func (c *Case) readMessage(n *node) error {
 	if n.kind != '{' {
 		return n.errorf("expected a message (an object), found %s", n.kindName())
@@ -82,13 +82,14 @@ func (c *Case) readMessage(n *node) error {
 	return nil
 }
 
-// lines are where a message stands in its file.
+// lines are the lines of a message in its file.
 type lines struct {
 	from, to int
 	start    int64 // in bytes
 }
 
-// stands notes where the message that was read last stands. Messages mostly follow each other, so it counts on from the last one.
+// stands stores the lines of the message that was read last. Messages mostly follow each other, so it counts on from
+// the previous one.
 func (c *Case) stands(n *node) {
 	before := lines{from: 1}
 	if k := len(c.lines); k > 0 && c.lines[k-1].start <= n.offset {
@@ -98,7 +99,7 @@ func (c *Case) stands(n *node) {
 	c.lines = append(c.lines, lines{from, from + bytes.Count(n.raw(), []byte{'\n'}), n.offset})
 }
 
-// roles maps every spelling in use.
+// roles maps every known spelling to a role.
 var roles = map[string]Role{
 	"system": System, "developer": System,
 	"user": User, "ROLE_USER": User, "human": User,

@@ -8,13 +8,13 @@ import (
 	"jurat/evidence"
 )
 
-// An Error says what is wrong with a file, where, and what was expected there.
+// An Error says what is wrong in a file, where, and what was expected.
 type Error struct {
 	File    string // "agent-card.json", "conversation.json", or "evidence"
 	Line    int    // from 1; 0 if the error is about the file as a whole
 	Column  int    // in bytes, from 1
 	Offset  int64  // in bytes, from 0
-	Pointer string // RFC 6901 JSON pointer; "" is the whole document
+	Pointer string // RFC 6901 JSON pointer; "" means the whole document
 	Reason  string
 }
 
@@ -29,7 +29,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
-// errorAt finds line and column of an offset.
+// errorAt makes an Error with the line and column of an offset.
 func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
 	offset = min(max(offset, 0), int64(len(doc)))
 	before := doc[:offset]
@@ -38,7 +38,7 @@ func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Err
 	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// notJSON puts an error of the canonicaliser into this package's words.
+// notJSON turns an error of the canonicaliser into an Error.
 func notJSON(file string, doc []byte, err error) error {
 	var syntax *evidence.SyntaxError
 	if !errors.As(err, &syntax) {

@@ -12,7 +12,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// Errors about records that are no evidence of what an agent did.
+// Errors about records that cannot be evidence of an agent's actions.
 var (
 	ErrRefuted = errors.New("refuted, and so no evidence")
 	ErrTrial   = errors.New("these are the acts of a trial: what a jury says, and no evidence of what an agent did")
@@ -20,8 +20,9 @@ var (
 	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", MaxRecords, MaxFile>>20)
 )
 
-// ReadRecords reads a record file or a bundle, also in an envelope, verifies it, and makes a case of what is verified, and of nothing
-// else. The card may be nil. It returns the report with every error that comes after verification.
+// ReadRecords reads a record file or a bundle, also in an envelope, verifies it, and makes a case from the verified
+// records only. The card may be nil. It returns ErrRefuted, ErrTrial, ErrEmpty or ErrTooMuch for records that cannot
+// be evidence. With every error that comes after verification it returns the report.
 func ReadRecords(file io.Reader, o verify.Options, card []byte) (*Case, *verify.Report, error) {
 	seen := new(gathered)
 	o.Each = seen.take
@@ -33,17 +34,17 @@ func ReadRecords(file io.Reader, o verify.Options, card []byte) (*Case, *verify.
 	return c, report, err
 }
 
-// gathered are the records of a file as they were verified.
+// gathered are the verified records of a file.
 type gathered struct {
 	exhibits []Exhibit
 	ids      []string
 	size     int
-	agent    bool // whether any agent acts
+	agent    bool // whether an agent acts in any record
 	trial    bool
 	tooMuch  bool
 }
 
-// take keeps no more than can be put before a jury, however long the file is.
+// take keeps no more than a jury can be shown, so a long file does not fill the memory.
 func (g *gathered) take(r *evidence.Record) {
 	g.size += len(r.Canonical())
 	for _, d := range r.Disclosures {
@@ -102,8 +103,8 @@ func timeOf(t *trust.ProvedTime) *ProvedTime {
 	return &ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
 }
 
-// verification is the report as the jury is told it: without what would make other evidence of the same records each time,
-// such as the moment of checking.
+// verification is the report as the jury reads it. It leaves out what differs each time, such as the moment of
+// verification, so that the same records give the same evidence.
 func verification(r *verify.Report) Verification {
 	v := Verification{Trust: r.Trust, Outcome: NotProved, Proved: []string{}, NotProved: []Doubt{}}
 	if r.Outcome == verify.Proved {
@@ -118,7 +119,7 @@ func verification(r *verify.Report) Verification {
 	return v
 }
 
-// doubts puts together what is said alike of several records.
+// doubts groups records to which the same doubt applies.
 func doubts(r *verify.Report) []Doubt {
 	type kind struct {
 		of   verify.Guarantee

@@ -8,18 +8,18 @@ import (
 	"jurat/evidence"
 )
 
-// Role is who says a message.
+// Role says who a message is from.
 type Role string
 
 const (
 	System    Role = "system" // also "developer"
 	User      Role = "user"
 	Assistant Role = "assistant" // the agent under trial
-	Tool      Role = "tool"      // what a tool answered; in records also what the agent was given as context
+	Tool      Role = "tool"      // a tool's answer; in records also the context that the agent was given
 
-	// Only in evidence that is made of records:
+	// These roles exist only in evidence that is made of records:
 	Reviewer Role = "reviewer" // a person who decided on what the agent said
-	Operator Role = "operator" // who runs the installation, or hands on what the agent said
+	Operator Role = "operator" // runs the installation, or delivers what the agent said
 )
 
 // A Message is one message of a conversation.
@@ -27,28 +27,28 @@ type Message struct {
 	Number     int // from 1, in the order of the file
 	Role       Role
 	Text       string // text parts joined by line breaks
-	Name       string // of a participant, where the file gives one
+	Name       string // of a participant, if the file gives one
 	ToolCalls  []ToolCall
 	ToolCallID string // of a tool's message: the call that it answers
 	ToolName   string // of a tool's message: the tool's name
-	CallNumber int    // of a tool's message: the number of the message that made the call; 0: it is not known
+	CallNumber int    // of a tool's message: the number of the message that made the call; 0: unknown
 
 	// Of a message that comes from a record:
-	Record evidence.Digest // the record; zero if the evidence is a conversation
-	Part   string          // the member of the payload that it stands in, such as "prompt"
-	Head   string          // of a record's first message: what is known of the record, in this program's words
+	Record evidence.Digest // zero if the evidence is a conversation
+	Part   string          // the member of the payload that holds the text, such as "prompt"
+	Head   string          // of a record's first message: the program's description of the record
 }
 
 // A ToolCall is one call that the agent made.
 type ToolCall struct {
 	ID        string
 	Name      string
-	Arguments string         // the string that the file has, usually a JSON object; or the object in canonical form
-	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if it is none
+	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
+	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one
 	Result    int            // number of the message with its result; 0 if there is none
 }
 
-// Holds reports whether a text stands to the letter in the message's text, or in a name or the arguments of its calls.
+// Holds reports whether a text occurs literally in the message's text, or in a name or the arguments of its calls.
 func (m *Message) Holds(quote string) bool {
 	if quote == "" {
 		return false
@@ -64,7 +64,7 @@ func (m *Message) Holds(quote string) bool {
 	return false
 }
 
-// link ties each tool result to the latest call that it can answer, and returns the first that answers none.
+// link assigns each tool result to the latest call that it can answer, and returns the first result without a call.
 func (c *Case) link() (unanswering *Message) {
 	calls := openCalls{}
 	for i := range c.Messages {
@@ -90,8 +90,8 @@ func (c *Case) link() (unanswering *Message) {
 	return unanswering
 }
 
-// openCalls are calls, the latest last, under each description by which a result may name them. Those that have a result
-// since then are dropped when they turn up.
+// openCalls holds calls, the latest last, under each key by which a result may name them. answeredBy drops calls that
+// have a result when it finds them.
 type openCalls map[string][]madeCall
 
 type madeCall struct {
@@ -111,7 +111,7 @@ func (o openCalls) add(m *Message, call *ToolCall) {
 	}
 }
 
-// answeredBy finds the latest call without a result that a message names. Ids may repeat within a long log.
+// answeredBy finds the latest call without a result that a message names. Ids may repeat in a long log.
 func (o openCalls) answeredBy(m *Message) (madeCall, bool) {
 	key := anyOne
 	switch {

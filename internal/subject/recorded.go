@@ -16,20 +16,20 @@ import (
 type recording struct {
 	messages []Message
 	actors   []string
-	last     map[string][]Message        // by chain and actor: what the next prompt would begin with
+	last     map[string][]Message        // by chain and actor: the expected beginning of the next prompt
 	shown    map[evidence.Digest]*record // by digest
 }
 
-// A record is one of them, taken apart.
+// A record is an exhibit with its parsed parts.
 type record struct {
 	payload  *evidence.Payload
 	digest   evidence.Digest
 	members  map[string]jsontext.Value
 	withheld []string
-	outputs  map[string]int // what was said, in canonical form, and the number of its message
+	outputs  map[string]int // the number of the message for each output, by canonical form
 }
 
-// readRecords makes messages of records.
+// readRecords makes messages from records.
 func (c *Case) readRecords(exhibits []Exhibit) error {
 	r := &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}}
 	for i := range exhibits {
@@ -41,14 +41,14 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 		}
 	}
 	c.Messages = r.messages
-	c.link() // what is answered may stand in a record that is not there
+	c.link() // a result may answer a call in a record that the evidence does not have
 	if c.Card.Name == "" {
 		c.Card.Name = nameOf(r.actors)
 	}
 	return nil
 }
 
-// withActor adds the agent whose record it is.
+// withActor adds the agent that made the record.
 func withActor(actors []string, p *evidence.Payload) []string {
 	if p.Role() != evidence.RoleAgent || slices.Contains(actors, p.Actor()) {
 		return actors
@@ -56,8 +56,8 @@ func withActor(actors []string, p *evidence.Payload) []string {
 	return append(actors, p.Actor())
 }
 
-// NameIn names the agent in evidence that Parse has read before, as the Card of its Case does, and reads nothing else of it. It returns ""
-// for what is no such evidence.
+// NameIn returns the agent's name from evidence that Parse has accepted, as the Card of its Case has it. It parses
+// only what that takes. It returns "" for other evidence.
 func NameIn(material []byte) string {
 	var on struct {
 		AgentCard struct {
@@ -83,7 +83,7 @@ func NameIn(material []byte) string {
 	return nameOf(actors)
 }
 
-// nameOf names an agent that has no card by who acts.
+// nameOf names an agent without a card by the actors of its records.
 func nameOf(actors []string) string {
 	const most = 3
 	switch n := len(actors); {
@@ -130,7 +130,7 @@ func (r *recording) add(one *record, part string, messages ...Message) {
 	}
 }
 
-// agent shows what went into an agent, what it called, and what it said.
+// agent adds messages for an agent's input, its calls, and its output.
 func (r *recording) agent(one *record) {
 	if one.payload.ActionType == evidence.Delivery {
 		r.delivery(one)
@@ -165,7 +165,7 @@ func sameMessage(a, b Message) bool {
 		})
 }
 
-// delivery shows what was handed on. What an agent or a reviewer said already is not shown as said again.
+// delivery adds messages for what was delivered. It does not repeat what an agent or a reviewer already said.
 func (r *recording) delivery(one *record) {
 	context, _ := one.value("context", Tool)
 	r.add(one, "context", context...)
@@ -181,7 +181,7 @@ func (r *recording) delivery(one *record) {
 	r.add(one, "response", response...)
 }
 
-// review shows what a person decided.
+// review adds messages for a person's decision.
 func (r *recording) review(one *record) {
 	p := one.payload
 	r.add(one, "approval_status", Message{Role: Reviewer, Name: p.Actor(), Text: fmt.Sprintf("%s: %s", p.ApprovalStatus, p.OriginalResponseID)})
@@ -197,12 +197,12 @@ func (r *recording) review(one *record) {
 	}
 	if original, bound := r.reviewed(p); bound && p.ApprovalStatus == evidence.Approved {
 		for output, n := range original.outputs {
-			one.outputs[output] = n // what is approved is what the review puts out
+			one.outputs[output] = n // the approved text is the one that the review puts out
 		}
 	}
 }
 
-// reviewed is the record that a review is bound to.
+// reviewed returns the record that a review is bound to.
 func (r *recording) reviewed(p *evidence.Payload) (*record, bool) {
 	for _, digest := range p.Saw {
 		if one := r.shown[digest]; one != nil && one.payload.RecordID == p.OriginalResponseID {
@@ -214,7 +214,7 @@ func (r *recording) reviewed(p *evidence.Payload) (*record, bool) {
 
 func (one *record) isWithheld(member string) bool { return slices.Contains(one.withheld, "/"+member) }
 
-// text is a member as text: a string's own, and the canonical form of anything else.
+// text returns a member as text: the content of a string, the canonical form of any other value.
 func (one *record) text(member string) string {
 	if one.isWithheld(member) {
 		return fmt.Sprintf("[withheld: /%s was sealed apart, and the evidence does not have it]", member)
@@ -231,7 +231,7 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// value reads a member as messages: chat messages if it is nothing else, and otherwise one message of that role.
+// value reads a member as messages: chat messages if it has that form, one message of the given role otherwise.
 func (one *record) value(member string, role Role) (messages []Message, withheld bool) {
 	v, there := one.members[member]
 	if !there {
@@ -245,7 +245,7 @@ func (one *record) value(member string, role Role) (messages []Message, withheld
 		return []Message{{Role: role, Name: name, Text: one.text(member)}}, true
 	}
 	if string(v) == "[]" && role != Assistant {
-		return nil, false // nothing went in
+		return nil, false // there was no input
 	}
 	if list := chatIn(v, role); list != nil {
 		return list, false
@@ -256,12 +256,12 @@ func (one *record) value(member string, role Role) (messages []Message, withheld
 	return []Message{{Role: role, Name: name, Text: plain(v)}}, false
 }
 
-// chatMembers are the members of a chat message that are read. A message with others is shown as it stands, so that nothing
-// escapes the jury.
+// chatMembers are the members of a chat message that readChat reads. A message with other members is shown unchanged,
+// so that the jury misses nothing.
 var chatMembers = []string{"role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call"}
 
-// chatIn reads chat messages: an array of them, an object {"messages": …} with nothing else, or one alone, which as a response
-// may leave out its role. It returns nil for everything else.
+// chatIn reads chat messages: an array of them, an object {"messages": …} without other members, or a single one. A
+// single one that is a response may omit its role. It returns nil for everything else.
 func chatIn(v jsontext.Value, role Role) []Message {
 	root := tree(v)
 	if root == nil {
@@ -299,13 +299,13 @@ func isChat(n *node) bool {
 	return true
 }
 
-// empty reports whether a value says nothing, as the members that libraries write out although they have nothing for them.
+// empty reports whether a value has no content. Libraries write such members out.
 func (n *node) empty() bool {
 	return n.kind == 'n' || (n.kind == '[' || n.kind == '{') && len(n.members) == 0
 }
 
-// readChat reads a chat message. What an agent puts out is its own word, whosesoever it says that it is: a response with
-// another role is shown as it stands.
+// readChat reads a chat message. The output of an agent is its own text, whatever role it states. A response with
+// another role is shown unchanged.
 func (m *Message) readChat(n *node, role Role) error {
 	if role != Assistant {
 		return m.readChatMessage(n)
@@ -319,7 +319,7 @@ func (m *Message) readChat(n *node, role Role) error {
 	return m.readChatBody(n)
 }
 
-// tree reads a canonical value; nil if it is none.
+// tree reads a canonical value; nil if it is invalid.
 func tree(v jsontext.Value) *node {
 	d := &document{file: evidenceName, raw: v}
 	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(v)), nil, "")
@@ -329,14 +329,14 @@ func tree(v jsontext.Value) *node {
 	return root
 }
 
-// Members under which programs put down what a tool was given and what it gave back.
+// Members under which programs store what a tool received and returned.
 var (
 	toolNames   = []string{"name", "tool"}
 	toolInputs  = []string{"arguments", "args", "input"}
 	toolOutputs = []string{"result", "output", "response"}
 )
 
-// tools shows tools_used as calls and their results.
+// tools turns tools_used into calls and their results.
 func (one *record) tools() []Message {
 	v, there := one.members["tools_used"]
 	if !there {
@@ -353,11 +353,11 @@ func (one *record) tools() []Message {
 	var list []Message
 	for i, n := range root.members {
 		if i > maxMessages {
-			break // more than may be shown of all records together: they are refused
+			break // more than the limit for all records together, which take refuses
 		}
 		call, result := toolUse(n)
 		if call.ID == "" {
-			call.ID = fmt.Sprintf("%s/%d", one.payload.RecordID, i) // so that its result is tied to it and to no other
+			call.ID = fmt.Sprintf("%s/%d", one.payload.RecordID, i) // unique, so that no other result is assigned to this call
 		}
 		list = append(list, Message{Role: Assistant, Name: actor, ToolCalls: []ToolCall{call}})
 		if result != nil {
@@ -367,8 +367,8 @@ func (one *record) tools() []Message {
 	return list
 }
 
-// toolUse reads one tool that was used: its name alone, or an object with name, input and output. An object with anything
-// else is shown whole as the call's arguments.
+// toolUse reads one use of a tool: only its name, or an object with name, input and output. If an object has other
+// members, the call's arguments show all of it.
 func toolUse(n *node) (call ToolCall, result *node) {
 	if n.kind == '"' {
 		return ToolCall{Name: n.text}, nil
@@ -399,7 +399,7 @@ func toolUse(n *node) (call ToolCall, result *node) {
 	return call, output
 }
 
-// head says what is known of a record.
+// head describes a record.
 func (one *record) head(e *Exhibit) string {
 	p := one.payload
 	text := fmt.Sprintf("record %s, %s: %s by the %s %q", p.RecordID, e.Digest, p.ActionType, p.Role(), p.Actor())

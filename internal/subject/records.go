@@ -13,29 +13,29 @@ import (
 	"jurat/evidence"
 )
 
-// An Exhibit is a record that is put before the jury: its payload as it was signed, and what opens what was sealed apart of
-// it. Signatures, time stamps and log proofs stay in the file that was verified; the digest says which record it is.
+// An Exhibit is a record as the jury gets it: its signed payload, and the disclosures of what was sealed apart.
+// Signatures, time stamps and log proofs stay in the verified file; the digest identifies the record.
 type Exhibit struct {
 	Digest          evidence.Digest       `json:"digest"`
 	Disclosures     []evidence.Disclosure `json:"disclosures,omitempty"`
-	IndependentTime *ProvedTime           `json:"independentTime,omitempty"` // by an authority whose clock is not the operator's, if it is not provedTime
+	IndependentTime *ProvedTime           `json:"independentTime,omitempty"` // from an authority whose clock is not the operator's, if provedTime is not
 	Payload         jsontext.Value        `json:"payload"`
-	ProvedTime      *ProvedTime           `json:"provedTime,omitempty"` // nil: none is proved
+	ProvedTime      *ProvedTime           `json:"provedTime,omitempty"` // nil: no time is proved
 }
 
-// ProvedTime is when a record existed at the latest, by the word of an authority.
+// ProvedTime is the latest time at which a record came into being, by an authority's statement.
 type ProvedTime struct {
 	Authority string `json:"authority"`
 	Clock     string `json:"clock"` // "independent" or "operator"
 	Time      string `json:"time"`  // RFC 3339
 }
 
-// Verification is what whoever submitted the records found of them, by the trust that he has.
+// Verification is what the submitter of the records found when verifying them, by the submitter's trust.
 type Verification struct {
-	NotProved []Doubt  `json:"notProved"`       // what is not shown
-	Outcome   string   `json:"outcome"`         // Proved or NotProved; what is refuted is no evidence
+	NotProved []Doubt  `json:"notProved"`       // what was not proved
+	Outcome   string   `json:"outcome"`         // Proved or NotProved; refuted records cannot be evidence
 	Proved    []string `json:"proved"`          // guarantees
-	Trust     string   `json:"trust,omitempty"` // fingerprint of the trust file; "": none was given
+	Trust     string   `json:"trust,omitempty"` // fingerprint of the trust file; "": no trust file was given
 }
 
 // Outcomes of a verification.
@@ -44,21 +44,21 @@ const (
 	NotProved = "not proved"
 )
 
-// A Doubt is a guarantee that is not proved, and of which records.
+// A Doubt is a guarantee that is not proved, and the records it concerns.
 type Doubt struct {
 	Guarantee string   `json:"guarantee"`
-	Reason    string   `json:"reason"`            // of several records that of the first
-	Records   []string `json:"records,omitempty"` // record ids; none: all records
+	Reason    string   `json:"reason"`            // for several records, the reason given for the first
+	Records   []string `json:"records,omitempty"` // record ids; empty: all records
 	Rule      string   `json:"rule,omitempty"`
 }
 
-// Recorded is what is known of the records that evidence is made of.
+// Recorded describes the records that evidence is made of.
 type Recorded struct {
 	Records      int
 	Verification Verification
 }
 
-// material is the evidence of records. Its members, and those inside it, stand in canonical order.
+// material is the evidence of records. Its members, and those inside it, are in canonical order.
 type material struct {
 	AgentCard    jsontext.Value `json:"agentCard,omitempty"`
 	Records      []Exhibit      `json:"records"`
@@ -71,13 +71,14 @@ const (
 	maxMessages = 100_000
 )
 
-// NewExhibit puts a record before the jury.
+// NewExhibit makes an exhibit from a record.
 func NewExhibit(r *evidence.Record) Exhibit {
 	return Exhibit{Digest: r.Digest, Payload: r.Canonical(), Disclosures: r.Disclosures}
 }
 
-// FromRecords makes a case of records that were verified: the canonical evidence {"agentCard": …, "records": …,
-// "verification": …}, in which a card may be left out (nil). Its messages are what the records say, in their order.
+// FromRecords makes a case from verified records: the canonical evidence {"agentCard": …, "records": …,
+// "verification": …}. The card is optional (nil). The messages of the case are what the records say, in their order.
+// Errors about content are of type *Error.
 func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error) {
 	m := material{Records: exhibits, Verification: &v}
 	if v.NotProved == nil {
@@ -103,7 +104,7 @@ func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error)
 	return parseRecords(doc)
 }
 
-// isOfRecords tells evidence of records from that of a conversation.
+// isOfRecords distinguishes evidence of records from that of a conversation.
 func isOfRecords(doc []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(doc))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -150,20 +151,20 @@ func unfit(format string, args ...any) error {
 	return &Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}
 }
 
-// wrongShape says where the evidence is not as it must be.
+// wrongShape names the place at which the evidence has a wrong form.
 func wrongShape(form []byte, err error) error {
 	var at *json.SemanticError
 	if !errors.As(err, &at) {
 		return unfit("%v", err)
 	}
-	reason := "a value of another kind than the evidence of records has there"
+	reason := "a value of the wrong type for the evidence of records"
 	if at.Err != nil {
 		reason = at.Err.Error()
 	}
 	return errorAt(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
 }
 
-// check refuses what the reader could otherwise not rely on.
+// check returns an error unless the material satisfies everything that the reader relies on.
 func (m *material) check() error {
 	switch {
 	case len(m.Records) == 0:
@@ -186,7 +187,7 @@ func (m *material) check() error {
 			return unfit("record %d: %v", i+1, err)
 		}
 		if seen[e.Digest] {
-			return unfit("record %d: it is there twice: %s", i+1, e.Digest)
+			return unfit("record %d: duplicate record %s", i+1, e.Digest)
 		}
 		seen[e.Digest] = true
 	}
@@ -205,7 +206,7 @@ func (e *Exhibit) check() error {
 			continue
 		}
 		if _, err := time.Parse(time.RFC3339Nano, t.Time); err != nil {
-			return fmt.Errorf("a proved time that is none: %s", quote(t.Time))
+			return fmt.Errorf("not a valid proved time: %s", quote(t.Time))
 		}
 		if !slices.Contains([]string{"independent", "operator"}, t.Clock) || t.Authority == "" {
 			return errors.New("a proved time without an authority, or by an unknown kind of clock")

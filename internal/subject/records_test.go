@@ -152,7 +152,7 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 		"previous_record":"`+good.Digest.String()+`","case":"`+good.Digest.String()+`","response":{}`)
 	for name, one := range map[string]struct{ doc, want string }{
 		"none":                    {material("", fine), "expected at least one"},
-		"twice":                   {material(record+","+record, fine), "record 2: it is there twice"},
+		"twice":                   {material(record+","+record, fine), "record 2: duplicate record"},
 		"another digest":          {material(strings.Replace(record, good.Digest.String(), trial.Digest.String(), 1), fine), "record 1: digest: the payload's is"},
 		"changed":                 {material(strings.Replace(record, `"p"`, `"q"`, 1), fine), "record 1: digest: the payload's is"},
 		"no payload":              {material(fmt.Sprintf(`{"digest":%q}`, good.Digest), fine), "a record without a payload"},
@@ -164,7 +164,7 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 		"unknown member":          {material(record, `{"outcome":"proved","proved":[],"notProved":[],"x":1}`), "/verification"},
 		"a conversation, too":     {strings.Replace(material(record, fine), `"records"`, `"conversation":[],"records"`, 1), "conversation"},
 		"a card that is none":     {strings.Replace(material(record, fine), `"records"`, `"agentCard":{"name":7},"records"`, 1), "expected a string"},
-		"a time that is none":     {material(strings.Replace(record, `"payload"`, `"provedTime":{"authority":"a","clock":"independent","time":"noon"},"payload"`, 1), fine), "a proved time that is none"},
+		"a time that is none":     {material(strings.Replace(record, `"payload"`, `"provedTime":{"authority":"a","clock":"independent","time":"noon"},"payload"`, 1), fine), "not a valid proved time"},
 		"an unknown clock":        {material(strings.Replace(record, `"payload"`, `"provedTime":{"authority":"a","clock":"sundial","time":"2026-01-31T16:15:00Z"},"payload"`, 1), fine), "unknown kind of clock"},
 		"a disclosure of nothing": {material(strings.Replace(record, `"payload"`, `"disclosures":[{"pointer":"/prompt","salt":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","value":"x"}],"payload"`, 1), fine), "record 1: "},
 	} {

@@ -13,7 +13,7 @@ func (m *Message) readTaskMessage(n *node) (err error) {
 	return m.readParts(n.get("parts"))
 }
 
-// readParts reads text, data and file parts, of v0.3 (with kind) and of v1.0 (told apart by their members).
+// readParts reads text, data and file parts, of v0.3 (with kind) and of v1.0 (which their members distinguish).
 func (m *Message) readParts(list *node) error {
 	if list.kind != '[' {
 		return list.errorf("expected an array of parts, found %s", list.kindName())
@@ -60,8 +60,8 @@ func filePart(n *node) (string, error) {
 	return "[file]", nil
 }
 
-// readData recognises a function call or its response, the form in which agent frameworks put them into a history;
-// other data are kept as text in canonical form.
+// readData recognises a function call or its response, in the form in which agent frameworks put them into a history.
+// It keeps other data as text in canonical form.
 func (m *Message) readData(n *node) (string, error) {
 	name, _ := n.str("name")
 	id, _ := n.str("id")
@@ -87,7 +87,7 @@ func canonicalText(n *node) (string, error) {
 	return string(form), nil
 }
 
-// readTaskEnd appends what a task holds after its history: artifacts, then the message of its status.
+// readTaskEnd appends the content after a task's history: artifacts, then the message of its status.
 func (c *Case) readTaskEnd(task *node) error {
 	err := eachObject(task.get("artifacts"), "an artifact", func(artifact *node) error {
 		if artifact.get("parts").absent() {
@@ -118,7 +118,7 @@ func (c *Case) readTaskEnd(task *node) error {
 	return c.readMessage(last)
 }
 
-// hasMessage reports whether the history already holds a message with that id.
+// hasMessage reports whether the history already has a message with that id.
 func (c *Case) hasMessage(task, message *node) bool {
 	id, _ := message.str("messageId")
 	if id == "" {

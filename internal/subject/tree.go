@@ -11,27 +11,27 @@ import (
 	"jurat/evidence"
 )
 
-// A node is one JSON value that knows where it stood.
+// A node is one JSON value and its position in the file.
 type node struct {
 	doc     *document
 	parent  *node
-	step    string // the name or index by which the parent holds it
+	step    string // the name or index of the value in its parent
 	offset  int64
 	end     int64
 	kind    jsontext.Kind
 	text    string // of a string, a number or a literal
 	names   []string
-	members []*node // of an object by names, or of an array
+	members []*node // of an object (by names), or of an array
 }
 
-// A document is a file that was read into a tree.
+// A document is a file that was parsed into a tree.
 type document struct {
 	file string
 	raw  []byte
 	root *node
 }
 
-// parseDocument refuses what has no canonical form, and so also what is nested too deep to walk.
+// parseDocument refuses documents without a canonical form. That includes documents that nest too deep to walk.
 func parseDocument(file string, raw []byte) (*document, error) {
 	if len(raw) > MaxFile {
 		return nil, &Error{File: file, Reason: fmt.Sprintf("longer than %d MiB", MaxFile>>20)}
@@ -103,7 +103,7 @@ func (n *node) readArray(dec *jsontext.Decoder) error {
 	return err
 }
 
-// scalarStart walks back from the end: a decoder tells only where a token ends.
+// scalarStart walks back from the end, because the decoder tells only where a token ends.
 func (n *node) scalarStart() int64 {
 	raw := n.doc.raw[:n.end]
 	if n.kind != '"' {
@@ -127,7 +127,7 @@ func escaped(raw []byte, i int) bool {
 	return odd
 }
 
-// raw is the value as it stood in the file.
+// raw returns the value as written in the file.
 func (n *node) raw() jsontext.Value { return jsontext.Value(n.doc.raw[n.offset:n.end]) }
 
 func (n *node) pointer() string {
@@ -154,7 +154,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// absent reports whether a member is missing or null, which every format here treats alike.
+// absent reports whether a member is missing or null. Every format here treats the two alike.
 func (n *node) absent() bool { return n == nil || n.kind == 'n' }
 
 // str reads an optional string member.
