@@ -526,7 +526,7 @@ func TestCheck(t *testing.T) {
 	t.Setenv("JURY_USE_COLLABORATIVE", "false")
 	has(t, check(0), "Final judge openai gpt-4.1", "no discussion, then final_judge")
 	has(t, check(0, "--judge-model", "some-new-model", "--collaborative"), "There is no price for final-judge (gemini some-new-model)", "up to 3 rounds")
-	has(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "no price for final-judge (gemini some-new-model)")
+	has(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "needs a price for final-judge (gemini some-new-model)")
 	has(t, check(exitCannot, "--jurors", "people"), "--jurors:")
 	has(t, check(exitCannot, "--resume", "last"), "")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

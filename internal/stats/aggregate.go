@@ -10,29 +10,30 @@ import (
 	"strings"
 )
 
-// A Method makes one verdict of many votes.
+// A Method turns many votes into one verdict.
 type Method string
 
 const (
-	Majority   Method = "majority"   // the choice that most voted for
-	Weighted   Method = "weighted"   // weighed by the confidence that each juror states; without any, as much as the others
-	Calibrated Method = "calibrated" // weighed by the log-odds of measured reliability
+	Majority   Method = "majority"   // the choice with the most votes
+	Weighted   Method = "weighted"   // by the confidence that each juror states; equal weights if none states any
+	Calibrated Method = "calibrated" // by the log-odds of measured reliability
 )
 
-// Verdicts are what a method makes of ballots.
+// Verdicts is the result of a method on ballots.
 type Verdicts struct {
-	Verdicts map[string]Choice `json:"verdicts"` // by item; null: a tie, or nobody voted
-	Accuracy *float64          `json:"accuracy"` // share of labelled items whose verdict is the label; a tie is wrong. null: no labels
-	Labelled int               `json:"labelled"` // items
+	Verdicts map[string]Choice `json:"verdicts"` // by item; null: a tie, or no votes
+	Accuracy *float64          `json:"accuracy"` // share of labelled items with a correct verdict; a tie is wrong. null: no labels
+	Labelled int               `json:"labelled"` // number of items
 	Correct  int               `json:"correct"`
 }
 
-// ErrNoCalibration says that the calibrated method has nothing to weigh by.
+// ErrNoCalibration says that the calibrated method has no reliabilities.
 var ErrNoCalibration = errors.New("the calibrated method needs a calibration, or labels among the votes")
 
-// Aggregate decides on each ballot. With Calibrated, and no calibration, the labels among the ballots are used: each
-// ballot is then weighed by what was measured on the others. That holds for a calibration, too, that knows the item: its
-// own label never weighs on a verdict.
+// Aggregate decides each ballot. Calibrated without a calibration uses the labels of the ballots: it weighs each
+// ballot by what was measured on the others. A calibration that knows the item is used in the same way, so an item's
+// own label never affects its verdict. Aggregate returns ErrNoCalibration if there are neither, and an error for an
+// unknown method.
 func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, error) {
 	v := &Verdicts{Verdicts: map[string]Choice{}}
 	var weigh func(*Ballot) map[string]*big.Rat
@@ -50,7 +51,7 @@ func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, erro
 		}
 		weigh = c.without()
 	default:
-		return nil, fmt.Errorf("method %q is none of %s, %s, %s", method, Majority, Weighted, Calibrated)
+		return nil, fmt.Errorf("unknown method %q: want %s, %s or %s", method, Majority, Weighted, Calibrated)
 	}
 	for i := range ballots {
 		b := &ballots[i]
@@ -78,8 +79,8 @@ func equally(b *Ballot) map[string]*big.Rat {
 	return weights
 }
 
-// byConfidence takes confidences as the decimals that they were written as, so that sums of them are exact. Where nobody
-// who voted has any, all tally alike.
+// byConfidence reads confidences as the decimals that were written, so that their sums are exact. If no voter states
+// one, all count the same.
 func byConfidence(b *Ballot) map[string]*big.Rat {
 	weights, any := map[string]*big.Rat{}, false
 	for name, vote := range b.Votes {
@@ -92,7 +93,7 @@ func byConfidence(b *Ballot) map[string]*big.Rat {
 	return weights
 }
 
-// without weighs each ballot by what is known of all items but its own.
+// without weighs each ballot by what is known of all other items.
 func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
 	all := c.counts()
 	return func(b *Ballot) map[string]*big.Rat {
@@ -109,7 +110,8 @@ func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
 	}
 }
 
-// heaviest is the choice whose voters weigh most; none on a tie, and where nobody voted or no vote weighs anything.
+// heaviest is the choice with the largest total weight. It returns no choice on a tie, without votes, and if no vote
+// has any weight.
 func heaviest(b *Ballot, weights map[string]*big.Rat) Choice {
 	sums := map[Choice]*big.Rat{}
 	for name, vote := range b.Votes {

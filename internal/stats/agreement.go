@@ -7,31 +7,31 @@ import (
 	"jurat/jury"
 )
 
-// Agreement is how far jurors agree over many trials, beyond what chance would give.
+// Agreement measures how much jurors agree over many trials, beyond chance.
 type Agreement struct {
 	Level float64     `json:"level"` // mean of the share of seats that hold the most common position
 	Kappa Coefficient `json:"fleissKappa"`
 	Alpha Coefficient `json:"krippendorffAlpha"` // for nominal data
 }
 
-// A Coefficient is 1 where all agree and 0 where they agree as chance would have them. It is not defined where there is
-// nothing to agree on: fewer than two votes everywhere, or one position throughout.
+// A Coefficient is 1 for full agreement and 0 for agreement by chance. It is undefined if agreement cannot be
+// measured: fewer than two votes in every trial, or the same position in all votes.
 type Coefficient struct {
-	Value *float64 `json:"value"` // null: not defined
-	Low   *float64 `json:"low"`   // 95 % bootstrap interval over trials; null: too few of the samples define it
+	Value *float64 `json:"value"` // null: undefined
+	Low   *float64 `json:"low"`   // 95 % bootstrap interval over trials; null: too few samples define it
 	High  *float64 `json:"high"`
 }
 
 const (
 	samples    = 1000 // of the bootstrap
 	inInterval = 0.95
-	seed       = 20250101 // so that the same trials have the same interval
+	seed       = 20250101 // fixed, so that the same trials give the same interval
 )
 
-// positions are the categories, in the order in which they are counted.
+// positions are the categories, in the order of counts.
 var positions = []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}
 
-// counts says how many jurors hold each position in one trial.
+// counts is the number of jurors with each position in one trial.
 type counts [3]int
 
 func count(votes []jury.Position) (c counts) {
@@ -45,7 +45,7 @@ func count(votes []jury.Position) (c counts) {
 
 func (c counts) sum() int { return c[0] + c[1] + c[2] }
 
-// agreement measures trials by what each seat held; "" is a seat that held nothing.
+// agreement measures trials by the position of each seat; "" means that the seat had none.
 func agreement(trials [][]jury.Position) Agreement {
 	a := Agreement{}
 	table := make([]counts, len(trials))
@@ -58,7 +58,7 @@ func agreement(trials [][]jury.Position) Agreement {
 	return a
 }
 
-// estimate computes a coefficient and its bootstrap interval: trials are drawn with replacement.
+// estimate computes a coefficient and its bootstrap interval. It draws trials with replacement.
 func estimate(table []counts, of func([]counts) (float64, bool)) Coefficient {
 	c := Coefficient{}
 	value, defined := of(table)
@@ -92,8 +92,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// fleiss is Fleiss' kappa over trials with at least two votes, whose number may differ: the share of agreeing pairs is
-// averaged over trials, and what chance gives is computed from the shares of all votes.
+// fleiss is Fleiss' kappa over trials with at least two votes, whose number may differ. The share of agreeing pairs
+// is averaged over trials; agreement by chance follows from the shares of all votes.
 func fleiss(table []counts) (float64, bool) {
 	var total [3]float64
 	votes, trials, observed := 0.0, 0.0, 0.0
@@ -133,7 +133,7 @@ func krippendorff(table []counts) (float64, bool) {
 	for _, c := range table {
 		n := float64(c.sum())
 		if n < 2 {
-			continue // a vote alone agrees with nothing
+			continue // a single vote has no pair
 		}
 		for i, k := range c {
 			total[i] += float64(k)

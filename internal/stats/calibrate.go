@@ -12,25 +12,25 @@ import (
 // Format is the version of the calibration file.
 const Format = "jurat/calibration/v1"
 
-// Unit is how many units of weight one natural unit of log-odds is: weights are whole numbers, so that sums of them are
-// exact.
+// Unit is the number of units of weight per natural unit of log-odds. Weights are whole numbers, so that their sums
+// are exact.
 const Unit = 100_000
 
-// MaxWeight is the greatest weight: a juror who was never wrong is not taken to be infallible.
+// MaxWeight is the greatest weight: a juror without errors still counts as fallible.
 const MaxWeight = 1_000_000
 
-// A Calibration says how reliable jurors were where the right answer was known.
+// A Calibration holds the reliability of jurors, measured on items with known answers.
 type Calibration struct {
 	Format         string  `json:"format"`
-	Choices        int     `json:"choices"` // between how many things there was to choose
-	Items          int     `json:"items"`   // that had a label
+	Choices        int     `json:"choices"` // how many choices there were
+	Items          int     `json:"items"`   // labelled items
 	Jurors         []Juror `json:"jurors"`
 	Pairs          []Pair  `json:"pairs"`
-	EffectiveVotes float64 `json:"effectiveVotes"` // how many independent jurors these are worth, given how their errors go together
-	Known          []Known `json:"known"`          // what each labelled item added, so that no item is judged by its own label
+	EffectiveVotes float64 `json:"effectiveVotes"` // the equivalent number of independent jurors, by the correlation of their errors
+	Known          []Known `json:"known"`          // each labelled item's contribution, so that no item is judged by its own label
 }
 
-// A Juror is how one of them did.
+// A Juror is the measurement of one juror.
 type Juror struct {
 	Juror       string  `json:"juror"`
 	Votes       int     `json:"votes"`       // on labelled items
@@ -42,22 +42,22 @@ type Juror struct {
 	Weight      int     `json:"weight"` // log-odds of reliability in units of 1/100,000, 0 to 1,000,000
 }
 
-// A Pair is how the errors of two jurors go together.
+// A Pair is the correlation of two jurors' errors.
 type Pair struct {
 	A           string  `json:"a"`
 	B           string  `json:"b"`
-	Items       int     `json:"items"`       // labelled, on which both voted
-	Correlation float64 `json:"correlation"` // of their errors (phi); 0 where one of them made none, or nothing but errors
+	Items       int     `json:"items"`       // labelled, with votes of both
+	Correlation float64 `json:"correlation"` // of their errors (phi); 0 if one of them made none, or only errors
 }
 
-// Known is who was right on one labelled item.
+// Known says which jurors were right on one labelled item.
 type Known struct {
 	Item  string   `json:"item"`
 	Right []string `json:"right"`
 	Wrong []string `json:"wrong"`
 }
 
-// Calibrate measures jurors on the ballots that have a label.
+// Calibrate measures jurors on the labelled ballots. It returns an error if there are none.
 func Calibrate(ballots []Ballot) (*Calibration, error) {
 	c := &Calibration{Format: Format, Choices: choices(ballots), Jurors: []Juror{}, Pairs: []Pair{}, Known: []Known{}}
 	abstained := map[string]int{}
@@ -74,7 +74,7 @@ func Calibrate(ballots []Ballot) (*Calibration, error) {
 	}
 	c.Items = len(c.Known)
 	if c.Items == 0 {
-		return nil, fmt.Errorf("none of %d items has a label, and without labels nobody's reliability can be measured", len(ballots))
+		return nil, fmt.Errorf("none of the %d items has a label: measuring reliability needs labels", len(ballots))
 	}
 	counts := c.counts()
 	for _, name := range jurors(ballots) {
@@ -84,8 +84,8 @@ func Calibrate(ballots []Ballot) (*Calibration, error) {
 	return c, nil
 }
 
-// choices is between how many things there is to choose, at least two. Labels are not looked at: one that nobody voted for
-// would change what its own item is judged by.
+// choices counts the different choices that were voted for, but at least two. It ignores labels: one without votes
+// would affect the judgment of its own item.
 func choices(ballots []Ballot) int {
 	seen := map[Choice]bool{}
 	for _, b := range ballots {
@@ -97,7 +97,7 @@ func choices(ballots []Ballot) int {
 	return max(2, len(seen))
 }
 
-// known says who was right. Abstentions are neither right nor wrong.
+// known returns which jurors were right. Abstentions are neither right nor wrong.
 func (b *Ballot) known() Known {
 	k := Known{Item: b.Item, Right: []string{}, Wrong: []string{}}
 	for name, vote := range b.Votes {
@@ -114,7 +114,7 @@ func (b *Ballot) known() Known {
 	return k
 }
 
-// A tally is how often a juror voted, and how often rightly.
+// A tally counts a juror's votes and correct votes.
 type tally struct{ votes, correct int }
 
 func (c *Calibration) counts() map[string]tally {
@@ -125,7 +125,7 @@ func (c *Calibration) counts() map[string]tally {
 	return counts
 }
 
-// add counts an item in, or with -1 out again.
+// add adds an item to counts, or with n = -1 removes it.
 func (k *Known) add(counts map[string]tally, n int) {
 	for _, name := range k.Right {
 		counts[name] = tally{counts[name].votes + n, counts[name].correct + n}
@@ -141,13 +141,14 @@ func measured(name string, n tally, choices, abstained int) Juror {
 		Low: low, High: high, Weight: n.weight(choices)}
 }
 
-// reliability is the share of correct votes, with one vote more for each choice: who was never tried is as good as chance.
+// reliability is the share of correct votes, after adding one vote for each choice. So a juror without votes is as
+// good as chance.
 func (n tally) reliability(choices int) float64 {
 	return float64(n.correct+1) / float64(n.votes+choices)
 }
 
-// weight is how much more likely a vote of this juror makes its choice than another one: the log-odds of reliability
-// against chance. Who is no better than chance weighs nothing.
+// weight is the log-odds of reliability against chance: how strongly this juror's vote supports its choice over
+// another. A juror no better than chance has weight 0.
 func (n tally) weight(choices int) int {
 	right, wrong := float64(n.correct+1), float64(n.votes-n.correct+choices-1)/float64(choices-1)
 	return min(max(int(math.Round(Unit*math.Log(right/wrong))), 0), MaxWeight)
@@ -164,7 +165,7 @@ func wilson(k, n int) (low, high float64) {
 	return max(0, (centre-half)/(1+z*z/m)), min(1, (centre+half)/(1+z*z/m))
 }
 
-// pair measures how errors go together, and how many independent votes that leaves.
+// pair measures the correlation of errors, and the number of independent votes that it leaves.
 func (c *Calibration) pair() {
 	sum := 0.0
 	for i, a := range c.Jurors {
@@ -177,7 +178,7 @@ func (c *Calibration) pair() {
 	n := float64(len(c.Jurors))
 	c.EffectiveVotes = n
 	if len(c.Pairs) > 0 {
-		// Errors that avoid each other do not make more votes than there are jurors.
+		// A negative correlation does not make more votes than there are jurors.
 		c.EffectiveVotes = n / (1 + (n-1)*max(0, sum/float64(len(c.Pairs))))
 	}
 }
@@ -201,7 +202,7 @@ func (c *Calibration) correlate(a, b string) Pair {
 	return p
 }
 
-// wrong is 1 if a juror voted wrongly on an item.
+// wrong is 1 if a juror's vote on an item was wrong.
 func (k *Known) wrong(juror string) (wrong int, voted bool) {
 	if _, ok := slices.BinarySearch(k.Wrong, juror); ok {
 		return 1, true
@@ -210,8 +211,8 @@ func (k *Known) wrong(juror string) (wrong int, voted bool) {
 	return 0, right
 }
 
-// Parse reads a calibration file. What it says of jurors must follow from what it says of items: who makes up weights
-// has to make up votes.
+// Parse reads a calibration file. It returns an error if what the file says of jurors does not follow from what it
+// says of items: a forger of weights would have to forge votes.
 func Parse(doc []byte) (*Calibration, error) {
 	c := new(Calibration)
 	if err := json.Unmarshal(doc, c, json.RejectUnknownMembers(true)); err != nil {
@@ -221,17 +222,17 @@ func Parse(doc []byte) (*Calibration, error) {
 		return nil, fmt.Errorf("reading calibration: format is %q, want %q", c.Format, Format)
 	}
 	if c.Choices < 2 || c.Items != len(c.Known) || c.Items == 0 {
-		return nil, fmt.Errorf("reading calibration: choices %d or items %d are not those of %d known items", c.Choices, c.Items, len(c.Known))
+		return nil, fmt.Errorf("reading calibration: choices %d or items %d do not match %d known items", c.Choices, c.Items, len(c.Known))
 	}
 	for i, k := range c.Known {
 		if i > 0 && c.Known[i-1].Item >= k.Item || !slices.IsSorted(k.Right) || !slices.IsSorted(k.Wrong) {
-			return nil, fmt.Errorf("reading calibration: known/%d: not sorted, or an item twice", i)
+			return nil, fmt.Errorf("reading calibration: known/%d: not sorted, or an item is repeated", i)
 		}
 	}
 	counts := c.counts()
 	for i, j := range c.Jurors {
 		if i > 0 && c.Jurors[i-1].Juror >= j.Juror {
-			return nil, fmt.Errorf("reading calibration: jurors/%d: not sorted, or one twice", i)
+			return nil, fmt.Errorf("reading calibration: jurors/%d: not sorted, or a juror is repeated", i)
 		}
 		n := counts[j.Juror]
 		if n.votes != j.Votes || n.correct != j.Correct || n.weight(c.Choices) != j.Weight {
@@ -245,13 +246,14 @@ func Parse(doc []byte) (*Calibration, error) {
 	return c, nil
 }
 
-// Weights are those of the named jurors, by name; the error names one who was not measured.
+// Weights returns the weights of the named jurors, by name. It returns an error that names a juror without a
+// measurement.
 func (c *Calibration) Weights(names ...string) (map[string]int, error) {
 	weights := map[string]int{}
 	for _, name := range names {
 		i, found := slices.BinarySearchFunc(c.Jurors, name, func(j Juror, name string) int { return strings.Compare(j.Juror, name) })
 		if !found {
-			return nil, fmt.Errorf("the calibration does not know the juror %q", name)
+			return nil, fmt.Errorf("the calibration has no juror %q", name)
 		}
 		weights[name] = c.Jurors[i].Weight
 	}

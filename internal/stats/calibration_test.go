@@ -276,7 +276,7 @@ func TestRefused(t *testing.T) {
 		`{"item":"a","juror":"j","vote":"x","item":"b"}`:                                                                        "duplicate",
 		`{"item":"a","juror":"j","vote":"x"} {}`:                                                                                "line 1",
 		`{"item":1,"juror":"j","vote":"x"}`:                                                                                     "line 1",
-		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\"}\n" + `{"item":"a","juror":"j","vote":"y"}`:                             `line 2: juror "j" has voted on item "a" already`,
+		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\"}\n" + `{"item":"a","juror":"j","vote":"y"}`:                             `line 2: a second vote of juror "j" on item "a"`,
 		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\",\"label\":\"x\"}\n" + `{"item":"a","juror":"k","vote":"y","label":"y"}`: "line 2: label: item",
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,13 +1,12 @@
-// Package stats says what trials have in common: how far jurors agree, who moves and toward whom, what discussion and
-// final judge change, what answers cost.
+// Package stats computes what trials have in common: how much jurors agree, which positions change and toward which,
+// what discussion and final judge change, what answers cost.
 //
 // # Calibration
 //
-// Calibrate measures, on items whose right answer is known, how reliable each juror is and how much their
-// errors go together, and weighs votes by that.
+// Calibrate measures each juror's reliability, and the correlation of their errors, on items with known answers.
+// Aggregate weighs votes by that.
 //
-// Everything is counted in whole numbers and put in order first, so that neither the order of lines nor of jurors
-// changes a result.
+// All counts are whole numbers in a fixed order, so neither the order of lines nor of jurors changes a result.
 package stats
 
 import (
@@ -19,13 +18,13 @@ import (
 	"jurat/jury"
 )
 
-// Stats is what trials have in common.
+// Stats holds the statistics of many trials.
 type Stats struct {
 	Trials       int                   `json:"trials"`
-	Verdicts     map[jury.Position]int `json:"verdicts"` // the juries'
-	Outcomes     map[jury.Position]int `json:"outcomes"` // what counts: a person's position where a person decided
-	Decided      int                   `json:"decided"`  // trials on whose verdict a person decided
-	Changed      int                   `json:"changed"`  // of these, the outcome is another than the jury's verdict
+	Verdicts     map[jury.Position]int `json:"verdicts"` // the juries' verdicts
+	Outcomes     map[jury.Position]int `json:"outcomes"` // the positions that count: a person's, if a person decided
+	Decided      int                   `json:"decided"`  // trials with a person's decision on the verdict
+	Changed      int                   `json:"changed"`  // of these, trials whose outcome differs from the jury's verdict
 	Open         int                   `json:"open"`     // trials that wait for a person
 	Degraded     int                   `json:"degraded"`
 	Inconclusive int                   `json:"inconclusive"`
@@ -34,37 +33,37 @@ type Stats struct {
 	AfterDiscussion Agreement `json:"afterDiscussion"`
 
 	Discussed        int `json:"discussed"`        // trials with at least one round
-	ChangedByTalk    int `json:"changedByTalk"`    // of these, the majority's verdict was another afterwards
-	Judged           int `json:"judged"`           // trials that came to a verdict by their method
-	ChangedByVerdict int `json:"changedByVerdict"` // of these, the verdict is another than the majority's after the discussion
+	ChangedByTalk    int `json:"changedByTalk"`    // of these, trials in which the majority's position changed
+	Judged           int `json:"judged"`           // trials with a verdict by their method
+	ChangedByVerdict int `json:"changedByVerdict"` // of these, trials whose verdict differs from the majority after the discussion
 
 	Statements  int `json:"statements"`
 	Changes     int `json:"changes"`     // of position
-	ToMajority  int `json:"toMajority"`  // of these, to the position that most held before
-	Unsupported int `json:"unsupported"` // of these, without citing anything new
+	ToMajority  int `json:"toMajority"`  // of these, to the previous majority's position
+	Unsupported int `json:"unsupported"` // of these, without a new citation
 
-	Jurors []JurorStats `json:"jurors"` // the judge among them
+	Jurors []JurorStats `json:"jurors"` // including the judge
 }
 
-// JurorStats is what one seat did over all trials.
+// JurorStats describes one seat over all trials.
 type JurorStats struct {
 	JurorID   string `json:"jurorId"`
 	Asked     int    `json:"asked"`
 	Answered  int    `json:"answered"`
 	Absences  int    `json:"absences"`
-	Fallbacks int    `json:"fallbacks"` // a stand-in for a blocked answer
+	Fallbacks int    `json:"fallbacks"` // stand-ins for blocked answers
 	Changes   int    `json:"changes"`   // of position
 
 	Attempts     int   `json:"attempts"` // calls; 0 for rules
 	InputTokens  int64 `json:"inputTokens"`
 	OutputTokens int64 `json:"outputTokens"`
 	Cost         int64 `json:"costMicroUSD"`        // millionths of a US dollar
-	Latency      int64 `json:"medianLatencyMillis"` // of an answer, all its attempts together
+	Latency      int64 `json:"medianLatencyMillis"` // of an answer, with all its attempts
 
 	latencies []int64
 }
 
-// A Tally takes in trials one by one.
+// A Tally collects trials one by one.
 type Tally struct {
 	stats  Stats
 	phase1 [][]jury.Position
@@ -72,12 +71,13 @@ type Tally struct {
 	jurors map[string]*JurorStats
 }
 
-// New returns a tally of no trials.
+// New returns an empty tally.
 func New() *Tally {
 	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}, Outcomes: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
 }
 
-// Add takes in the chain of one finished trial, in log order: its acts, and what people decided on it.
+// Add adds the chain of one finished trial, in log order: its acts, and people's decisions on it. It returns an error
+// if the chain is not a finished trial.
 func (t *Tally) Add(chain []*evidence.Record) error {
 	v, err := trial.ViewOf(nil, chain)
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *Tally) Add(chain []*evidence.Record) error {
 	return nil
 }
 
-// decided counts what counts of a trial, which is over, and so has an outcome.
+// decided counts the outcome of a trial that is over.
 func (t *Tally) decided(o *jury.TrialOutcome) {
 	s := &t.stats
 	s.Outcomes[o.Position]++
@@ -112,7 +112,7 @@ func (t *Tally) decided(o *jury.TrialOutcome) {
 	}
 }
 
-// outcome counts what a jury came to.
+// outcome counts a jury's result.
 func (t *Tally) outcome(r *jury.Result) {
 	s := &t.stats
 	s.Trials++
@@ -149,7 +149,7 @@ func (t *Tally) outcome(r *jury.Result) {
 	}
 }
 
-// held is what each seat held, by seat; a stand-in is nobody's opinion.
+// held returns each seat's position. A stand-in has none.
 func held(r *jury.Result, evaluations []jury.Evaluation) []jury.Position {
 	list := make([]jury.Position, len(r.Phase3Judgment.Votes))
 	for i, vote := range r.Phase3Judgment.Votes {
@@ -162,7 +162,7 @@ func held(r *jury.Result, evaluations []jury.Evaluation) []jury.Position {
 	return list
 }
 
-// finally is what each seat held when the discussion was over.
+// finally returns each seat's position at the end of the discussion.
 func finally(r *jury.Result) []jury.Position {
 	list := make([]jury.Position, len(r.Phase3Judgment.Votes))
 	for i, vote := range r.Phase3Judgment.Votes {
@@ -180,7 +180,7 @@ func (t *Tally) juror(id string) *JurorStats {
 	return t.jurors[id]
 }
 
-// said counts what one seat said, or that it was absent.
+// said counts one answer of a seat, or its absence.
 func (t *Tally) said(said *trial.Said) {
 	j := t.juror(said.Juror)
 	switch body := said.Body.(type) {
@@ -220,7 +220,7 @@ func (j *JurorStats) add(e jury.Effort) {
 	j.latencies = append(j.latencies, latency)
 }
 
-// Stats sums up.
+// Stats returns the totals.
 func (t *Tally) Stats() *Stats {
 	s := t.stats
 	s.AfterPhase1, s.AfterDiscussion = agreement(t.phase1), agreement(t.talked)

@@ -13,10 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Choice is what can be voted for: a JSON string, number or boolean in canonical form. The zero Choice is none.
+// A Choice is a vote: a JSON string, number or boolean in canonical form. The zero Choice means none.
 type Choice string
 
-// MarshalJSONTo implements json.MarshalerTo; no choice is null.
+// MarshalJSONTo implements json.MarshalerTo. It writes the zero Choice as null.
 func (c Choice) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if c == "" {
 		return enc.WriteToken(jsontext.Null)
@@ -45,7 +45,7 @@ func (c *Choice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// String is the choice as people read it.
+// String returns the choice in readable form.
 func (c Choice) String() string {
 	if c == "" {
 		return "none"
@@ -56,15 +56,15 @@ func (c Choice) String() string {
 	return string(c)
 }
 
-// A Ballot is all that was voted on one item.
+// A Ballot holds all votes on one item.
 type Ballot struct {
 	Item  string
-	Label Choice            // the right answer; none: not known
-	Votes map[string]Choice // by juror; none: the juror was seated and abstained
+	Label Choice            // the right answer; none: unknown
+	Votes map[string]Choice // by juror; none: the juror abstained
 	Sure  map[string]float64
 }
 
-// line is a vote as it is written: one to a line.
+// line is a vote in a line of the file.
 type line struct {
 	Item       *string  `json:"item"`
 	Juror      *string  `json:"juror"`
@@ -76,8 +76,8 @@ type line struct {
 // maxLine is the longest line in bytes.
 const maxLine = 1 << 20
 
-// Read reads votes in JSON Lines: {"item", "juror", "vote", "label", "confidence"}, the last two optional. Vote is null
-// where the juror abstained. Ballots come by item. Errors name the line.
+// Read reads votes in JSON Lines: {"item", "juror", "vote", "label", "confidence"}, the last two optional. A vote of
+// null is an abstention. It returns the ballots sorted by item. Its errors name the line.
 func Read(from io.Reader) ([]Ballot, error) {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, maxLine)
@@ -96,7 +96,7 @@ func Read(from io.Reader) ([]Ballot, error) {
 		return nil, fmt.Errorf("votes, line %d: %w", n+1, err)
 	}
 	if len(ballots) == 0 {
-		return nil, errors.New("there are no votes")
+		return nil, errors.New("the input has no votes")
 	}
 	list := make([]Ballot, 0, len(ballots))
 	for _, b := range ballots {
@@ -120,7 +120,7 @@ func take(ballots map[string]*Ballot, text []byte) error {
 		ballots[*l.Item] = b
 	}
 	if _, twice := b.Votes[*l.Juror]; twice {
-		return fmt.Errorf("juror %q has voted on item %q already", *l.Juror, *l.Item)
+		return fmt.Errorf("a second vote of juror %q on item %q", *l.Juror, *l.Item)
 	}
 	if l.Label != "" && b.Label != "" && l.Label != b.Label {
 		return fmt.Errorf("label: item %q has the label %s here and %s before", *l.Item, l.Label, b.Label)
@@ -147,7 +147,7 @@ func (l *line) check(text []byte) error {
 	case l.Confidence != nil && !(*l.Confidence >= 0 && *l.Confidence <= 1):
 		return fmt.Errorf("confidence: %v: want a number from 0 to 1", *l.Confidence)
 	}
-	if l.Vote == nil { // null and left out look the same from here
+	if l.Vote == nil { // a missing vote and null look the same here
 		var there map[string]jsontext.Value
 		if err := json.Unmarshal(text, &there); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (l *line) check(text []byte) error {
 	return nil
 }
 
-// jurors lists who is seated on any of the ballots.
+// jurors lists the jurors on any of the ballots.
 func jurors(ballots []Ballot) []string {
 	var names []string
 	for _, b := range ballots {

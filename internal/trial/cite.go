@@ -9,8 +9,8 @@ import (
 	"jurat/jury"
 )
 
-// citing has a juror's findings name the record that their message is of, where the evidence is made of records. That is for the
-// program to say: whatever a juror put there is replaced.
+// citing adds to a juror's findings the record that their message comes from, if the evidence is made of records. The
+// program decides that, so it replaces whatever record a juror names.
 type citing struct {
 	jury.Juror
 	subject *subject.Case
@@ -21,7 +21,7 @@ type citingJudge struct {
 	subject *subject.Case
 }
 
-// cite seats citing jurors and a citing judge.
+// cite wraps the jurors and the judge in citing.
 func (c Config) cite(on *subject.Case) Config {
 	c.Jurors = slices.Clone(c.Jurors)
 	for i, j := range c.Jurors {

@@ -17,24 +17,24 @@ import (
 	"jurat/jury"
 )
 
-// clerk seals the acts of one trial. It is the jury's Recorder.
+// clerk seals the acts of one trial. It implements jury.Recorder.
 type clerk struct {
 	config  Config
 	chain   string
 	subject *subject.Case
 
-	// While mu is held one act is sealed and told: the order of events is the order of the log.
+	// While mu is held, one act is sealed and its events are sent, so the order of events is the order of the log.
 	mu      sync.Mutex
 	records []*evidence.Record
-	view    *View     // of what was told
-	last    time.Time // what the last act claims
+	view    *View     // of the acts whose events were sent
+	last    time.Time // the time that the last act claims
 }
 
 func newClerk(config Config, chain string, on *subject.Case) *clerk {
 	return &clerk{config: config.cite(on), chain: chain, subject: on, view: NewView(nil)}
 }
 
-// submit seals the case: the evidence stands here, once, and is named by its digest everywhere else.
+// submit seals the case. Only this record holds the evidence; all others name it by its digest.
 func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
 	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
 		ActionType: evidence.Submission, AgentID: c.config.Submitter, RecordID: c.config.ID, ChainPosition: 1,
@@ -62,9 +62,10 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 	return c.seal(ctx, role, p)
 }
 
-// recordID is made of an act's place in the trial, where there is room for one: its position and, where several seats act, the seat. The
-// log takes no id twice. So of two who both believe that it is theirs to conduct the trial, such as one who stood still until his claim had
-// run out, no act comes twice into the log, and who is second learns of it.
+// recordID derives the id from the act's place in the trial, if the place allows only one act: its position, and its
+// seat if several seats act. The log refuses a repeated id. Two processes can both believe that they conduct the
+// trial, for example after one was suspended longer than its claim lasted. Then no act enters the log twice, and the
+// second process gets ErrMoved.
 func (c *clerk) recordID(act jury.Act) string {
 	seat := act.Actor
 	if absent, is := act.Body.(*jury.Absent); is {
@@ -74,7 +75,7 @@ func (c *clerk) recordID(act jury.Act) string {
 	return evidence.RecordIDFor(id, "jurat act of a trial", c.chain, strconv.FormatInt(act.Position, 10), seat)
 }
 
-// adjourned is false where there is nothing that could be closed.
+// adjourned returns false if the trial has no acts yet.
 func (c *clerk) adjourned() bool {
 	select {
 	case <-c.config.Adjourn:
@@ -84,7 +85,7 @@ func (c *clerk) adjourned() bool {
 	}
 }
 
-// answer fills in what only an act has that answers a request.
+// answer sets the fields that only an act in reply to a request has.
 func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 	p.AgentID = act.Actor
 	p.RequestID = fmt.Sprintf("%s/%d/%s", c.chain, act.Position, act.Request.Short())
@@ -95,7 +96,7 @@ func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 	}
 }
 
-// seal signs, stamps and logs one act, and tells what it means to whoever listens.
+// seal signs, stamps and logs one act, and sends its events to the listener.
 func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
 	p.ChainID, p.Case = c.chain, c.subject.Digest()
 	signers, err := c.config.Keys.Signers(ctx, role, p.AgentID)
@@ -104,7 +105,7 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A clock that is set back in the middle of a trial must not make an act look older than what it names.
+	// If the clock is set back during a trial, an act must still not look older than the acts that it names.
 	if now := c.config.Now(); now.After(c.last) {
 		c.last = now
 	}
@@ -124,7 +125,7 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	return r.Digest, c.tell(r)
 }
 
-// tell tells what a record means. Where nobody listens it is not looked at again.
+// tell sends a record's events to the listener. Without a listener it does nothing.
 func (c *clerk) tell(r *evidence.Record) error {
 	if c.config.OnEvent == nil {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"jurat/jury"
 )
 
-// Bind is ledger.Bind, and refuses beside that what a person must not decide on a verdict: a decision leaves it neither open nor
-// outside the chain of its trial, where nobody would find it.
+// Bind is ledger.Bind for trials. It also refuses decisions that are invalid for a verdict: a decision must pass or
+// fail the agent, and must stand in the chain of its trial, where readers look for it. It returns an
+// *evidence.FieldError for these.
 func Bind(ctx context.Context, l *ledger.Ledger, draft *evidence.Draft) (bound *evidence.Draft, is bool, err error) {
 	if bound, is, err = l.Bind(ctx, draft); err != nil || draft.ActionType != evidence.HumanReview {
 		return bound, is, err

@@ -7,21 +7,22 @@ import (
 	"jurat/jury"
 )
 
-// An Event tells what one act of a trial means to somebody who watches. Each is projected from one sealed record.
+// An Event tells a watcher what one act of a trial means. Each is derived from one sealed record.
 type Event interface{ Head() EventHead }
 
-// EventHead is what every event has.
+// EventHead holds the members of every event.
 type EventHead struct {
 	Type         string    `json:"type"`
-	Seq          int64     `json:"seq"` // from 1 within a trial; the same whenever the trial's records are projected
-	At           time.Time `json:"at"`  // as the record claims
+	Seq          int64     `json:"seq"` // from 1 within a trial; the same each time the trial's records are read
+	At           time.Time `json:"at"`  // the record's claim
 	SubmissionID string    `json:"submissionId"`
 }
 
 // Head implements Event.
 func (h EventHead) Head() EventHead { return h }
 
-// The events of a trial, in the order in which their types first occur. After TrialClosed only PersonDecided comes.
+// The events of a trial, in the order in which their types first occur. After TrialClosed, only PersonDecided can
+// come.
 type (
 	// SubmissionReceived opens a trial.
 	SubmissionReceived struct {
@@ -34,7 +35,7 @@ type (
 		EventHead
 		Phase    jury.Phase    `json:"phase"`
 		Settings jury.Settings `json:"settings"`
-		Asked    []string      `json:"asked"` // seats, in their order
+		Asked    []string      `json:"asked"` // seats, in order
 	}
 	// JurorEvaluated is an evaluation of phase 1.
 	JurorEvaluated struct {
@@ -43,14 +44,14 @@ type (
 		Model      string          `json:"model"`
 		Evaluation jury.Evaluation `json:"evaluation"`
 	}
-	// JurorAbsent says that a seat gave no answer that counts.
+	// JurorAbsent says that a seat gave no valid answer.
 	JurorAbsent struct {
 		EventHead
 		Record evidence.Digest `json:"record"`
 		jury.Absent
 	}
-	// TrialDegraded says from when on the trial is degraded: an answer is missing, or a stand-in was put in its place. It comes
-	// once, after the event of the act that made it so.
+	// TrialDegraded says that the trial is degraded from here on: an answer is missing, or a stand-in replaces it. It
+	// comes once, after the event of the act that caused it.
 	TrialDegraded struct {
 		EventHead
 		Record evidence.Digest    `json:"record"`
@@ -69,7 +70,8 @@ type (
 		Round        int      `json:"round"`
 		SpeakerOrder []string `json:"speakerOrder"`
 	}
-	// JurorStated is a statement in a round. NewVerdict and NewScore are the juror's current ones, changed or not.
+	// JurorStated is a statement in a round. NewVerdict and NewScore are the juror's current ones, whether they
+	// changed or not.
 	JurorStated struct {
 		EventHead
 		Round           int           `json:"round"`
@@ -105,8 +107,8 @@ type (
 		EventHead
 		Acts int `json:"acts"`
 	}
-	// PersonDecided is a person's decision on the verdict, and what the trial comes to by that. It comes after TrialClosed, also
-	// where the person was faster.
+	// PersonDecided is a person's decision on the verdict, and the outcome of the trial after it. It always comes
+	// after TrialClosed, even if the person decided earlier.
 	PersonDecided struct {
 		EventHead
 		Record   evidence.Digest   `json:"record"`

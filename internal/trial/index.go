@@ -17,27 +17,28 @@ import (
 // ErrUnknown says that the log has no such trial.
 var ErrUnknown = errors.New("there is no such trial in the log")
 
-// An Index has the Summary of every trial in a log. Follow takes in what was appended since the last call, by whatever process. It reads
-// no payload of what was said in trials, and nothing of other records. It is safe for concurrent use.
+// An Index has the Summary of every trial in a log. Follow reads what any process appended since the last call. It
+// reads no evidence and no answers of trials, and nothing of other records. It is safe for concurrent use.
 type Index struct {
 	Ledger *ledger.Ledger
-	// Heard is told of each trial about which Follow reads something new. It must not call the Index. nil: nobody is told.
+	// Follow calls Heard for each trial about which it reads something new. Heard must not call the Index. May be
+	// nil.
 	Heard func(id string)
-	// Unread is told of each archive that cannot be read, so that the trials in it are missing. If it returns an error, Follow ends with
-	// it. nil: Follow ends with the error of the archive.
+	// Follow calls Unread for each archive that it cannot read, so that the trials in it are missing. If Unread
+	// returns an error, Follow returns it. If Unread is nil, Follow returns the archive's error.
 	Unread func(*ledger.UnreadableError) error
 
-	reading chan struct{} // holds one element while one caller reads the log, who alone uses the next two, and changes the rest
-	next    int64         // the index of the first record that has not been read of what was said in trials
-	changes int64         // the same of what the operator did to trials
+	reading chan struct{} // holds one element while one caller reads the log; only that caller uses the next two fields and writes to the others
+	next    int64         // the index of the next record to read from trials' chains
+	changes int64         // the index of the next record to read of the operator's acts on trials
 
-	mu      sync.Mutex // held while what follows is read or changed, and not while the log is asked, which may not answer
+	mu      sync.Mutex // held while the fields below are used, but not while the log is read, which may block
 	entries map[string]*Summary
-	order   []*Summary // in which they were submitted
+	order   []*Summary // in the order of submission
 	open    int        // trials without a closing
 }
 
-// NewIndex returns an Index that has read nothing yet. For heard and unread see there.
+// NewIndex returns an empty Index. Its fields Heard and Unread describe the two functions.
 func NewIndex(l *ledger.Ledger, heard func(id string), unread func(*ledger.UnreadableError) error) *Index {
 	if heard == nil {
 		heard = func(string) {}
@@ -48,11 +49,13 @@ func NewIndex(l *ledger.Ledger, heard func(id string), unread func(*ledger.Unrea
 	return &Index{Ledger: l, Heard: heard, Unread: unread, reading: make(chan struct{}, 1), entries: map[string]*Summary{}}
 }
 
-// pageTime is how long a page of the log may take to be read: those who wait for a trial's turn have no deadline of their own.
+// pageTime limits the reading of one page of the log. The callers that wait for a trial's turn have no deadline of
+// their own.
 const pageTime = time.Minute
 
-// Follow reads what is new in the log. It reads what the operator did before what was said: so of a trial that was stopped, the
-// submission is read, too.
+// Follow reads what is new in the log. It reads the operator's acts first and then the trials' records. So if it
+// knows that a trial was cancelled, it also knows the trial's submission. It returns the error of the log, or of a
+// record that contradicts the others.
 func (x *Index) Follow(ctx context.Context) error {
 	select {
 	case x.reading <- struct{}{}:
@@ -82,20 +85,20 @@ func (x *Index) Follow(ctx context.Context) error {
 	}
 }
 
-// readChanges returns what the operator did to trials next.
+// readChanges reads the operator's next acts on trials.
 func (x *Index) readChanges(ctx context.Context) (changes []*evidence.Record, next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	return x.Ledger.InChain(ctx, operator.TrialsChain, x.changes)
 }
 
-// readPage takes in what was said next in trials.
+// readPage reads the next records of trials.
 func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	said, next, err := x.Ledger.Briefs().InTrials(ctx, x.next)
 	var unreadable *ledger.UnreadableError
-	if errors.As(err, &unreadable) { // that old trials cannot be listed keeps no new one from being held
+	if errors.As(err, &unreadable) { // unreadable old trials must not stop new ones
 		x.next = unreadable.In.To
 		return true, x.Unread(unreadable)
 	}
@@ -111,7 +114,7 @@ func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// note takes in what was said next in any trial. The mutex is held. A chain that does not begin with a submission is no trial.
+// note adds the next record of any trial. The mutex is held. It ignores chains that do not begin with a submission.
 func (x *Index) note(b *brief.Brief) {
 	s := x.entries[b.ChainID]
 	if s == nil && b.Action != evidence.Submission {
@@ -130,21 +133,21 @@ func (x *Index) note(b *brief.Brief) {
 	x.Heard(b.ChainID)
 }
 
-// change takes in what the operator did to a trial next.
+// change applies the operator's next act on a trial.
 func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 	e, err := operator.ReadTrialEvent(p)
 	if err != nil {
 		return err
 	}
 	x.mu.Lock()
-	s := x.entries[e.Trial] // others read it, and change nothing
+	s := x.entries[e.Trial] // concurrent callers only read it
 	x.mu.Unlock()
 	if s == nil {
 		there, err := x.Ledger.HasChain(ctx, e.Trial)
 		if err == nil && !there {
-			err = fmt.Errorf("%s is %s, and nobody has submitted it", e.Trial, e.Event)
+			err = fmt.Errorf("the log says that %s is %s, but has no submission of it", e.Trial, e.Event)
 		}
-		return err // its submission has expired, or is in an archive that cannot be read
+		return err // its submission has expired, or is in an unreadable archive
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -156,7 +159,7 @@ func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 	return nil
 }
 
-// Get returns the Summary of a trial, if the log has one as far as it was followed.
+// Get returns the Summary of a trial. It reports false if Follow has not read that trial.
 func (x *Index) Get(id string) (Summary, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -167,7 +170,7 @@ func (x *Index) Get(id string) (Summary, bool) {
 	return *s, true
 }
 
-// Unfinished lists the trials without a closing, the cancelled ones too, in the order in which they were submitted.
+// Unfinished lists the trials without a closing, including cancelled ones, in the order of submission.
 func (x *Index) Unfinished() (list []Summary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,14 +185,14 @@ func (x *Index) Unfinished() (list []Summary) {
 	return list
 }
 
-// Before lists at most n trials that match (nil: all match), the newest first, of those that were submitted before one ("": of all), and
-// says whether there are more. ErrUnknown says that there is no such trial.
+// Before lists at most n trials that match (nil: all match), the newest first, of those submitted before a given one
+// ("": of all). It reports whether there are more. It returns ErrUnknown if the given trial does not exist.
 func (x *Index) Before(id string, n int, match func(*Summary) bool) (list []Summary, more bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	end := len(x.order)
 	if id != "" {
-		// From the end: who turns pages is mostly not far from it.
+		// It searches from the end, because readers mostly look at recent trials.
 		for end--; end >= 0 && x.order[end].ID != id; end-- {
 		}
 		if end < 0 {
@@ -223,7 +226,7 @@ func (x *Index) Oldest(n int, match func(*Summary) bool) (list []Summary) {
 	return list
 }
 
-// ListUnfinished reads the log for the trials without a closing, in the order in which they were submitted.
+// ListUnfinished reads the log for the trials without a closing, in the order of submission.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
 	x := NewIndex(l, nil, nil)
 	if err := x.Follow(ctx); err != nil {

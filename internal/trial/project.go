@@ -5,10 +5,10 @@ import (
 	"jurat/jury"
 )
 
-// What each record changes in a View, and the event that tells of it. What a seat says that no opening names is left out: then the
-// trial is broken.
+// The functions below say what each record changes in a View, and return its event. They skip answers of a seat that
+// no opening names; such a trial is broken.
 
-// head begins the next event.
+// head makes the head of the next event.
 func (v *View) head(r *evidence.Record, kind string) EventHead {
 	v.seq++
 	return EventHead{Type: kind, Seq: v.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
@@ -111,7 +111,7 @@ func (v *View) judgeSpoke(s *step) Event {
 
 func (v *View) judged(s *step) Event {
 	j := s.act.Body.(*jury.Judgment)
-	if v.Judgment == nil { // a second one changes nothing
+	if v.Judgment == nil { // a second judgment changes nothing
 		v.Judgment, v.Votes.Final = j, &jury.Ballot{Verdict: j.Position, Votes: j.Votes}
 	}
 	return Judged{EventHead: v.head(s.Record, "final_judgment"), Record: s.Digest, Judgment: *j}
@@ -121,7 +121,7 @@ func (v *View) closed(s *step) Event {
 	return TrialClosed{EventHead: v.head(s.Record, "trial_closed"), Acts: s.act.Body.(*jury.Closing).Acts}
 }
 
-// reviewed has no event of its own: see overdue.
+// reviewed returns no event: see overdue.
 func (v *View) reviewed(s *step) Event {
 	if decision := v.Decisions[s.Payload.RecordID]; decision != nil {
 		v.early = append(v.early, PersonDecided{EventHead: EventHead{Type: "person_decided", At: s.Payload.Time(), SubmissionID: s.Payload.ChainID},
@@ -132,7 +132,7 @@ func (v *View) reviewed(s *step) Event {
 
 func (v *View) delivered(*step) Event { return nil }
 
-// overdue returns the events of decisions, once the trial is closed.
+// overdue returns the events of decisions that came before the closing, once the trial is closed.
 func (v *View) overdue() (events []Event) {
 	if !v.Over {
 		return nil

@@ -13,26 +13,26 @@ import (
 )
 
 var (
-	// ErrSettings says that a trial cannot go on by settings with which it was not opened.
+	// ErrSettings says that the given settings differ from those with which the trial was opened.
 	ErrSettings = errors.New("the trial was opened with other settings")
-	// ErrAdjourned says that a trial stopped between two phases or rounds because it was to.
+	// ErrAdjourned says that a trial stopped between two phases or rounds, because Config.Adjourn was closed.
 	ErrAdjourned = errors.New("the trial is adjourned")
-	// ErrUnreadable says that what the log has of a trial is none, or contradicts itself.
-	ErrUnreadable = errors.New("the log has no trial that could be gone on with")
-	// ErrMoved says that somebody else went on with a trial.
-	ErrMoved = errors.New("somebody else has gone on with the trial meanwhile")
+	// ErrUnreadable says that the log's records of a trial are not a valid trial, or contradict each other.
+	ErrUnreadable = errors.New("the log's records of the trial cannot be continued")
+	// ErrMoved says that another process has continued the trial.
+	ErrMoved = errors.New("another process has continued the trial meanwhile")
 )
 
-// A Reopened trial is one as it stands in the log.
+// A Reopened trial is a trial as read from the log.
 type Reopened struct {
 	*View
 	Case    *subject.Case
 	State   *jury.Replayed
-	Records []*evidence.Record // its acts, without what people decided on it
+	Records []*evidence.Record // its acts, without people's decisions on it
 }
 
-// Reopen reads a trial from the log, as far as it got. What is there must be what a trial can have come to: a chain
-// whose acts contradict each other is not gone on with. Signatures are for the caller to check.
+// Reopen reads a trial from the log, as far as it got. It returns ErrUnreadable if the acts contradict each other or
+// do not begin with a readable submission. The caller must check the signatures.
 func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error) {
 	chain, err := l.Chain(ctx, id)
 	if err != nil {
@@ -68,9 +68,10 @@ func (r *Reopened) read(chain []*evidence.Record) (err error) {
 	return r.broken
 }
 
-// Resume goes on with a trial from its records, by the settings with which it was opened, and does nothing but return it
-// where it is over. No act that is recorded happens again, so no answer that is recorded is asked for again. Whoever
-// listens hears the recorded acts first. The submitter and the clerk must be those of the trial's beginning.
+// Resume continues a trial from its records, with the settings with which it was opened. If the trial is over, it
+// only returns it. No recorded act happens again, so no recorded answer is asked for again. The listener first gets
+// the events of the recorded acts. The submitter and the clerk must be the same as at the beginning. Resume returns
+// ErrSettings, ErrMoved or ErrAdjourned, or the error of the jury or the ledger.
 func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	config = config.complete()
 	config.Settings = withRulesOf(config.Settings, r.State.Settings)
@@ -82,7 +83,7 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
 	defer release()
-	// Whoever had the claim before may have gone on since the records were read.
+	// The previous holder of the claim may have added acts since the records were read.
 	now, err := config.Ledger.Chain(ctx, r.ID)
 	if err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
@@ -97,9 +98,9 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	return c.hold(ctx, r.Records[0].Digest, r.acts)
 }
 
-// withRulesOf gives seats in which rules sit the digest of the rules with which the trial was opened. A later program has
-// other rules, and it is the only one that can go on: the digest in the opening stays, and each answer names its rules by its
-// model version.
+// withRulesOf gives seats of rules the rules' digest from the opening. A later version of the program has other
+// rules, but no other program could continue the trial. The opening keeps its digest, and each answer names its rules
+// in its model version.
 func withRulesOf(now jury.Settings, opened *jury.Settings) jury.Settings {
 	if opened == nil {
 		return now

@@ -8,45 +8,45 @@ import (
 	"jurat/jury"
 )
 
-// A Seat is a juror's place, and what its juror came to so far.
+// A Seat is a juror's seat and the juror's current state.
 type Seat struct {
 	jury.Seat
 	Number   int    // from 1
-	Reported string // the model, as its provider reported it last; "": it never answered
-	Alone    *Said  // in phase 1; nil: nothing yet
+	Reported string // the model's name in its provider's last report; "": it has not answered
+	Alone    *Said  // in phase 1; nil: not yet
 	Absences []jury.Absent
 }
 
-// A Said is what one seat said once, or that it was absent.
+// A Said is one answer of a seat, or its absence.
 type Said struct {
-	Seat     int    // its number; 0: the judge's
-	Juror    string // the id of who sits there
-	Nth      int    // of the records of the trial, from 1
+	Seat     int    // the seat's number; 0: the judge's
+	Juror    string // the juror's id
+	Nth      int    // the record's number in the trial, from 1
 	Record   string // the record's id
 	At       time.Time
 	Model    string
 	Round    int
 	Body     any           // *jury.Evaluation, *jury.Statement, *jury.Opinion or *jury.Absent
-	From     jury.Position // of a statement that changes a position: the one before
-	Findings []Finding     // those that the seat had not before
+	From     jury.Position // of a statement that changes the position: the previous one
+	Findings []Finding     // the findings that are new for this seat
 	Effort   jury.Effort
 }
 
-// A Finding is a juror's, held against the evidence.
+// A Finding is a juror's finding, checked against the evidence.
 type Finding struct {
 	jury.Finding
 	Here   bool // the evidence has a message with this number
-	Stands bool // and the quotation stands in it
+	Stands bool // and that message has the quotation
 }
 
-// Discusses reports whether it belongs into a round of discussion.
+// Discusses reports whether it belongs to a round of discussion.
 func (s *Said) Discusses() bool {
 	absent, is := s.Body.(*jury.Absent)
 	_, states := s.Body.(*jury.Statement)
 	return s.Seat > 0 && (states || is && absent.Phase == jury.Discussion)
 }
 
-// seat finds a seat by its juror; nil: no juror of this name sits.
+// seat finds a seat by its juror; nil if the juror has no seat.
 func (v *View) seat(juror string) *Seat {
 	i := slices.IndexFunc(v.Seats, func(s Seat) bool { return s.JurorID == juror })
 	if i < 0 {
@@ -65,7 +65,7 @@ func (v *View) sit() {
 	}
 }
 
-// say notes what a seat said. A nil seat is the judge's.
+// say stores an answer of a seat. A nil seat is the judge's.
 func (v *View) say(at *Seat, s *step, juror string, round int, findings []jury.Finding) *Said {
 	said := &Said{Juror: juror, Nth: v.Records, Record: s.Payload.RecordID, At: s.Payload.Time(), Model: s.Payload.Model, Round: round,
 		Body: s.act.Body, Effort: s.effort}
@@ -89,7 +89,7 @@ func (v *View) say(at *Seat, s *step, juror string, round int, findings []jury.F
 	return said
 }
 
-// quote holds findings against the evidence, and notes at each message by whom it is cited.
+// quote checks findings against the evidence, and stores for each message which answers cite it.
 func (v *View) quote(on *subject.Case, said *Said) {
 	for i := range said.Findings {
 		f := &said.Findings[i]
@@ -112,7 +112,7 @@ func added(now, before *jury.Evaluation) []jury.Finding {
 	return slices.DeleteFunc(slices.Clone(now.Findings), func(f jury.Finding) bool { return slices.Contains(before.Findings, f) })
 }
 
-// SaidSince returns what was said after the record of this number, and before it in the same round.
+// SaidSince returns the answers after the record of this number, and the earlier ones of the same round.
 func (v *View) SaidSince(nth int) []*Said {
 	i := len(v.Said) - len(v.SaidAfter(nth))
 	if i == len(v.Said) {
@@ -124,7 +124,7 @@ func (v *View) SaidSince(nth int) []*Said {
 	return v.Said[i:len(v.Said):len(v.Said)]
 }
 
-// SaidAfter returns what was said after the record of this number.
+// SaidAfter returns the answers after the record of this number.
 func (v *View) SaidAfter(nth int) []*Said {
 	i, _ := slices.BinarySearchFunc(v.Said, nth+1, func(s *Said, nth int) int { return s.Nth - nth })
 	return v.Said[i:len(v.Said):len(v.Said)]

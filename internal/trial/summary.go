@@ -8,40 +8,40 @@ import (
 	"jurat/jury"
 )
 
-// A Summary is what the log says of a trial in a few words.
+// A Summary is a short description of a trial, from its records.
 type Summary struct {
 	ID        string
-	Submitter string          // who put the agent before the jury
-	Agent     string          // as its card names itself, or, without a card, who acts in the records; at most 200 characters of it
+	Submitter string          // the name that the submission is sealed under
+	Agent     string          // the name on its card, or without a card the actors of the records; at most 200 characters
 	Case      evidence.Digest // of the evidence
-	Submitted time.Time       // as the submission claims
-	Last      time.Time       // as the last act claims
+	Submitted time.Time       // the submission's claim
+	Last      time.Time       // the last act's claim
 	Acts      int
 	Offline   bool // the jurors are rules
-	Degraded  bool // so far
+	Degraded  bool // by the acts so far
 	Over      bool
-	Fault     string // an act that cannot be read; "": there is none
+	Fault     string // the error of an unreadable act; "": none
 
-	Cancelled *Cancelled // nil: it was not, or was resumed after that
+	Cancelled *Cancelled // nil: not cancelled, or resumed since
 
-	Outcome   *jury.TrialOutcome // what the jury judged and people decided; nil: there is no judgment yet
-	Reviews   int                // reviews by people of what is in this trial, the verdict or anything else
-	Delivered bool               // an answer was delivered after that
+	Outcome   *jury.TrialOutcome // the result of the jury's judgment and people's decisions; nil: no judgment yet
+	Reviews   int                // people's reviews of records of this trial, the verdict or others
+	Delivered bool               // an answer was delivered after the judgment
 
-	reckoning *jury.Reckoning // nil: there is no judgment yet
+	reckoning *jury.Reckoning // nil: no judgment yet
 }
 
-// Cancelled says who has stopped a trial for good, and why.
+// Cancelled says who stopped a trial, and why.
 type Cancelled struct {
 	By, Reason string
 	At         time.Time
 }
 
-// NeedsPerson reports whether the verdict is not one that a program should act on by itself, and no person has closed it.
+// NeedsPerson reports whether the trial is over, and its verdict still needs a person's decision.
 func (s Summary) NeedsPerson() bool { return s.Over && s.Outcome != nil && s.Outcome.Open }
 
-// add takes in the next record of the trial's chain in brief. The review is the record if it is one, as far as it was read. It returns the
-// decision on the verdict that the review is; nil: it is none.
+// add adds the brief of the next record of the trial's chain. If the record is a review, review is that record, as
+// far as it was read. add returns the review's decision on the verdict; nil if it decides something else.
 func (s *Summary) add(b *brief.Brief, review *evidence.Record) *jury.Decision {
 	switch {
 	case b.Action == evidence.HumanReview:
@@ -73,7 +73,7 @@ func (s *Summary) act(b *brief.Brief) {
 		s.ID, s.Submitter, s.Agent, s.Case, s.Submitted = b.ChainID, b.Actor, act.Agent, b.Case, b.Time()
 	}
 	s.Acts, s.Last = s.Acts+1, b.Time()
-	if act.Fault != "" { // one trial that cannot be read must not hide the others
+	if act.Fault != "" { // one unreadable trial must not hide the others
 		s.Fault = "record " + b.RecordID + ": " + act.Fault
 		return
 	}

@@ -1,31 +1,32 @@
 // Package trial takes a case through the jury and the ledger to a verdict.
 //
-// Every act is sealed with its actor's key, in one chain, before it counts. What a person sees of a trial (events,
-// result, case file) is projected from the sealed records and from nothing else, so that these cannot disagree.
+// Every act is sealed with its actor's key, in one chain, before it counts. Everything that a person sees of a trial
+// (events, result, case file) is derived from the sealed records alone, so these cannot disagree.
 //
 // # The clerk seals one act at a time within a trial
 //
-// Jurors answer in parallel; their acts are sealed in the order of arrival, each whole before the next. So the order of events is
-// the order of the log, live and after a reload.
+// Jurors answer in parallel. The clerk seals their acts in the order of arrival, one after the other. So the order of
+// events is the order of the log, during the trial and after a reload.
 //
-// # A trial stops where nobody is being asked
+// # A trial stops when no juror is at work
 //
-// Told to adjourn, the clerk opens no further phase or round; whoever was asked before still answers and is recorded, so that no
-// answer is paid for and lost. Only what takes longer than a grace is interrupted.
+// After a request to adjourn, the clerk opens no further phase or round. Jurors that were asked before still answer
+// and are recorded, so no paid answer is lost. Only answers that take longer than a grace period are interrupted.
 //
 // # An act has one place in the log
 //
-// Its record id is made of its trial, its position and its seat, and the log takes no id twice. So of two who both believe that they
-// conduct a trial, such as one who stood still longer than his claim lasted, none can add an act that is there already: whoever
-// comes second learns that somebody has gone on, and stops. Neither claims nor jobs have to be right for that.
+// Its record id is derived from its trial, its position and its seat, and the log refuses a repeated id. Two
+// processes may both believe that they conduct a trial, for example after one was suspended longer than its claim
+// lasted. Then neither can repeat an act: the second process gets ErrMoved and stops. This holds even if claims and
+// jobs fail.
 //
-// # A trial goes on from its records
+// # A trial continues from its records
 //
-// There is no other state: what a crash leaves in the log is replayed, by the rules by which it would be verified, and what is
-// recorded does not happen again. The opening is the note of intent: it says who was asked, so it is known which answers were lost.
-// Settings must be those of the opening, since they are what the jury was told. While a process is at work on a trial it holds a
-// lock of the operating system (`claims/`), or of a session of the database that machines share, which ends with it: two who go on
-// with one trial would both pay, and would seal two acts where the trial has place for one.
+// There is no other state. After a crash, Resume replays the recorded acts by the rules that also verify them, and
+// repeats none of them. The opening names the jurors that were asked, so it shows which answers were lost. The
+// settings must be those of the opening, because the jury was told them. A process that conducts a trial holds a lock
+// of the operating system (`claims/`), or of a database session that machines share; the lock ends with the process.
+// Without it, two processes could both pay for answers, and seal two acts for one place.
 package trial
 
 import (
@@ -41,43 +42,44 @@ import (
 	"jurat/jury"
 )
 
-// Config is what a trial needs.
+// Config holds what a trial needs.
 type Config struct {
 	Ledger   *ledger.Ledger
 	Keys     ledger.Keys
 	Settings jury.Settings
-	Jurors   []jury.Juror // one for each seat of Settings, in their order
+	Jurors   []jury.Juror // one for each seat of Settings, in order
 	Judge    jury.Judge   // nil unless the method is final_judge
 
-	// ID is the trial's, without its prefix, and that of the submission's record. Since the log takes no record id twice, submitting
-	// again with one gives ledger.ErrDuplicate. "": a new one.
+	// ID is the trial's id without its prefix, and the id of the submission's record. The log refuses a repeated
+	// record id, so a second submission with the same ID gives ledger.ErrDuplicate. "": a new one.
 	ID string
 
-	Submitter string           // who puts the agent before the jury; "": "submitter"
-	Clerk     string           // who conducts the trial; "": "clerk"
+	Submitter string           // the name that the submission is sealed under; "": "submitter"
+	Clerk     string           // the name that the trial's acts are sealed under; "": "clerk"
 	Now       func() time.Time // nil: time.Now
-	Random    io.Reader        // of the trial's id; nil: crypto/rand
+	Random    io.Reader        // source of the trial's id; nil: crypto/rand
 
-	// Claim keeps everybody else from acting in a trial while it is under way, and fails while somebody else has it. The trial
-	// is conducted in the context that it returns, which ends when the claim is lost. nil: only this process can know the trial.
+	// Claim prevents other processes from acting in a trial while this one conducts it. It fails while another
+	// process holds the claim. The trial runs in the returned context, which ends if the claim is lost. nil: only
+	// this process knows the trial.
 	Claim func(ctx context.Context, id string) (held context.Context, release func(), err error)
 
-	// Adjourn, once it is closed, lets nobody be asked any more: the trial ends with ErrAdjourned as soon as those have
-	// answered who were asked before, and Resume goes on with it. nil: it is never adjourned.
+	// If Adjourn is closed, the clerk asks no further juror. The trial ends with ErrAdjourned after the answers that
+	// are under way, and Resume continues it. nil: never.
 	Adjourn <-chan struct{}
 
-	// OnEvent hears each event once its act is sealed, in the order of the log, one at a time. nil: nobody listens.
+	// OnEvent receives each event after its act is sealed, in the order of the log, one at a time. nil: no listener.
 	OnEvent func(Event)
 }
 
-// A Trial is what a trial left behind.
+// A Trial is the result and the records of a trial.
 type Trial struct {
 	ID      string // the chain_id of its records
 	Result  *jury.Result
 	Records []*evidence.Record // in log order
 }
 
-// complete fills in what is left open.
+// complete sets the defaults.
 func (c Config) complete() Config {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -94,8 +96,8 @@ func (c Config) complete() Config {
 	return c
 }
 
-// Submit seals a case and leaves it there: Reopen and Resume hold its trial. The id is that of the trial, and comes with an error of
-// sealing, too.
+// Submit seals a case and does not begin its trial: Reopen and Resume do that. It returns the trial's id also with an
+// error of sealing.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
 	c, ctx, release, err := begin(ctx, config, on)
 	if err != nil {
@@ -108,8 +110,8 @@ func Submit(ctx context.Context, config Config, on *subject.Case) (id string, er
 	return c.chain, nil
 }
 
-// Run tries a case. When it fails or is cancelled, what was sealed until then stays sealed, and the Trial that is
-// returned with the error has its records and no result: Reopen and Resume go on with it.
+// Run tries a case. If it fails or is cancelled, the sealed acts stay sealed. It then returns, with the error, a
+// Trial with these records and no result. Reopen and Resume can continue it.
 func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 	c, ctx, release, err := begin(ctx, config, on)
 	if err != nil {
@@ -142,7 +144,7 @@ func begin(ctx context.Context, config Config, on *subject.Case) (c *clerk, held
 	return c, held, release, nil
 }
 
-// hold lets the jury deliberate on the case, or go on with it.
+// hold lets the jury deliberate on the case, from the beginning or after the recorded acts.
 func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded []jury.Act) (*Trial, error) {
 	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
 		Material: c.subject.Material(), Submission: submission, Recorder: c, Recorded: recorded}
@@ -155,7 +157,7 @@ func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded [
 	return trial, nil
 }
 
-// because says why a context has ended with which something ended: that the claim was lost, perhaps.
+// because adds the cause of a context's end to an error, such as a lost claim.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -163,14 +165,15 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// left is what there is of the trial. A juror who does not heed its context may still run, but no act is sealed any more.
+// left returns the trial as far as it got. A juror that ignores its context may still run, but the clerk seals no act
+// after this.
 func (c *clerk) left() *Trial {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &Trial{ID: c.chain, Records: c.records}
 }
 
-// Acts leaves out of a trial's chain what people decided on it, which is no act of the trial.
+// Acts returns a trial's chain without people's decisions on it, which are not acts of the trial.
 func Acts(chain []*evidence.Record) []*evidence.Record {
 	var acts []*evidence.Record
 	for _, r := range chain {

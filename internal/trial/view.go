@@ -11,52 +11,54 @@ import (
 	"jurat/jury"
 )
 
-// A View is the read model of one trial: what its records come to, as far as they go. Add advances it by one record. The events, the
-// courtroom page, the result and the statistics of a trial are read from it; lists are read from the Summary of each trial in an Index.
+// A View is the read model of one trial: its state after the records so far. Add advances it by one record. The
+// events, the courtroom page, the result and the statistics of a trial come from it; lists come from the Summaries in
+// an Index.
 //
-// It is not safe for concurrent use. What its pointers lead to does not change, except that Check completes findings.
+// It is not safe for concurrent use. The values behind its pointers do not change, except that Check completes
+// findings.
 type View struct {
 	Summary
-	Records  int            // how many were added, reviews and deliveries included
-	Settings *jury.Settings // nil: nothing was opened yet
+	Records  int            // how many were added, including reviews and deliveries
+	Settings *jury.Settings // nil: no phase was opened yet
 	Seats    []Seat
-	Now      map[string]*jury.Evaluation // each juror's latest, by juror
-	Said     []*Said                     // by all seats, in the order of the log
-	Cited    map[int][]*Said             // by the number of the message that they cite
-	Judge    *Said                       // the final judge's opinion or absence; nil: neither yet
+	Now      map[string]*jury.Evaluation // each juror's latest evaluation, by juror
+	Said     []*Said                     // of all seats, in log order
+	Cited    map[int][]*Said             // the answers that cite a message, by its number
+	Judge    *Said                       // the final judge's opinion or absence; nil: not yet
 
-	Phase     jury.Phase            // opened last; "": none yet
+	Phase     jury.Phase            // the last opened phase; "": none yet
 	Discussed bool                  // a round was opened
 	Alone     *jury.ConsensusResult // the check after phase 1; nil: none yet
 	After     *jury.ConsensusResult // the check of the last round; nil: the discussion is not over, or there was none
-	Judgment  *jury.Judgment        // the jury's; nil: none yet
-	Votes     jury.Votes            // how the jury stood at three moments
+	Judgment  *jury.Judgment        // nil: none yet
+	Votes     jury.Votes            // the jury's positions at three moments
 
-	Spent  int64  // what the recorded calls have cost, in millionths of a US dollar
+	Spent  int64  // the cost of the recorded calls, in millionths of a US dollar
 	Calls  int    // of models
 	Broken string // how the acts contradict each other; "": they do not
 
-	Decisions map[string]*jury.Decision // on the verdict, by the id of the record
-	Beside    int                       // the number of the last record that is no act, but a review or a delivery; 0: none
+	Decisions map[string]*jury.Decision // on the verdict, by record id
+	Beside    int                       // the number of the last review or delivery; 0: none
 
-	broken    error // the *jury.Discrepancy that Broken tells
+	broken    error // the *jury.Discrepancy behind Broken
 	evidence  *subject.Case
 	tally     *jury.Tally
 	unchecked []*Said
 	acts      []jury.Act
 	round     *jury.ConsensusResult // the check of the last round so far
-	talked    *jury.Ballot          // and how the jury stood then
+	talked    *jury.Ballot          // and the jury's positions then
 	seq       int64                 // of the last event
-	early     []PersonDecided       // decisions before the closing: their events come after it
+	early     []PersonDecided       // decisions before the closing; their events come after it
 }
 
-// NewView returns the view of a trial that has no records yet. The evidence is what quotations are held against; nil: it is not known,
-// and no quotation is said to stand in it. Requests are held against each other, and not against the evidence: Reopen does that.
+// NewView returns the view of a trial without records. Add compares quotations with the evidence; if that is nil, no
+// quotation counts as found. The view compares requests with each other, but not with the evidence: Reopen does that.
 func NewView(on *subject.Case) *View {
 	return &View{Now: map[string]*jury.Evaluation{}, Cited: map[int][]*Said{}, Decisions: map[string]*jury.Decision{}, evidence: on, tally: jury.NewTally(evidence.Digest{})}
 }
 
-// ViewOf returns the view of the records of a trial's chain, in log order. For the evidence see NewView.
+// ViewOf returns the view of a trial's chain, in log order. NewView describes the evidence.
 func ViewOf(on *subject.Case, records []*evidence.Record) (*View, error) {
 	v := NewView(on)
 	return v, v.addAll(records)
@@ -71,10 +73,11 @@ func (v *View) addAll(records []*evidence.Record) error {
 	return nil
 }
 
-// Unchecked reports whether quotations were taken in without evidence to hold them against: see Check.
+// Unchecked reports whether there are quotations that were not compared with evidence: see Check.
 func (v *View) Unchecked() bool { return len(v.unchecked) > 0 }
 
-// Check holds quotations that were taken in without evidence against it; nil: it cannot be read, and none is said to stand in it.
+// Check compares the unchecked quotations with the evidence. nil: the evidence cannot be read, and no quotation
+// counts as found.
 func (v *View) Check(on *subject.Case) {
 	for _, said := range v.unchecked {
 		v.quote(on, said)
@@ -82,15 +85,15 @@ func (v *View) Check(on *subject.Case) {
 	v.unchecked = nil
 }
 
-// A step is a record on its way into a View.
+// A step is a record while Add processes it.
 type step struct {
 	*evidence.Record
 	act    jury.Act
 	effort jury.Effort
-	lawful bool // the act is as it must be at its place
+	lawful bool // the act follows the law of trials
 }
 
-// taken says what the record of each action type changes in a View, and which event tells of it; a nil Event: none does.
+// taken says what the record of each action type changes in a View, and which event it returns; nil: none.
 var taken = map[evidence.ActionType]func(*View, *step) Event{
 	evidence.Submission:     (*View).submitted,
 	evidence.PhaseOpening:   (*View).opened,
@@ -110,7 +113,7 @@ const (
 	byOperator = "an act of the operator stands in the operator's chains"
 )
 
-// ignored are the action types that no View takes in, each with the reason.
+// ignored holds the action types that are never in a View, each with the reason.
 var ignored = map[evidence.ActionType]string{
 	evidence.ModelOutput: byAgent, evidence.Recommendation: byAgent, evidence.Proposal: byAgent, evidence.Instruction: byAgent,
 	evidence.APICall: byAgent, evidence.ToolPlan: byAgent, evidence.Message: byAgent, evidence.ChainStep: byAgent,
@@ -119,9 +122,9 @@ var ignored = map[evidence.ActionType]string{
 	evidence.TrialEvent: byOperator + ", and an Index reads it there",
 }
 
-// Add takes in the next record of the trial's chain, and returns the events that tell of it. The same records give the same events
-// wherever they are projected. What people decide before the closing has its events after the closing, so no number is given twice.
-// The error is that of a record that cannot be read. Acts that contradict each other are no error: see Broken.
+// Add adds the next record of the trial's chain, and returns its events. The same records always give the same
+// events. Decisions that come before the closing have their events after it, so each number is used once. Add returns
+// an error for a record that cannot be read. Contradictory acts give no error: see Broken.
 func (v *View) Add(r *evidence.Record) ([]Event, error) {
 	fold, known := taken[r.Payload.ActionType]
 	if !known {
@@ -142,7 +145,7 @@ func (v *View) Add(r *evidence.Record) ([]Event, error) {
 	return append(events, v.overdue()...), nil
 }
 
-// take does what is the same for all records: it reads the act, holds it against the law of trials, and counts it.
+// take does what all records need: it parses the act, checks it against the law of trials, and counts it.
 func (v *View) take(s *step) (err error) {
 	if s.Payload.ActionType.InTrial() {
 		if s.act, err = jury.ReadAct(s.Record); err != nil {
@@ -166,7 +169,7 @@ func (v *View) take(s *step) (err error) {
 	return nil
 }
 
-// apply holds the next act against the acts before it. After the first that breaks the law none counts as lawful.
+// apply compares the next act with those before it. After the first unlawful act, no act counts as lawful.
 func (v *View) apply(s *step) bool {
 	v.acts = append(v.acts, s.act)
 	if v.broken != nil {
@@ -178,13 +181,14 @@ func (v *View) apply(s *step) bool {
 	return v.broken == nil
 }
 
-// State returns what the acts come to under the law of trials, as a copy. It takes as long as the trial is.
+// State returns a copy of the state of the acts under the law of trials. Its time grows with the length of the trial.
 func (v *View) State() *jury.Replayed { return v.tally.State() }
 
 // Waiting lists the jurors who were asked and have not answered, by seat.
 func (v *View) Waiting() []string { return v.tally.Waiting() }
 
-// Result returns the result of a trial that is over.
+// Result returns the result of a trial. It returns an error if the acts contradict each other, or there is no verdict
+// yet.
 func (v *View) Result() (*jury.Result, error) {
 	if v.broken != nil {
 		return nil, fmt.Errorf("reading trial: %w", v.broken)
@@ -196,5 +200,5 @@ func (v *View) Result() (*jury.Result, error) {
 	return &state.Result, nil
 }
 
-// Took is the time from the first to the last act, as these claim.
+// Took is the time from the first to the last act, by their own claims.
 func (v *View) Took() time.Duration { return v.Last.Sub(v.Submitted) }
