@@ -11,10 +11,11 @@ import (
 	"jurat/internal/plural"
 )
 
-// lastRows is how many rows at the end of the log Open holds against the tree. Package fsck reads all of them.
+// lastRows is how many rows at the end of the log Open compares with the tree. Package fsck reads all of them.
 const lastRows = 16
 
-// Create begins a log in an empty store. It is an act of its own: a log that is missing is not begun anew by opening it.
+// Create begins a log in an empty store. Open never does, so that a missing log is noticed. Create returns ErrExists
+// if the store has a log, or Config.Published has the checkpoint of one.
 func Create(ctx context.Context, cfg Config) (*Ledger, error) {
 	l, err := newLedger(cfg)
 	if err != nil {
@@ -38,7 +39,7 @@ func (l *Ledger) create(ctx context.Context) error {
 		return err
 	}
 	// A crash before this leaves an empty store, and Create can be called again. After it there is a log, and Open
-	// publishes the checkpoint that the next step would have published.
+	// publishes the checkpoint.
 	err = l.cfg.Store.SetCheckpoint(ctx, "", signed)
 	if errors.Is(err, ErrConflict) {
 		return ErrExists
@@ -49,7 +50,8 @@ func (l *Ledger) create(ctx context.Context) error {
 	return l.publish(ctx, signed)
 }
 
-// nothingPublished refuses to begin a log beside the traces of another, whose store went missing.
+// nothingPublished returns ErrExists if a checkpoint is published: then there was a log before, and its store is
+// missing.
 func (l *Ledger) nothingPublished(ctx context.Context) error {
 	if l.cfg.Published == nil {
 		return nil
@@ -61,15 +63,15 @@ func (l *Ledger) nothingPublished(ctx context.Context) error {
 	if in, err := l.cfg.Store.Checkpoint(ctx); err != nil || in != "" {
 		return errors.Join(ErrExists, err)
 	}
-	return fmt.Errorf("%w: it has published a checkpoint, and its records are missing: restore them", ErrExists)
+	return fmt.Errorf("%w: its checkpoint is published, but its records are missing: restore them", ErrExists)
 }
 
 // Open opens a log that Create has begun, and checks that its parts agree: the head with the stored hashes, the last
-// rows with their leaf hashes, the checkpoint with the key and the tree. It returns ErrNoLog, ErrCheckpoint or
-// ErrDamaged when they do not; then fsck.Run says more.
+// rows with their leaf hashes, the checkpoint with the key and the tree. It returns ErrNoLog if there is no log, and
+// ErrCheckpoint or ErrDamaged if the parts disagree. In that case fsck.Run tells more.
 //
-// A log that has not reached the checkpoint in Config.Published, or lies where nothing can be written, opens for reading, and CanAppend
-// says why.
+// A log that lacks records under the checkpoint in Config.Published, or whose store cannot be written, opens for
+// reading, and CanAppend returns the reason.
 func Open(ctx context.Context, cfg Config) (*Ledger, error) {
 	l, err := newLedger(cfg)
 	if err != nil {
@@ -106,14 +108,14 @@ func (l *Ledger) open(ctx context.Context) error {
 	return l.briefs.CatchUp(ctx)
 }
 
-// agrees checks the parts of the store against each other.
+// agrees checks that the parts of the store agree.
 func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) error {
 	hashes := l.cfg.hashes(ctx)
 	if _, err := loadTree(head, hashes); err != nil {
 		return err
 	}
 	if err := contains(head, checkpoint, hashes); err != nil {
-		return fmt.Errorf("%w: the checkpoint beside it: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: the stored checkpoint: %w", ErrDamaged, err)
 	}
 	from := max(0, head.Size-lastRows)
 	rows, err := storage.Kept(l.cfg.Store).Rows(ctx, from, head.Size-from)
@@ -121,11 +123,11 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 		return err
 	}
 	if int64(len(rows)) != head.Size-from {
-		return fmt.Errorf("%w: of the last %d rows %d are there", ErrDamaged, head.Size-from, len(rows))
+		return fmt.Errorf("%w: only %[3]d of the last %[2]d rows are in the store", ErrDamaged, head.Size-from, len(rows))
 	}
 	for i := range rows {
 		if rows[i].HasShed() {
-			continue // a file that is missing stops nobody from sealing; package fsck names it
+			continue // a missing archive does not prevent sealing; package fsck reports it
 		}
 		if err := l.rowInTree(&rows[i], hashes); err != nil {
 			return err
@@ -144,12 +146,12 @@ func (l *Ledger) rowInTree(row *storage.Row, hashes tlog.HashReader) error {
 		return err
 	}
 	if stored[0] != storage.LeafHash(record, row.Counts) {
-		return fmt.Errorf("%w: row %d (record %s) is not what was logged there", ErrDamaged, row.Index, row.RecordID)
+		return fmt.Errorf("%w: row %d (record %s) differs from what was logged there", ErrDamaged, row.Index, row.RecordID)
 	}
 	return nil
 }
 
-// compareWithPublished finds out whether the store went back in time, and brings what is published up to date.
+// compareWithPublished detects a store that was set back, and publishes a newer checkpoint of the store.
 func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkpoint, head storage.Head) error {
 	if l.cfg.Published == nil {
 		l.learn(head)
@@ -160,19 +162,19 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 		return err
 	}
 	if outside == "" && checkpoint.Size > 0 {
-		l.refuse = fmt.Errorf("%w: it has signed one over %s, and none is published: "+
-			"put the latest that anybody has there", ErrBehind, plural.Of(checkpoint.Size, "record"))
+		l.refuse = fmt.Errorf("%w: it covers %s, but no checkpoint is published: "+
+			"restore the latest checkpoint that anyone has", ErrBehind, plural.Of(checkpoint.Size, "record"))
 		return nil
 	}
 	published := storage.EmptyHead
 	if outside != "" {
 		if published, err = l.cfg.open(outside); err != nil {
-			return fmt.Errorf("the published one: %w", err)
+			return fmt.Errorf("the published checkpoint: %w", err)
 		}
 	}
 	err = contains(head, published, l.cfg.hashes(ctx))
 	if errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) {
-		l.known.Store(&published) // whoever wants to append is told, until the log has reached it
+		l.known.Store(&published) // appending returns an error until the log contains it
 		return nil
 	}
 	if err != nil {
@@ -186,8 +188,8 @@ func (l *Ledger) compareWithPublished(ctx context.Context, signed string, checkp
 	return l.publish(ctx, signed)
 }
 
-// CanAppend says why nothing can be sealed: ErrReadOnly, ErrBehind, ErrForked, and, where the store can tell before it is tried,
-// ErrDiskFull. It returns nil when nothing stands against it.
+// CanAppend returns why no record can be sealed: ErrReadOnly, ErrBehind, ErrForked, or the store's reason, such as
+// ErrDiskFull. It returns nil if it knows of no reason.
 func (l *Ledger) CanAppend(ctx context.Context) error {
 	if err := l.mayAppend(); err != nil {
 		return err
@@ -206,16 +208,16 @@ func (l *Ledger) CanAppend(ctx context.Context) error {
 	return nil
 }
 
-// ReadOnly returns ErrReadOnly with the reason if nothing can be written where the log is.
+// ReadOnly returns ErrReadOnly, with the reason, if the store cannot be written.
 func (l *Ledger) ReadOnly() error { return l.fixed }
 
-// mayAppend says what can be said without looking at the store.
+// mayAppend checks what it can without reading the store.
 func (l *Ledger) mayAppend() error {
 	if l.fixed != nil {
 		return l.fixed
 	}
 	if l.cfg.Stamper == nil {
-		return fmt.Errorf("%w: nobody to stamp", ErrReadOnly)
+		return fmt.Errorf("%w: no time-stamping authority is configured", ErrReadOnly)
 	}
 	return l.refuse
 }

@@ -8,18 +8,19 @@ import (
 	"jurat/internal/keys"
 )
 
-// Keys gives every actor the keys that sign for it, all of them and in this order.
+// Keys returns the keys that sign for an actor, all of them and in their order.
 type Keys interface {
 	Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error)
 }
 
-// An Operator seals the operator's own acts on the installation, each with the operator's keys.
+// An Operator seals the operator's own acts, each with the operator's keys.
 type Operator struct {
 	Ledger *Ledger
 	Keys   Keys
 }
 
-// OperatorAct completes the payload of an operator's act, which says body. What its readers would refuse is refused here.
+// OperatorAct completes the payload of an operator's act with its body. It returns an error for an act that its
+// readers would refuse.
 func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload, error) {
 	response, err := operator.Encode(body)
 	if err != nil {
@@ -29,7 +30,7 @@ func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload,
 	return p, operator.Check(&p)
 }
 
-// Seal seals one act, with the time and the record id that it has, or else new ones. It takes no place in its chain.
+// Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain.
 func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Record, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -65,8 +66,8 @@ func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []
 	return o.Ledger.SealNext(ctx, chain, signers, next)
 }
 
-// ChangeKeys logs the events that plan makes of what the log says of keys, all in one transaction. If somebody else changes keys
-// meanwhile, plan is asked again.
+// ChangeKeys seals the key events that plan returns for the current state of keys, in one transaction. If another
+// caller changes keys meanwhile, it calls plan again.
 func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
 	_, err := o.SealNext(ctx, operator.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
 		history, err := keys.ReadHistory(chain)

@@ -15,13 +15,13 @@ import (
 // OperatorName is the agent_id of the operator's acts, and the name of the key that signs them: a log has one operator.
 const OperatorName = "operator"
 
-// neverWaits reports whether acts of this type go without the stamps of authorities that do not answer. They are about
-// stamps: if they waited for some themselves, there would have to be acts about these, and about those, for ever.
+// neverWaits reports whether acts of this type are stored without the stamps of authorities that do not answer. They
+// are about stamps. If they waited for stamps themselves, each late stamp would need another act, without end.
 func neverWaits(action evidence.ActionType) bool {
 	return action == evidence.LateStamp || action == evidence.CheckpointStamp
 }
 
-// waits has a record wait for those who have not stamped it.
+// waits makes a record wait for the authorities that have not stamped it.
 func waits(index int64, missing []Missing, since time.Time) (list []storage.Wait) {
 	for _, m := range missing {
 		list = append(list, storage.Wait{Index: index, Authority: m.Authority, Since: since.UTC().Truncate(time.Millisecond)})
@@ -35,25 +35,25 @@ type Pending struct {
 	Record *evidence.Record
 }
 
-// Owing sums up for each authority, by name, what records wait for.
+// Owing returns for each authority, sorted by name, how many records wait for it, and since when.
 func (l *Ledger) Owing(ctx context.Context) ([]storage.Owed, error) {
 	owing, err := l.cfg.Store.Owing(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading what waits for time stamps: %w", err)
+		return nil, fmt.Errorf("reading the records that wait for time stamps: %w", err)
 	}
 	return owing, nil
 }
 
-// MaxHeld is about how many bytes of payloads are held in memory at once, where many records are worked on together. One
-// record can have MaxDocument of them.
+// MaxHeld is about how many bytes of payloads are in memory at once when many records are processed together. One
+// record can have MaxDocument bytes.
 const MaxHeld = 32 << 20
 
-// Waiting returns, in log order, the first records at the index from and later that wait for this authority: at most n, and
-// no more after MaxHeld. None are returned only where none wait.
+// Waiting returns, in log order, the first records from index from on that wait for this authority: at most n, and
+// none after MaxHeld bytes. It returns an empty list only if none wait.
 func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
 	pending, err := l.waiting(ctx, authority, from, n)
 	if err != nil {
-		return nil, fmt.Errorf("reading what waits for %s: %w", authority, err)
+		return nil, fmt.Errorf("reading the records that wait for %s: %w", authority, err)
 	}
 	return pending, nil
 }
@@ -82,20 +82,22 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 	return pending, nil
 }
 
-// Forget has no record that has a time stamp wait for this authority any more, and returns how many did.
+// Forget drops this authority from every waiting record that already has a time stamp, and returns how many it
+// dropped.
 func (l *Ledger) Forget(ctx context.Context, authority string) (int64, error) {
 	n, err := l.cfg.Store.Forget(ctx, authority)
 	if err != nil {
-		return 0, fmt.Errorf("forgetting what waits for %s: %w", authority, err)
+		return 0, fmt.Errorf("dropping the authority %s from waiting records: %w", authority, err)
 	}
 	return n, nil
 }
 
-// A LateStamp is a time stamp for a record that waits for it, or, where its Authority is "", for one that did not: a renewal.
+// A LateStamp is a time stamp for a record that waits for it, or, if its Authority is "", a renewal for a record that
+// does not.
 type LateStamp struct {
 	Pending
 	Timestamp evidence.Timestamp
-	By        string // the authority that gave it; "": the one that it waits for
+	By        string // the authority that gave it; "": the one that the record waits for
 }
 
 func (s *LateStamp) by() string {
@@ -105,17 +107,17 @@ func (s *LateStamp) by() string {
 	return s.By
 }
 
-// A settlement is of a record and an authority whose time stamp it got late.
+// A settlement is one wait that a late stamp ends.
 type settlement struct {
 	record    evidence.Digest
 	authority string
 }
 
-// Settle gives records the time stamps that they wait for, or renewals, at most operator.MaxLateStamps, and seals a late_stamp act that says
-// so, in one transaction: a crash leaves all of it or nothing. Whether the stamps are good is for the caller to check
-// before. A record that another process has stamped meanwhile is left out; how many were not is returned.
+// Settle adds time stamps to the records that wait for them, or renewals, at most operator.MaxLateStamps. It seals a
+// late_stamp act about them in the same transaction: a crash leaves all of it or nothing. The caller has verified the
+// stamps. Settle leaves out a record that another process has stamped meanwhile, and returns how many it stamped.
 //
-// The act itself is stamped by Config.Settler, as far as that answers, and waits for nobody.
+// Config.Settler stamps the act itself, if it answers. The act never waits for a stamp.
 func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
 	n, err := l.settle(ctx, stamps, by)
 	if err != nil {
@@ -134,7 +136,7 @@ func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 			return 0, err
 		}
 		wait := settlement{stamps[i].Record.Digest, stamps[i].Authority}
-		if wait.authority != "" && seen[wait] { // which would be taken for what another process was first to stamp
+		if wait.authority != "" && seen[wait] { // the second would look like a conflict with another process
 			return 0, fmt.Errorf("two stamps for record %s, which waits for one by %s", stamps[i].Record.Payload.RecordID, wait.authority)
 		}
 		seen[wait] = true
@@ -148,11 +150,11 @@ func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 		if !errors.Is(err, ErrConflict) {
 			return len(still), err
 		}
-		// Another process has stamped one of them meanwhile, so there is progress.
+		// Another process has stamped one of them meanwhile, so this loop ends.
 	}
 }
 
-// check refuses a time stamp with which the record could not be read any more.
+// check returns an error if the record could not be read with this time stamp.
 func (s *LateStamp) check() error {
 	r := s.Record
 	_, err := evidence.OpenParts(r.Canonical(), r.Signatures, append(slices.Clone(r.Timestamps), s.Timestamp))
@@ -180,7 +182,8 @@ func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateSt
 	return still, nil
 }
 
-// sealLateStamp seals the act and adds what it speaks of.
+// sealLateStamp seals the act and adds its stamps. It returns ErrConflict, wrapped, if a record does not wait any
+// more.
 func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evidence.Signer) error {
 	var body operator.LateStampBody
 	var saw []evidence.Digest

@@ -13,14 +13,15 @@ import (
 	"jurat/internal/plural"
 )
 
-// Prove puts records into a bundle, in log order and each once, with all time stamps that the log has of them, and with
-// proofs of their places against one checkpoint: the earliest stamped one that covers them all, with its stamps, or where
-// there is none the last that was signed. The records given are not changed.
+// Prove makes a bundle of records, in log order and each once. It contains all their time stamps in the log, and
+// proofs of their places under one checkpoint. That is the earliest stamped checkpoint that covers them all, with its
+// stamps, or else the last signed one. Prove does not change the given records. It returns ErrNotFound, wrapped, if
+// one is not in the log.
 func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
 	return l.proveUnder(ctx, l.stamped, records)
 }
 
-// ProveLatest is Prove against the last checkpoint, whether it is stamped or not.
+// ProveLatest is Prove with the last checkpoint, stamped or not.
 func (l *Ledger) ProveLatest(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
 	return l.proveUnder(ctx, l.covering, records)
 }
@@ -33,18 +34,17 @@ func (l *Ledger) proveUnder(ctx context.Context, choose chooser, records []*evid
 	return bundle, nil
 }
 
-// ProveOne returns a copy of one record that carries the proof of its place and the checkpoint itself, as Prove chooses
-// it.
+// ProveOne returns a copy of a record with the proof of its place and the checkpoint, which it chooses as Prove does.
 func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
 	return alone(l.Prove(ctx, record))
 }
 
-// ProveOneLatest is ProveOne against the last checkpoint.
+// ProveOneLatest is ProveOne with the last checkpoint.
 func (l *Ledger) ProveOneLatest(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
 	return alone(l.ProveLatest(ctx, record))
 }
 
-// alone takes the one record out of a bundle.
+// alone returns the only record of a bundle, with the bundle's checkpoint.
 func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
@@ -79,7 +79,8 @@ func (l *Ledger) prove(ctx context.Context, choose chooser, records []*evidence.
 	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, CheckpointTimestamps: under.stamps}, nil
 }
 
-// place copies records and puts the copies into log order, with the certificates that are registered for their signers.
+// place copies records in log order, and adds their places, all their time stamps, and the certificates registered
+// for their signers.
 func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
 	keys, err := l.Keys(ctx)
 	if err != nil {
@@ -92,7 +93,7 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 			return nil, err
 		}
 		placed[i] = new(*record)
-		placed[i].Timestamps = row.Timestamps // there may be more by now
+		placed[i].Timestamps = row.Timestamps // the log may have more by now
 		placed[i].Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
 		placed[i].Certificates = keys.Certificates(&record.Payload)
 	}
@@ -101,7 +102,7 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 	return slices.CompactFunc(placed, same), nil
 }
 
-// stamped is the earliest stamped checkpoint, or failing that the last one.
+// stamped returns the earliest stamped checkpoint, or else what covering returns.
 func (l *Ledger) stamped(ctx context.Context, size int64) (*anchor, error) {
 	if size == 0 {
 		return l.covering(ctx, size)
@@ -113,7 +114,8 @@ func (l *Ledger) stamped(ctx context.Context, size int64) (*anchor, error) {
 	return l.covering(ctx, size)
 }
 
-// covering is the last checkpoint that witnesses have cosigned, if it will do, or else the last one, or else a new one.
+// covering returns the last cosigned checkpoint if it covers enough, else the last signed one if that does, else a
+// new one.
 func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
 	if kept, err := l.cosigned(ctx); err != nil || kept.signed != "" && kept.head.Size >= size {
 		return &kept, err
@@ -133,14 +135,14 @@ func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
 	return &anchor{signed: signed, head: head}, err
 }
 
-// prove fills in the proof, and checks it as its reader will: what does not prove is not handed out.
+// prove sets the proof, and verifies it as its reader will. It returns ErrDamaged if the proof fails.
 func prove(record *evidence.Record, head storage.Head, hashes tlog.HashReader) error {
 	proof, err := tlog.ProveRecord(head.Size, record.Log.Index, hashes)
 	if err != nil {
 		return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 	}
 	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, storage.LeafHash(record, record.Log.LogCounts)); err != nil {
-		return fmt.Errorf("%w: record %s at index %d is not under the checkpoint: %w",
+		return fmt.Errorf("%w: the checkpoint does not cover record %s at index %d: %w",
 			ErrDamaged, record.Payload.RecordID, record.Log.Index, err)
 	}
 	record.Log.Proof = make([][]byte, len(proof))
@@ -150,7 +152,7 @@ func prove(record *evidence.Record, head storage.Head, hashes tlog.HashReader) e
 	return nil
 }
 
-// cached reads every hash once: the proofs of a chain's records share most of theirs.
+// cached reads every hash once: the proofs of a chain's records share most hashes.
 func cached(from tlog.HashReader) tlog.HashReader {
 	seen := tree{edge: map[int64]tlog.Hash{}}
 	fill := seen.remember(from)
@@ -170,7 +172,8 @@ func cached(from tlog.HashReader) tlog.HashReader {
 	})
 }
 
-// ProveInclusion returns the audit path from the record at an index to the root of the first size records.
+// ProveInclusion returns the audit path from the record at an index to the root of the first size records. It returns
+// ErrNotFound, wrapped, for a size or an index outside the log.
 func (l *Ledger) ProveInclusion(ctx context.Context, index, size int64) ([]tlog.Hash, error) {
 	if err := l.within(ctx, index+1, size); err != nil {
 		return nil, fmt.Errorf("proving inclusion: %w", err)
@@ -179,17 +182,18 @@ func (l *Ledger) ProveInclusion(ctx context.Context, index, size int64) ([]tlog.
 }
 
 // ProveConsistency returns the proof that the log of oldSize records is the beginning of the log of newSize records.
+// It returns ErrNotFound, wrapped, for a size outside the log.
 func (l *Ledger) ProveConsistency(ctx context.Context, oldSize, newSize int64) ([]tlog.Hash, error) {
 	if err := l.within(ctx, oldSize, newSize); err != nil {
 		return nil, fmt.Errorf("proving consistency: %w", err)
 	}
 	if oldSize == 0 {
-		return nil, nil // every log begins empty
+		return nil, nil // the empty log is the beginning of every log
 	}
 	return tlog.ProveTree(newSize, oldSize, l.cfg.hashes(ctx))
 }
 
-// within checks that 0 ≤ low ≤ high ≤ size of the log.
+// within returns ErrNotFound, wrapped, unless 0 ≤ low ≤ high ≤ the size of the log.
 func (l *Ledger) within(ctx context.Context, low, high int64) error {
 	size, err := l.Size(ctx)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"jurat/internal/atomicfile"
 )
 
-// CheckpointFile is a Published in a file, of which it is the path. It should not be where the database is restored
-// from one backup together with it: a file that goes back in time with the database tells nothing.
+// CheckpointFile is a Published in a file; it is the file's path. The file should not be restored from the same
+// backup as the database: then it could not show that the database was set back.
 type CheckpointFile string
 
-// Load reads the file. One that is missing is "".
+// Load reads the file. It returns "" if the file is missing.
 func (f CheckpointFile) Load(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -25,7 +25,7 @@ func (f CheckpointFile) Load(ctx context.Context) (string, error) {
 	return string(content), err
 }
 
-// Store replaces the file. A crash at any point leaves the old or the new content, never a part of one.
+// Store replaces the file. A crash at any point leaves the old or the new content.
 func (f CheckpointFile) Store(ctx context.Context, checkpoint string) error {
 	if err := ctx.Err(); err != nil {
 		return err

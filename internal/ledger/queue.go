@@ -13,30 +13,30 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// maxQueued is how many callers can have sealed something and wait to have it appended. More wait before that, as long as
-// their contexts let them.
+// maxQueued is how many callers with sealed records can be in the queue. Others wait to enter it until their contexts
+// end.
 const maxQueued = 1024
 
 // An appending is what one caller wants appended, all of it or nothing.
 type appending struct {
 	records  []*evidence.Record
-	rows     []storage.Row         // of the records, but for their places and counts
-	briefs   []storage.StoredBrief // of the records, but for their places
-	missing  [][]Missing           // for each record, who is still to stamp it
-	since    time.Time             // since when the records wait for those
+	rows     []storage.Row         // of the records, without places and counts
+	briefs   []storage.StoredBrief // of the records, without places
+	missing  [][]Missing           // for each record, the authorities that have not stamped it
+	since    time.Time             // since when the records wait for them
 	stamps   []storage.Stamp       // of earlier records
-	after    *chainEnd             // nil: whatever was appended to a chain meanwhile
-	judgings []*links.Judging      // by what the links of each record are judged; nil: they are not
-	refused  error                 // why what is committed does not let it in
+	after    *chainEnd             // where a chain must end; nil: anywhere
+	judgings []*links.Judging      // what the links of each record are judged by; nil: they are not judged
+	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
 
-	ready bool // guarded by the turn to commit: its records have all time stamps that they are to have
+	ready bool // guarded by the turn to commit: a group stamp is not needed or has been added
 }
 
-// An outcome is what became of an appending.
+// An outcome is the result of an appending.
 type outcome struct {
 	err    error
-	unsure bool // the store may have failed after it has stored
+	unsure bool // an error may have come after the records were stored
 }
 
 func newAppending(since time.Time, records []*evidence.Record, missing [][]Missing) *appending {
@@ -48,18 +48,19 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 	return a
 }
 
-// alone reports whether a transaction is to store this and nothing else, because others may depend on it: after an event
-// of a key others are judged by other keys, and stamps or the end of a chain have to be as they were seen.
+// alone reports whether this must be the only appending of its transaction. After a key event, other records are
+// judged by other keys. Stamps and the end of a chain must still be as the caller saw them.
 func (a *appending) alone() bool {
 	return a.after != nil || len(a.stamps) > 0 || a.urgent() || slices.ContainsFunc(a.records, aboutKeys)
 }
 
-// urgent reports whether this ends a token or a key, and nothing else: on a full disk a thief must not keep what he has.
+// urgent reports whether this only revokes tokens or keys: even on a full disk the operator must be able to stop a
+// thief.
 func (a *appending) urgent() bool {
 	return len(a.records) > 0 && !slices.ContainsFunc(a.records, func(r *evidence.Record) bool { return !revokes(&r.Payload) })
 }
 
-// revokes reports whether an act ends a token or a key.
+// revokes reports whether an act revokes a token or a key.
 func revokes(p *evidence.Payload) bool {
 	switch p.ActionType {
 	case evidence.AccessEvent:
@@ -79,17 +80,18 @@ func (a *appending) bytes() (n int) {
 	return n
 }
 
-// A queue holds what is to be appended, in the order in which it came.
+// A queue holds what is to be appended, in order of arrival.
 type queue struct {
-	seats chan struct{} // one element for each caller that was let in and has not gone
+	seats chan struct{} // one element for each caller between enter and exit
 
-	mu   sync.Mutex // while it is held, nobody else looks at the list
+	mu   sync.Mutex // guards list
 	list []*appending
 }
 
 func newQueue() *queue { return &queue{seats: make(chan struct{}, maxQueued)} }
 
-// enter lets a caller in, when there is room. Who was let in has to go again.
+// enter adds a caller to the queue when there is room, or returns the context's cause. After success, the caller must
+// call exit.
 func (q *queue) enter(ctx context.Context, a *appending) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,7 +99,7 @@ func (q *queue) enter(ctx context.Context, a *appending) error {
 	select {
 	case q.seats <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("%d are waiting already: %w", maxQueued, context.Cause(ctx))
+		return fmt.Errorf("%d callers are waiting already: %w", maxQueued, context.Cause(ctx))
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,14 +109,15 @@ func (q *queue) enter(ctx context.Context, a *appending) error {
 
 func (q *queue) exit() { <-q.seats }
 
-// holds reports whether something has not been taken yet.
+// holds reports whether an appending is still in the queue.
 func (q *queue) holds(a *appending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Contains(q.list, a)
 }
 
-// withdraw takes back what has not been taken yet, and reports whether that was so: then it is in no log, and never will be.
+// withdraw removes an appending that is still in the queue, and reports whether it did. If so, its records are in no
+// log.
 func (q *queue) withdraw(a *appending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +126,7 @@ func (q *queue) withdraw(a *appending) bool {
 	return len(q.list) < n
 }
 
-// unready lists what cannot be committed yet.
+// unready lists the appendings that lack a group stamp.
 func (q *queue) unready() (list []*appending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,8 +138,9 @@ func (q *queue) unready() (list []*appending) {
 	return list
 }
 
-// choose returns what one transaction is to store, from the front. No two of them depend on each other, so that each can be
-// judged by what is committed, and is judged rightly whatever becomes of this transaction. The rest is for the next.
+// choose returns what one transaction is to store, from the front of the queue. No two of them depend on each other.
+// So each can be judged by what is committed, whether this transaction succeeds or not. The rest is left for the next
+// one.
 func (q *queue) choose() (chosen []*appending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +153,7 @@ func (q *queue) choose() (chosen []*appending) {
 		case slices.ContainsFunc(a.rows, func(row storage.Row) bool { return ids[row.RecordID] }):
 			continue
 		case a.alone() && len(chosen) > 0:
-			return chosen // what comes after it does not pass it by for ever
+			return chosen // later ones must not overtake it for ever
 		}
 		chosen = append(chosen, a)
 		for i := range a.rows {
@@ -162,7 +166,7 @@ func (q *queue) choose() (chosen []*appending) {
 	return chosen
 }
 
-// take takes those who were chosen and have not withdrawn meanwhile.
+// take removes and returns the chosen appendings that were not withdrawn meanwhile.
 func (q *queue) take(chosen []*appending) (taken []*appending) {
 	are := make(map[*appending]bool, len(chosen))
 	for _, a := range chosen {

@@ -12,10 +12,10 @@ import (
 // pageSize is how many rows are read at once.
 const pageSize = 32
 
-// smallPage is how many are read at once where each can be as large as a record may be, and many are read by request.
+// smallPage is how many rows are read at once on request: each can be as large as a record may be.
 const smallPage = 4
 
-// Record returns the record with this id, or ErrNotFound.
+// Record returns the record with this id. It returns ErrNotFound or ErrExpired, wrapped, if there is none.
 func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error) {
 	row, err := l.cfg.Store.ByRecordID(ctx, id)
 	if err != nil {
@@ -24,7 +24,8 @@ func (l *Ledger) Record(ctx context.Context, id string) (*evidence.Record, error
 	return row.Record()
 }
 
-// RecordByDigest returns the record with this payload digest, or ErrNotFound.
+// RecordByDigest returns the record with this payload digest. It returns ErrNotFound or ErrExpired, wrapped, if there
+// is none.
 func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*evidence.Record, error) {
 	row, err := l.cfg.Store.ByDigest(ctx, digest)
 	if err != nil {
@@ -33,7 +34,7 @@ func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*e
 	return row.Record()
 }
 
-// Chain returns the records of a chain in log order, or ErrNotFound when there are none.
+// Chain returns the records of a chain in log order. It returns ErrNotFound, wrapped, if there are none.
 func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record, error) {
 	records, err := readChain(ctx, l.cfg.Store, chainID)
 	if err != nil {
@@ -42,8 +43,8 @@ func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record,
 	return records, nil
 }
 
-// InChain returns, in log order, the first records of a chain that stand at the index from and later, and the index to ask
-// from next. It returns none when there are no more.
+// InChain returns, in log order, the next records of a chain from index from on, and the index to continue from. It
+// returns no records at the end of the chain.
 func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (records []*evidence.Record, next int64, err error) {
 	rows, err := l.cfg.Store.InChain(ctx, chainID, from, pageSize)
 	if err != nil {
@@ -56,7 +57,8 @@ func (l *Ledger) InChain(ctx context.Context, chainID string, from int64) (recor
 	return records, rows[len(rows)-1].Index + 1, err
 }
 
-// readChain returns a chain as the log has counted it: whoever appends to it goes by its length.
+// readChain returns a chain, after it has compared the log's count with the number of records: writers rely on the
+// chain's length.
 func readChain(ctx context.Context, store storage.Store, chainID string) ([]*evidence.Record, error) {
 	rows, err := store.ByChain(ctx, chainID)
 	if err != nil {
@@ -64,7 +66,7 @@ func readChain(ctx context.Context, store storage.Store, chainID string) ([]*evi
 	}
 	for i := range rows {
 		if n := rows[i].Counts.ChainSeq; n != int64(i+1) {
-			return nil, fmt.Errorf("%w: row %d was logged as %d of the chain, and is %d", ErrDamaged, rows[i].Index, n, i+1)
+			return nil, fmt.Errorf("%w: row %d was logged as number %d of its chain, but is number %d", ErrDamaged, rows[i].Index, n, i+1)
 		}
 	}
 	return openRows(rows)
@@ -81,14 +83,14 @@ func openRows(rows []storage.Row) ([]*evidence.Record, error) {
 	return records, nil
 }
 
-// A Placed record is one with its place in the log.
+// A Placed is a record with its place in the log.
 type Placed struct {
 	Index int64
 	*evidence.Record
 }
 
-// Records iterates over the log in its order, from the record with the index from up to what was committed when the iteration
-// began. Records that have expired are passed over. It ends after an error.
+// Records iterates over the log in log order, from index from to the size at the start of the iteration. It skips
+// expired records, and ends after an error.
 func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, error] {
 	return func(yield func(Placed, error) bool) {
 		head, err := l.cfg.Store.Head(ctx)
@@ -107,7 +109,7 @@ func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, erro
 	}
 }
 
-// page returns these records, but for those that have expired.
+// page returns these records without the expired ones.
 func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 	rows, err := l.rows(ctx, from, n)
 	if err != nil {
@@ -132,13 +134,13 @@ func (l *Ledger) rows(ctx context.Context, from, n int64) ([]storage.Row, error)
 	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
 }
 
-// Bind is links.Known.Bind: it makes a review or delivery name by digest the record that it is about.
+// Bind is links.Known.Bind: it binds a review or delivery to the record that it is about.
 func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	return l.links.Bind(ctx, draft)
 }
 
-// Index returns the record's place in the log, or ErrNotFound. A record with the same payload and other signatures is
-// not in the log.
+// Index returns the record's place in the log. It returns ErrNotFound, wrapped, also if the log has the same payload
+// with other signatures.
 func (l *Ledger) Index(ctx context.Context, record *evidence.Record) (int64, error) {
 	row, err := l.row(ctx, record)
 	return row.Index, err
@@ -154,7 +156,7 @@ func (l *Ledger) row(ctx context.Context, record *evidence.Record) (storage.Row,
 		return storage.Row{}, err
 	}
 	if !same(stored, record) {
-		return storage.Row{}, fmt.Errorf("looking for record %s in the log: %w: it is there with other signatures", record.Payload.RecordID, ErrNotFound)
+		return storage.Row{}, fmt.Errorf("looking for record %s in the log: %w: the log has it with other signatures", record.Payload.RecordID, ErrNotFound)
 	}
 	return row, nil
 }

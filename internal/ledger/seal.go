@@ -9,15 +9,17 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Seal completes a draft, has it signed by these signers in this order and stamped, and appends the record to the
-// log. It returns when the record is durable. Without a token, or an authority that it waits for, there is no record,
-// and without a record no act.
+// Seal completes a draft, signs it with these signers in this order, has it stamped, and appends the record to the
+// log. It returns when the record is durable. Without a time stamp, or an authority that the record waits for, there
+// is no record, and without a record no act.
 //
-// Config.Apart says what is sealed apart of the draft. What opens that is in Record.Disclosures of the returned record, and is
-// not in the log. Config.Apart has it before the record is appended: no record is in the log whose values were lost on the way.
+// Config.Apart decides what is sealed apart. The values that open it are in Record.Disclosures of the returned
+// record, not in the log. Config.Apart stores them before the record is appended, so that the log has no record whose
+// values were lost on the way.
 //
-// A draft that brings a record id can be sealed again after any error without becoming two records: the second time
-// the error is a *DuplicateError, if the first time it was stored.
+// A draft with a record id can be sealed again after any error without making two records: if the first call stored
+// the record, the second returns a *DuplicateError. After ErrUnknown the record may be in the log; after any other
+// error it is not.
 func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer) (*evidence.Record, error) {
 	record, err := l.sealWith(ctx, draft, by, nil, nil)
 	if err != nil {
@@ -26,8 +28,8 @@ func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 	return record, nil
 }
 
-// SealIf seals a record, if what a chain holds does not stand against it: allow is shown the chain as it is when the record gets its
-// place in the log. If somebody adds to the chain meanwhile, allow is asked again.
+// SealIf seals a record if allow returns nil for the chain as it is when the record gets its place. If another caller
+// adds to the chain meanwhile, it calls allow again. It returns allow's error, and the errors of Seal.
 func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, chain string, allow func(chain []*evidence.Record) error) (*evidence.Record, error) {
 	for {
 		before, err := l.Chain(ctx, chain)
@@ -48,7 +50,8 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 	}
 }
 
-// sealWith seals, and stores stamps of earlier records together with the record: if a chain still ends where it did, nil for wherever it does.
+// sealWith seals a record, and stores stamps of earlier records in the same transaction. It returns errMoved if the
+// chain does not end as after says; nil: any end.
 func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
@@ -77,17 +80,17 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err != nil {
 		return nil, err
 	}
-	// A crash up to here leaves no trace: the caller has nothing, the log has nothing.
+	// A crash until here leaves no trace: neither the caller nor the log has anything.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
 	a.stamps, a.after, a.judgings[0] = stamps, after, judging
 	if err := l.keepAndAppend(ctx, record, a); err != nil {
 		return nil, err
 	}
-	// A crash from here on leaves a record of which the caller may not know. It is genuine, and is found by its id.
+	// A crash from here on leaves a record that the caller may not know of. It is genuine, and is found by its id.
 	return record, nil
 }
 
-// apart lists what is sealed apart of a draft. The keeper is asked here, so that no caller can forget it.
+// apart lists what is sealed apart in a draft. It asks the keeper here, so that no caller can forget it.
 func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	if l.cfg.Apart == nil {
 		return draft.Apart(), nil
@@ -95,8 +98,8 @@ func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, er
 	return l.cfg.Apart.Apart(ctx, draft)
 }
 
-// keepAndAppend appends a record whose values, where it has any that are sealed apart, are kept by then. A crash between
-// the two leaves values of a record that never was, and so of nothing.
+// keepAndAppend stores the values that are sealed apart, then appends the record. A crash in between leaves values
+// that belong to no record.
 func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *appending) error {
 	if !l.keeps(record) {
 		return l.append(ctx, a)
@@ -105,20 +108,20 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *
 	if err == nil {
 		err = l.append(ctx, a)
 	}
-	// With some errors it may be in the log, and what a record commits to must not be lost for an error's sake.
+	// After these errors the record may be in the log, so its values must stay.
 	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
-		// The texts must go even if the caller has left.
+		// The values must be removed even if the caller's context has ended.
 		err = errors.Join(err, l.cfg.Apart.Forget(context.WithoutCancel(ctx), record))
 	}
 	return err
 }
 
-// keeps reports whether there is something of a record to be kept.
+// keeps reports whether Config.Apart has something to store for a record.
 func (l *Ledger) keeps(record *evidence.Record) bool {
 	return l.cfg.Apart != nil && len(record.Payload.SealedApart) > 0
 }
 
-// stamp adds the time stamps that are to be had now, and returns whose are missing.
+// stamp adds the time stamps that are available now, and returns the missing ones.
 func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing, error) {
 	stamper, waits := l.cfg.Stamper, !neverWaits(record.Payload.ActionType)
 	if !waits && l.cfg.Settler != nil {
@@ -129,7 +132,7 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 		return nil, fmt.Errorf("stamping: %w", err)
 	}
 	if together := waits && l.cfg.Group != nil; !together && len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
-		return nil, fmt.Errorf("stamping: there is no token: %w", reasons(stamped.Missing))
+		return nil, fmt.Errorf("stamping: no token: %w", reasons(stamped.Missing))
 	}
 	if !stamped.Earliest.IsZero() {
 		if err := notAhead(record, stamped.Earliest); err != nil {

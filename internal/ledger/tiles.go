@@ -11,14 +11,14 @@ import (
 	"jurat/evidence"
 )
 
-// A tile shows 256 hashes, and those above it 256 tiles.
+// A tile contains 256 hashes. A tile above covers 256 tiles.
 const (
 	tileHeight = 8
 	tileWidth  = 1 << tileHeight
 )
 
-// Tile returns the hashes of a tile of the tree (C2SP tlog-tiles), or the first width of them, as bytes. Of what no signed
-// checkpoint covers there are no tiles: ErrNotFound.
+// Tile returns the first width hashes of a tile of the tree (C2SP tlog-tiles), as bytes. It returns ErrNotFound,
+// wrapped, if no signed checkpoint covers them.
 func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([]byte, error) {
 	if err := l.signedOver(ctx, level, index, width); err != nil {
 		return nil, fmt.Errorf("reading tile: %w", err)
@@ -41,7 +41,8 @@ func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([
 	return tile, nil
 }
 
-// EntryBundle returns what the log hashed under a tile of level 0, or under the first width of its hashes.
+// EntryBundle returns what the log hashed under the first width hashes of a tile of level 0. It returns ErrNotFound,
+// wrapped, if no signed checkpoint covers them.
 func (l *Ledger) EntryBundle(ctx context.Context, index int64, width int) ([][]byte, error) {
 	if err := l.signedOver(ctx, 0, index, width); err != nil {
 		return nil, fmt.Errorf("reading entries: %w", err)
@@ -57,13 +58,13 @@ func (l *Ledger) EntryBundle(ctx context.Context, index int64, width int) ([][]b
 	return entries, nil
 }
 
-// signedOver returns ErrNotFound unless a checkpoint that is signed and stored covers all of a tile.
+// signedOver returns ErrNotFound unless a stored checkpoint covers the first width hashes of a tile.
 func (l *Ledger) signedOver(ctx context.Context, level int, index int64, width int) error {
 	if level < 0 || index < 0 || width < 1 || width > tileWidth {
 		return ErrNotFound
 	}
 	for _, look := range []func() (int64, error){
-		func() (int64, error) { return l.signedSize.Load(), nil }, // what was signed once is covered for ever
+		func() (int64, error) { return l.signedSize.Load(), nil }, // what a checkpoint covered once stays covered
 		func() (int64, error) { return l.lookSigned(ctx) },
 	} {
 		size, err := look()
@@ -95,12 +96,13 @@ func (l *Ledger) lookSigned(ctx context.Context) (int64, error) {
 	}
 }
 
-// maxTiledEntry is the longest entry that a bundle can hold: before each stands its length, in two bytes.
+// maxTiledEntry is the longest entry in a bundle: its length is stored in two bytes.
 const maxTiledEntry = 1<<16 - 1
 
-// fitsInBundle refuses a record whose entry could not be served. It would need more signatures than anybody has keys for.
+// fitsInBundle returns ErrRefused, wrapped, for a record whose entry is too long to be served. That takes hundreds of
+// signatures.
 func fitsInBundle(record *evidence.Record) error {
-	length := 1024 // more than what stands around the signatures, which are in base64
+	length := 1024 // more than the rest of the entry; signatures are in base64
 	for _, signature := range record.Signatures {
 		length += (len(signature)+2)/3*4 + 3
 	}

@@ -8,15 +8,15 @@ import (
 
 // A GroupStamper gives many records one time stamp together.
 type GroupStamper interface {
-	// StampGroup stamps records none of which has a time stamp of this kind, and returns what belongs to each. It is called while everybody
-	// waits, so it asks nobody over a network.
+	// StampGroup stamps records that have no such stamp yet, and returns the time stamp of each. Other callers wait
+	// meanwhile, so it uses no network.
 	StampGroup(records []*evidence.Record) ([]evidence.Timestamp, error)
 }
 
-// joins reports whether a record is stamped together with others: all but those whose stamps never wait, which have their own.
+// joins reports whether a record gets a group stamp. Acts that never wait have stamps of their own.
 func joins(r *evidence.Record) bool { return !neverWaits(r.Payload.ActionType) }
 
-// joining are those of its records that are stamped together with others.
+// joining returns the records that get a group stamp.
 func (a *appending) joining() (records []*evidence.Record) {
 	for _, r := range a.records {
 		if joins(r) {
@@ -26,8 +26,8 @@ func (a *appending) joining() (records []*evidence.Record) {
 	return records
 }
 
-// stampTogether stamps what is in the queue and lacks the time stamp of a group, which whoever has the turn to commit does first. From
-// then on it can be committed. Who goes meanwhile looks at his records no more.
+// stampTogether adds group stamps to the records in the queue that lack them, so that they can be committed. The
+// caller has the turn to commit. A caller that withdraws meanwhile must not use its records any more.
 func (l *Ledger) stampTogether() error {
 	waiting := l.queue.unready()
 	var records []*evidence.Record
@@ -45,7 +45,7 @@ func (l *Ledger) stampTogether() error {
 		return fmt.Errorf("stamping %d records together: %d stamps came back", len(records), len(stamps))
 	}
 	for i, r := range records {
-		r.Timestamps = append([]evidence.Timestamp{stamps[i]}, r.Timestamps...) // before their own
+		r.Timestamps = append([]evidence.Timestamp{stamps[i]}, r.Timestamps...) // before each record's own stamps
 	}
 	for _, a := range waiting {
 		for i, r := range a.records {

@@ -15,14 +15,14 @@ import (
 	"jurat/internal/plural"
 )
 
-// A tree is what one must know of a log to append to it: its head, and the stored hashes on its right edge (at most
-// 63), which are all that later hashes are made of.
+// A tree is what is needed to append to a log: its head, and the stored hashes on its right edge (at most 63), from
+// which later hashes are computed.
 type tree struct {
 	head storage.Head
 	edge map[int64]tlog.Hash // by stored hash index
 }
 
-// loadTree reads the right edge, and checks that the head is made of it.
+// loadTree reads the right edge, and returns ErrDamaged, wrapped, if it does not give the head's root.
 func loadTree(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 	t := &tree{head: head, edge: map[int64]tlog.Hash{}}
 	root, err := rootAt(head.Size, t.remember(hashes))
@@ -30,12 +30,12 @@ func loadTree(head storage.Head, hashes tlog.HashReader) (*tree, error) {
 		return nil, err
 	}
 	if root != head.Root {
-		return nil, fmt.Errorf("%w: the head says %v, the stored hashes of %s make the root %v", ErrDamaged, head, plural.Of(head.Size, "record"), root)
+		return nil, fmt.Errorf("%w: the head is %v, but the stored hashes of %s give the root %v", ErrDamaged, head, plural.Of(head.Size, "record"), root)
 	}
 	return t, nil
 }
 
-// grow returns the tree with these leaves, and the hashes to store. It changes nothing in t.
+// grow returns the tree with these leaves, and the hashes to store. It does not change t.
 func (t *tree) grow(leaves []tlog.Hash) (*tree, []tlog.Hash, error) {
 	known := tree{edge: maps.Clone(t.edge)}
 	size := t.head.Size
@@ -72,7 +72,7 @@ func (t *tree) reader() tlog.HashReader {
 	})
 }
 
-// remember reads from elsewhere and keeps what was read as the edge.
+// remember reads from another reader, and adds what it read to the edge.
 func (t *tree) remember(from tlog.HashReader) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		hashes, err := from.ReadHashes(indexes)
@@ -86,7 +86,8 @@ func (t *tree) remember(from tlog.HashReader) tlog.HashReader {
 	})
 }
 
-// rootAt computes the root of the first size records from stored hashes.
+// rootAt computes the root of the first size records from stored hashes. It returns ErrDamaged, wrapped, if one is
+// missing.
 func rootAt(size int64, hashes tlog.HashReader) (tlog.Hash, error) {
 	root, err := tlog.TreeHash(size, hashes)
 	if errors.Is(err, ErrNotFound) {
@@ -98,17 +99,18 @@ func rootAt(size int64, hashes tlog.HashReader) (tlog.Hash, error) {
 	return root, nil
 }
 
-// contains checks that the log with the head now began as the log with the head before.
+// contains returns ErrBehind or ErrForked, wrapped, unless the log with the head now begins with the log of the head
+// before.
 func contains(now, before storage.Head, hashes tlog.HashReader) error {
 	if now.Size < before.Size {
-		return fmt.Errorf("%w: it holds %s, and is known to have held %d", ErrBehind, plural.Of(now.Size, "record"), before.Size)
+		return fmt.Errorf("%w: it has %s, but is known to have had %d", ErrBehind, plural.Of(now.Size, "record"), before.Size)
 	}
 	root, err := rootAt(before.Size, hashes)
 	if err != nil {
 		return err
 	}
 	if root != before.Root {
-		return fmt.Errorf("%w: its first %d records make the root %v, known is %v", ErrForked, before.Size, root, before.Root)
+		return fmt.Errorf("%w: its first %d records have the root %v, but the known root is %v", ErrForked, before.Size, root, before.Root)
 	}
 	return nil
 }
@@ -120,7 +122,7 @@ func (c *Config) hashes(ctx context.Context) tlog.HashReader {
 	})
 }
 
-// same reports whether two records are one: the same payload with the same signatures.
+// same reports whether two records have the same payload and the same signatures.
 func same(a, b *evidence.Record) bool {
 	return a.Digest == b.Digest && slices.EqualFunc(a.Signatures, b.Signatures, bytes.Equal)
 }

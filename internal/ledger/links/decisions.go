@@ -9,23 +9,24 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// mostDecisions are kept of one record: the last counts.
+// mostDecisions is how many reviews of one record are kept. These are the last ones.
 const mostDecisions = 16
 
-// decisions says where in the log reviews stand, by what they are about. It is read once from where it is first asked for, and
-// keeps a few bytes for each review. It is safe for concurrent use.
+// decisions finds reviews in the log by the record that they are about. It reads the log once, from the first index
+// that a caller asks for, and keeps a few bytes for each review. It is safe for concurrent use.
 type decisions struct {
 	store storage.Records
 
-	turn     storage.Lock       // while it is held, nobody else reads or changes the following
-	from, to int64              // of the log, what was read; both 0: nothing
+	turn     storage.Lock       // held while the members below are read or changed
+	from, to int64              // the range of the log that was read; equal: nothing yet
 	of       map[string][]int64 // indexes, in no order, by record id
 }
 
-// review is what only reviews have in their canonical payload; others are not parsed.
+// review occurs in the canonical payload of every review; rows without it are not parsed.
 var review = []byte(`"action_type":"` + string(evidence.HumanReview) + `"`)
 
-// read reads on from an index, and returns the size of the log up to which reviews are known.
+// read reads the reviews from an index to the end of the log that were not read yet. It returns the size of the log
+// up to which reviews are known.
 func (d *decisions) read(ctx context.Context, from int64) (int64, error) {
 	if err := d.turn.Acquire(ctx); err != nil {
 		return 0, err
@@ -51,12 +52,12 @@ func (d *decisions) read(ctx context.Context, from int64) (int64, error) {
 	return d.to, nil
 }
 
-// scan notes the reviews of a range. What an error leaves behind is noted again the next time, which does no harm.
+// scan notes the reviews of a range. After an error it notes some of them again the next time, which does no harm.
 func (d *decisions) scan(ctx context.Context, from, to int64) error {
 	for index := from; index < to; index += linkPage {
 		rows, err := d.store.Rows(ctx, index, min(linkPage, to-index))
 		if err != nil {
-			return fmt.Errorf("looking for reviews: %w", err)
+			return fmt.Errorf("reading reviews: %w", err)
 		}
 		for i := range rows {
 			if rows[i].Entry != nil || !bytes.Contains(rows[i].Payload, review) {
@@ -74,7 +75,7 @@ func (d *decisions) scan(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// note keeps the last reviews of a record.
+// note notes a review of a record, and keeps only the last ones.
 func (d *decisions) note(id string, index int64) {
 	list, first := d.of[id], 0
 	for i, other := range list {

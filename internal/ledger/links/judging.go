@@ -12,22 +12,23 @@ import (
 	"jurat/verify"
 )
 
-// A Judging is what a record is judged by beside its chain: what it names, wherever that is.
+// A Judging is what a record is judged by besides its chain: the records that it names, wherever they are.
 type Judging struct {
 	link     verify.Linked
-	named    map[evidence.Digest]placedLink // of what the log had when it was looked for
-	subjects []placedLink                   // what a review or delivery is about, as far as the log has it
-	reviews  []placedLink                   // of these, where it is a delivery
-	upTo     int64                          // the size of the log by which reviews are known; -1: it does not matter
-	byAct    bool                           // the operator has let the actor into the chain
+	named    map[evidence.Digest]placedLink // those that were in the log when it was read
+	subjects []placedLink                   // the records that a review or delivery is about, if the log has them
+	reviews  []placedLink                   // the reviews of these, for a delivery
+	upTo     int64                          // the size of the log up to which reviews are known; -1: not needed
+	byAct    bool                           // the operator has admitted the actor to the chain
 }
 
-// gather looks for what a record names. What is in the log stays as it is, so nobody has to be kept from appending.
+// gather reads the records that r names. They never change, so no other writer has to wait. It returns an
+// *evidence.FieldError if r names too many.
 func (k *Known) gather(ctx context.Context, r *evidence.Record) (*Judging, error) {
 	j := &Judging{link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
 	digests := append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...)
 	if len(digests) > maxNamed+1 {
-		return nil, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf("names %d records, and at most %d can be held against the log", len(r.Payload.Saw), maxNamed)}
+		return nil, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf("names %d records, but the log can check at most %d", len(r.Payload.Saw), maxNamed)}
 	}
 	for _, digest := range digests {
 		if digest.IsZero() {
@@ -47,7 +48,7 @@ func (k *Known) gather(ctx context.Context, r *evidence.Record) (*Judging, error
 	return j, k.subjects(ctx, &r.Payload, j)
 }
 
-// find reads a record, nil if it is not there or has expired.
+// find returns a record, or nil if it is missing or has expired.
 func (k *Known) find(by func() (storage.Row, error)) (*placedLink, error) {
 	row, err := by()
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrExpired) || err == nil && row.Entry != nil {
@@ -60,7 +61,8 @@ func (k *Known) find(by func() (storage.Row, error)) (*placedLink, error) {
 	return &p, err
 }
 
-// subjects looks for what a review or delivery is about, and for what that is about where it is a review itself.
+// subjects reads what a review or delivery is about. If that is a review itself, it also reads what that one is
+// about.
 func (k *Known) subjects(ctx context.Context, p *evidence.Payload, j *Judging) error {
 	about := map[string]bool{}
 	if p.OriginalResponseID != "" {
@@ -93,7 +95,7 @@ func (k *Known) subjects(ctx context.Context, p *evidence.Payload, j *Judging) e
 	return k.decided(ctx, j)
 }
 
-// decided looks for the reviews of what is delivered.
+// decided reads the reviews of what a delivery is about.
 func (k *Known) decided(ctx context.Context, j *Judging) (err error) {
 	j.reviews = nil
 	if len(j.subjects) == 0 {
@@ -122,7 +124,8 @@ func (k *Known) decided(ctx context.Context, j *Judging) (err error) {
 	return nil
 }
 
-// file is what a reader would have of this: the end of its chain, what it names, and what decides on it, in the order of the log.
+// file returns the records that a reader of r would have, in log order: the end of its chain, what it names, and the
+// reviews of that.
 func (j *Judging) file(s *chainState) []placedLink {
 	var all []placedLink
 	if s != nil {
@@ -136,7 +139,7 @@ func (j *Judging) file(s *chainState) []placedLink {
 	return slices.CompactFunc(all, func(a, b placedLink) bool { return a.index == b.index })
 }
 
-// contradicts says what the verifier would refute with the record that it did not refute without it.
+// contradicts returns an *Error for the first finding that the verifier makes with the record but not without it.
 func (j *Judging) contradicts(s *chainState) error {
 	file := j.file(s)
 	var before []verify.Linked
@@ -159,7 +162,8 @@ func (j *Judging) contradicts(s *chainState) error {
 	return nil
 }
 
-// admitted says whether the record's actor may add to the chain, as far as the chain and what the record is about say so.
+// admitted reports whether the record's actor may add to the chain, judged by the chain and by what the record is
+// about.
 func (j *Judging) admitted(s *chainState) bool {
 	p := j.link.Payload()
 	if s.count == 0 || j.byAct || actorOf(p) == s.owner || p.Role() == evidence.RoleAgent && s.agents[p.Actor()] {
@@ -177,21 +181,23 @@ func (j *Judging) admitted(s *chainState) bool {
 	return false
 }
 
-// judge says what stands against a record at the end of a chain, nil where it is in none.
+// judge returns ErrNotAdmitted, wrapped, or an *Error if a record must not follow at the end of a chain. s is nil for
+// a record without a chain.
 func (j *Judging) judge(s *chainState) error {
 	if s != nil && !j.admitted(s) {
-		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: its owner admits others with next_agent, or the operator with 'jurat access admit'; or give the chain another name",
+		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, or the operator with 'jurat access admit'; or use another chain_id",
 			ErrNotAdmitted, s.id, j.link.Payload().Actor())
 	}
 	var link *Error
 	if err := j.contradicts(s); !errors.As(err, &link) || s != nil || j.ofTheirOwn() {
 		return err
 	}
-	// Whoever knows no more of another's record than its digest learns nothing of it.
-	return &Error{Rule: link.Rule, Reason: "what it names says otherwise", itself: true}
+	// An actor who knows only the digest of another's record must learn nothing of its content.
+	return &Error{Rule: link.Rule, Reason: "it contradicts a record that it names", itself: true}
 }
 
-// ofTheirOwn reports whether all that the record names is its actor's, or its actor reads everything.
+// ofTheirOwn reports whether all records that r names are its actor's, or its actor is a reviewer, who may read
+// everything.
 func (j *Judging) ofTheirOwn() bool {
 	p := j.link.Payload()
 	if p.Role() == evidence.RoleReviewer {
@@ -210,7 +216,8 @@ func (j *Judging) ofTheirOwn() bool {
 	return true
 }
 
-// prepare brings up to date by what a record is judged: its chain, as far as most lets it, and what can change of what it is about.
+// prepare updates what a record is judged by: its chain, by at most most records, and the reviews of what it is
+// about.
 func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainState, err error) {
 	p := j.link.Payload()
 	if j.upTo >= 0 {
@@ -230,13 +237,14 @@ func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainSt
 	return s, err
 }
 
-// Look looks up by what a record is judged.
+// Look reads what a record is judged by.
 func (k *Known) Look(ctx context.Context, r *evidence.Record) (*Judging, error) {
 	j, _, err := k.look(ctx, r)
 	return j, err
 }
 
-// Judge refuses a record that could not be appended now. It returns by what the record is to be judged once more when it gets its place.
+// Judge returns an error if the record could not be appended now. Otherwise it returns what to judge the record by
+// once more when it gets its place.
 func (k *Known) Judge(ctx context.Context, r *evidence.Record) (*Judging, error) {
 	j, s, err := k.look(ctx, r)
 	if err != nil {

@@ -1,14 +1,16 @@
-// Package links judges what a record says that it follows, before it has its place in the log.
+// Package links judges the links of a record, before the record gets its place in the log.
 //
-// What agents and reviewers seal is held against what it says that it follows, by the rules of the verifier itself, before it has its place
-// in the log: what contradicts another record there would be refuted for ever, and with it the chain that somebody else relies on. So no
-// record is let in with which a file of its chain would be refuted that was not refuted before.
+// It compares what agents and reviewers seal with the records that it follows, by the verifier's own rules. In the
+// log, a contradiction would be refuted for ever, and with it a chain that others rely on. So a record is refused if,
+// with it, the verifier would refute a file of its chain that it did not refute before.
 //
-// A chain has an owner: the actor of its first record. Others are admitted to it by the next_agent of a record in it, by having a record in it,
-// or by the operator (access_event admitted). Reviews and deliveries are admitted by what they are about.
+// A chain has an owner: the actor of its first record. The next_agent of a record in it admits another agent, and so
+// does a record of that agent in it. The operator can admit agents too (access_event admitted). Reviews and
+// deliveries are admitted by what they are about.
 //
-// Of a long chain the last records are looked at, and those that the new one names. What a record names must be
-// among these, or be found by its digest; one that stands at a place without naming anything must follow one of the last.
+// Of a long chain, only the last records are compared, and those that the new one names. A record that the new one
+// names must be among the last, or be found by its digest. A new record with a chain_position that names no record
+// must follow one of the last.
 package links
 
 import (
@@ -22,27 +24,27 @@ import (
 )
 
 var (
-	// ErrNotAdmitted says that a chain is another actor's, who has not let this one in.
+	// ErrNotAdmitted means that the chain belongs to another actor, and this actor is not admitted to it.
 	ErrNotAdmitted = errors.New("the actor is not admitted to the chain")
-	// ErrContradicts says that a record contradicts what is in the log, so that verification would refute it or another.
+	// ErrContradicts means that a record contradicts the log, so that verification would refute it or another record.
 	ErrContradicts = errors.New("it contradicts the log")
 
-	// ErrMoved says that what a record was judged by has changed: it is to be looked at again.
+	// ErrMoved means that what a record was judged by has changed: the caller must look again.
 	ErrMoved = errors.New("what the links were judged by has changed")
 )
 
 const (
-	LastLinks   = 500     // records of a chain that are looked at
-	lastWeight  = 4 << 20 // and about how many bytes at most are kept of them
+	LastLinks   = 500     // how many of a chain's last records are compared
+	lastWeight  = 4 << 20 // about how many bytes of them are kept at most
 	maxLinked   = 64 << 20
-	maxAgents   = 1000 // agents beside the owner that the records of a chain admit
+	maxAgents   = 1000 // agents besides the owner that the records of a chain admit
 	maxNamed    = 1000 // records that one record may name
-	maxReviewed = 16   // reviews of reviews that are followed
-	linkPage    = 4    // rows that are read at once: each can have MaxDocument bytes
-	maxCatchUp  = 256  // records that are read while nobody else can append
+	maxReviewed = 16   // how many reviews of reviews are followed
+	linkPage    = 4    // how many rows are read at once: each can have MaxDocument bytes
+	maxCatchUp  = 256  // how many records are read while no other caller can append
 )
 
-// Judged reports whether a record's links are judged: the acts of trials and of the operator have laws of their own.
+// Judged reports whether a record's links are judged. The acts of trials and of the operator have rules of their own.
 func Judged(p *evidence.Payload) bool {
 	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
 		return false
@@ -54,7 +56,7 @@ func decides(p *evidence.Payload) bool {
 	return p.ActionType == evidence.HumanReview || p.ActionType == evidence.Delivery
 }
 
-// A placedLink is a record of the log, as far as links are judged by it.
+// A placedLink is what links need of a record, with its place in the log.
 type placedLink struct {
 	index int64
 	verify.Linked
@@ -75,10 +77,10 @@ func (p placedLink) weight() int {
 
 func byIndex(a, b placedLink) int { return cmp.Compare(a.index, b.index) }
 
-// An Error says by which rule of verification a record contradicts what is in the log.
+// An Error names the verification rule by which a record contradicts the log.
 type Error struct {
 	Rule   string
-	Record string // which would be refuted
+	Record string // the record that would be refuted
 	Reason string
 	itself bool
 }
@@ -117,5 +119,5 @@ func (e *Error) Field() string {
 	return "saw"
 }
 
-// Is makes it an ErrContradicts.
+// Is makes the error match ErrContradicts.
 func (e *Error) Is(target error) bool { return target == ErrContradicts }

@@ -9,7 +9,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// noteBriefs keeps briefs of rows that are there.
+// noteBriefs stores briefs of rows.
 func (s *Store) noteBriefs(briefs []storage.StoredBrief) {
 	for _, b := range briefs {
 		b.Line, b.Names, b.Keys = bytes.Clone(b.Line), bytes.Clone(b.Names), slices.Clone(b.Keys)
@@ -39,7 +39,7 @@ func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) (list []storag
 	return list, err
 }
 
-// selected are the indexes that a query selects, in log order.
+// selected returns the indexes that a query selects, in log order.
 func (s *Store) selected(q storage.BriefQuery) []int64 {
 	if q.Chain == "" && !q.Trials && q.N == 0 {
 		at := slices.Clone(q.At)

@@ -1,5 +1,5 @@
-// Package memory keeps a log in memory: for tests, and for trying things out. Nothing of it is left when the process
-// ends. It behaves as a durable store does, and passes the same tests.
+// Package memory keeps a log in memory, for tests and experiments. It behaves like a durable store and passes the
+// same tests, but the log is gone when the process ends.
 package memory
 
 import (
@@ -19,9 +19,9 @@ import (
 
 // Store is a storage.Store. It is safe for concurrent use.
 type Store struct {
-	writing chan struct{} // holds one element while a writer is at work: Plan runs under it, and readers go on
+	writing chan struct{} // holds one element while a writer works: Plan runs meanwhile, and readers do not wait
 
-	mu         sync.RWMutex // while it is held for reading, all below belongs together
+	mu         sync.RWMutex // guards the members below
 	head       storage.Head
 	rows       []storage.Row
 	hashes     []tlog.Hash
@@ -29,7 +29,7 @@ type Store struct {
 	byDigest   map[evidence.Digest]int64
 	byChain    map[string][]int64
 	inTrials   []int64
-	cases      map[evidence.Digest]int64 // how many submissions
+	cases      map[evidence.Digest]int64 // number of submissions
 	waiting    map[debt]time.Time
 	archives   []storage.Archived
 	briefs     map[int64]storage.StoredBrief
@@ -61,7 +61,7 @@ func (s *Store) read(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// write runs f while nobody reads.
+// write runs f while no other call reads or writes.
 func (s *Store) write(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Store) Head(ctx context.Context) (head storage.Head, err error) {
 
 // Append implements storage.Store.
 func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
-	if _, err := s.Head(ctx); err != nil { // closed, or too late
+	if _, err := s.Head(ctx); err != nil { // closed, or the context is done
 		return err
 	}
 	select {
@@ -109,7 +109,7 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	return s.write(ctx, func() error { return s.commit(&batch) })
 }
 
-// committed is what a plan sees.
+// committed is what a plan reads.
 type committed struct {
 	ctx context.Context
 	*Store
@@ -144,7 +144,7 @@ func (s *Store) commit(batch *storage.Batch) error {
 	if err := s.duplicate(batch.Rows); err != nil {
 		return err
 	}
-	if err := s.stamp(batch.Stamps); err != nil { // last of what can fail: nothing is half done
+	if err := s.stamp(batch.Stamps); err != nil { // the last step that can fail, so that no batch is stored in part
 		return err
 	}
 	for _, w := range batch.Waits {
@@ -172,7 +172,8 @@ func (s *Store) commit(batch *storage.Batch) error {
 	return nil
 }
 
-// duplicate finds a row whose record or payload is there already, in the log or earlier in the batch.
+// duplicate returns a *storage.DuplicateError for a row whose record or payload is in the log, or earlier in the
+// batch.
 func (s *Store) duplicate(rows []storage.Row) error {
 	ids, digests := map[string]storage.Row{}, map[evidence.Digest]storage.Row{}
 	for _, row := range rows {
@@ -327,7 +328,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// clone keeps what is stored apart from what callers hold.
+// clone copies a row, so that the store and its callers share no memory.
 func clone(row storage.Row) storage.Row {
 	row.Payload = bytes.Clone(row.Payload)
 	row.Signatures = slices.Clone(row.Signatures)

@@ -19,7 +19,8 @@ type debt struct {
 	index     int64
 }
 
-// stamp settles debts, all or none.
+// stamp adds time stamps to the rows that wait for them, all or none. It returns storage.ErrConflict, wrapped, if a
+// row does not wait.
 func (s *Store) stamp(stamps []storage.Stamp) error {
 	settled := map[debt]bool{}
 	for _, stamp := range stamps {

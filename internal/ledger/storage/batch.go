@@ -9,13 +9,14 @@ import (
 	"jurat/evidence"
 )
 
-// A Plan decides on what to append to a log that is locked against all other writers. It must not call the Store.
+// A Plan decides what to append to a log that is locked against all other writers. It must not call the Store.
 type Plan func(head Head, log Committed) (Batch, error)
 
-// Committed is what a Plan may ask of the log that it appends to.
+// Committed is what a Plan can read of the log.
 type Committed interface {
 	tlog.HashReader
-	// Find answers all that is asked at once, so that a store on another machine needs one message for a batch of any size.
+	// Find answers the whole query at once, so that a store on another machine needs one message for a batch of any
+	// size.
 	Find(Query) (Found, error)
 }
 
@@ -26,14 +27,15 @@ type Query struct {
 	Cases     []evidence.Digest
 }
 
-// Found is what a log has of what a Query names. What it has nothing of is missing. It belongs to whoever has asked.
+// Found is what a log has of what a Query names. What the log lacks is missing from the maps. The caller may change
+// it.
 type Found struct {
 	Places map[string]int64          // of records, by their ids
-	Chains map[string]int64          // how many records there are of a chain
-	Cases  map[evidence.Digest]int64 // how many submissions of a case
+	Chains map[string]int64          // number of records in a chain
+	Cases  map[evidence.Digest]int64 // number of submissions of a case
 }
 
-// NewFound returns one that has nothing.
+// NewFound returns an empty Found.
 func NewFound() Found {
 	return Found{Places: map[string]int64{}, Chains: map[string]int64{}, Cases: map[evidence.Digest]int64{}}
 }
@@ -44,47 +46,47 @@ type Batch struct {
 	Hashes []tlog.Hash // from the stored hash index tlog.StoredHashCount(Head.Size) on
 	Next   Head        // the head with them
 
-	Briefs []StoredBrief // of these rows, in log order; a row can be without one
+	Briefs []StoredBrief // of these rows, in log order; some rows may have none
 
 	Waits  []Wait  // time stamps that these rows wait for
-	Stamps []Stamp // time stamps of earlier rows, which wait for them no longer
+	Stamps []Stamp // time stamps of earlier rows, which no longer wait for them
 
-	Urgent bool // it is appended even if that takes the last of the room: see urgent
+	Urgent bool // the batch may use the last free room of the disk
 }
 
-// A Wait is a time stamp that a record is to get from an authority, which has not given it yet.
+// A Wait is a time stamp that a record still needs from an authority.
 type Wait struct {
 	Index     int64 // of the record
 	Authority string
 	Since     time.Time // UTC, in milliseconds
 }
 
-// A Stamp adds a time stamp to the row that waits for it from an authority. Append returns ErrConflict, and stores
-// nothing, when the row does not wait for it: another writer has stamped it.
+// A Stamp adds a time stamp to a row that waits for it. Append returns ErrConflict, and stores nothing, if the row
+// does not wait: another writer has stamped it.
 type Stamp struct {
 	Index     int64
 	Authority string // "": the row did not wait for it
 	Timestamp evidence.Timestamp
 }
 
-// An Owed is how much records wait for from one authority.
+// An Owed summarises the records that wait for one authority.
 type Owed struct {
 	Authority string
 	Records   int64
-	Since     time.Time // how long the one waits that has waited longest
+	Since     time.Time // of the record that has waited longest
 }
 
-// Check says whether the batch fits onto a head. Stores call it last before they write.
+// Check returns an error if the batch does not fit a head. Stores call it last before they write.
 func (b *Batch) Check(head Head) error {
 	if b.Next.Size != head.Size+int64(len(b.Rows)) {
-		return fmt.Errorf("a batch of %d rows leads from size %d to %d", len(b.Rows), head.Size, b.Next.Size)
+		return fmt.Errorf("a batch of %d rows changes the size from %d to %d", len(b.Rows), head.Size, b.Next.Size)
 	}
 	if want := tlog.StoredHashCount(b.Next.Size) - tlog.StoredHashCount(head.Size); int64(len(b.Hashes)) != want {
 		return fmt.Errorf("a batch of %d rows has %d hashes, want %d", len(b.Rows), len(b.Hashes), want)
 	}
 	for i, row := range b.Rows {
 		if row.Index != head.Size+int64(i) {
-			return fmt.Errorf("row %d of a batch at size %d has the index %d", i, head.Size, row.Index)
+			return fmt.Errorf("row %d of a batch at size %d has index %d", i, head.Size, row.Index)
 		}
 	}
 	if err := checkBriefs(b.Briefs, head.Size, b.Next.Size); err != nil {
@@ -92,7 +94,7 @@ func (b *Batch) Check(head Head) error {
 	}
 	for _, w := range b.Waits {
 		if w.Index < head.Size || w.Index >= b.Next.Size || w.Authority == "" {
-			return fmt.Errorf("a batch at size %d has record %d wait for the authority %q", head.Size, w.Index, w.Authority)
+			return fmt.Errorf("in a batch at size %d, record %d waits for the authority %q", head.Size, w.Index, w.Authority)
 		}
 	}
 	for _, s := range b.Stamps {

@@ -13,11 +13,12 @@ import (
 // copyPage is how many records are copied in one transaction.
 const copyPage = 512
 
-// ErrOtherLog says that a copy was to go on with a log that is not the beginning of what is copied.
-var ErrOtherLog = errors.New("there is another log")
+// ErrOtherLog means that the target of a copy contains records that are not the beginning of the source.
+var ErrOtherLog = errors.New("the target contains another log")
 
-// Copy copies a log, which must not change meanwhile, into a store that is empty, or has the beginning of it from a copy that was
-// broken off. It copies what is there, and judges nothing: package fsck does. The copy has no checkpoint, and so is no log yet: FinishCopy makes it one.
+// Copy copies a log, which must not change meanwhile, into a store. The store is empty, or contains the beginning
+// from an interrupted copy. Copy does not verify what it copies: package fsck does. The copy has no checkpoint, so it
+// cannot be opened before FinishCopy. Copy returns ErrOtherLog, wrapped, if the store contains something else.
 func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
 	head, err := copyLog(ctx, from, to, progress)
 	if err != nil {
@@ -26,14 +27,14 @@ func Copy(ctx context.Context, from, to Store, progress func(done, total int64))
 	return head, nil
 }
 
-// FinishCopy gives a copy the last checkpoint of the log that it is a copy of.
+// FinishCopy gives a copy the archives and the last checkpoint of its source.
 func FinishCopy(ctx context.Context, from, to Store) error {
 	signed, err := from.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
 	}
 	if err := copyArchives(ctx, from, to); err != nil {
-		return fmt.Errorf("copying which archives there are: %w", err)
+		return fmt.Errorf("copying the list of archives: %w", err)
 	}
 	if err := to.SetCheckpoint(ctx, "", signed); err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
@@ -41,7 +42,7 @@ func FinishCopy(ctx context.Context, from, to Store) error {
 	return nil
 }
 
-// copyArchives notes the files that a log has, unless a copy that was broken off has noted them.
+// copyArchives registers the archives of the source, except those that an interrupted copy has registered.
 func copyArchives(ctx context.Context, from, to Store) error {
 	files, err := from.Archives(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 		}
 		if err := to.Append(ctx, func(now Head, _ Committed) (Batch, error) {
 			if now != done {
-				return Batch{}, fmt.Errorf("%w: it has %v, and had %v", ErrOtherLog, now, done)
+				return Batch{}, fmt.Errorf("%w: its head is %v, but was %v", ErrOtherLog, now, done)
 			}
 			return batch, nil
 		}); err != nil {
@@ -95,18 +96,18 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 		}
 	}
 	if done != head {
-		return head, fmt.Errorf("%w: its head is %v, and what its records make is %v", ErrDamaged, head, done)
+		return head, fmt.Errorf("%w: its head is %v, but its records give %v", ErrDamaged, head, done)
 	}
 	return head, nil
 }
 
-// copyBatch reads all that a log has at the indexes from begin on and before end.
+// copyBatch reads everything that a log has from index begin to before end.
 func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
 	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
 		return batch, err
 	}
 	if int64(len(batch.Rows)) != end-begin {
-		return batch, fmt.Errorf("%w: of the records %d to %d only %d are there", ErrDamaged, begin, end-1, len(batch.Rows))
+		return batch, fmt.Errorf("%w: the records %d to %d should be in the log, but only %d are", ErrDamaged, begin, end-1, len(batch.Rows))
 	}
 	var indexes []int64
 	for i := tlog.StoredHashCount(begin); i < tlog.StoredHashCount(end); i++ {
@@ -134,19 +135,19 @@ func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, e
 	return batch, err
 }
 
-// begins checks that a log begins as what is there of its copy.
+// begins checks that the target of a copy contains the beginning of the source.
 func begins(source tlog.HashReader, done, head Head) error {
 	if done.Size > head.Size {
-		return fmt.Errorf("%w: it has %v, and what is copied has %v", ErrOtherLog, done, head)
+		return fmt.Errorf("%w: it has %v, but the source has %v", ErrOtherLog, done, head)
 	}
 	root, err := tlog.TreeHash(done.Size, source)
 	if err == nil && root != done.Root {
-		err = fmt.Errorf("%w: it has %v, and the first %d records of what is copied make the root %v", ErrOtherLog, done, done.Size, root)
+		err = fmt.Errorf("%w: it has %v, but the first %d records of the source have the root %v", ErrOtherLog, done, done.Size, root)
 	}
 	return err
 }
 
-// copyBriefs reads the briefs that are there. Open makes the others.
+// copyBriefs reads the briefs that exist. ledger.Open makes the others.
 func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
 	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package storage says what a ledger asks of the database under it: the rows of one log, their hashes, and what stands beside them. The
-// stores are ledger/sqlite, postgres and ledger/memory; storetest holds each against the contract.
+// Package storage defines what a ledger needs of a database: the rows of one log, their hashes, and their briefs. The
+// stores are ledger/sqlite, postgres and ledger/memory; storetest checks each of them against this contract.
 //
-// A Store is made of parts, and each reader names the part that it uses: Records reads, Log appends, Outbox says which records wait for time
-// stamps, Archives which files hold what rows have shed, Checkpoints what was signed last, Briefs what lists show.
+// A Store consists of parts, and each user names the part that it needs: Records reads, Log appends, Outbox lists the
+// records that wait for time stamps, Archives the files that hold what rows have shed, Checkpoints keeps the last
+// signed checkpoint, Briefs what lists show.
 package storage

@@ -6,27 +6,29 @@ import (
 )
 
 var (
-	// ErrNotFound says that the store has no such row or hash.
+	// ErrNotFound means that the store has no such row or hash.
 	ErrNotFound = errors.New("not in the log")
-	// ErrConflict says that another writer has replaced the checkpoint, or stamped a record, meanwhile.
+	// ErrConflict means that another writer has replaced the checkpoint, or stamped a record, meanwhile.
 	ErrConflict = errors.New("another writer was first")
-	// ErrDuplicate is in the chain of every *DuplicateError.
+	// ErrDuplicate is matched by every *DuplicateError.
 	ErrDuplicate = errors.New("already in the log")
-	// ErrClosed is returned by everything that is called after Close.
+	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("the ledger is closed")
-	// ErrDiskFull says that there is no room for more. What was there stands, and appending works again with room.
+	// ErrDiskFull means that there is no room for more. Nothing is lost, and appending works again once there is
+	// room.
 	ErrDiskFull = errors.New("no space left for the ledger")
-	// ErrBusy says that the store could not be written to for a while, because another process holds its lock: nothing was changed.
+	// ErrBusy means that the store could not be written for a while, because another process holds its lock. Nothing
+	// was changed.
 	ErrBusy = errors.New("another process holds the log")
-	// ErrReadOnly says that the ledger or its database was opened, or can be opened, only for reading.
+	// ErrReadOnly means that the ledger or its database can only be read.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
-	// ErrArchive says that an archive file cannot be read: it is missing, or not what it was.
+	// ErrArchive means that an archive file is missing or was changed.
 	ErrArchive = errors.New("the archive cannot be read")
-	// ErrExpired says that a record was deleted after its retention time. The log keeps its hashes.
+	// ErrExpired means that a record was deleted after its retention time. The log keeps its hashes.
 	ErrExpired = errors.New("the record has expired")
-	// ErrCheckpoint says that a checkpoint is not one that this log's key signed.
+	// ErrCheckpoint means that this log's key did not sign the checkpoint.
 	ErrCheckpoint = errors.New("the checkpoint is not this log's")
-	// ErrDamaged says that what is stored contradicts itself. Package fsck names what and where.
+	// ErrDamaged means that stored data contradict each other. Package fsck reports what and where.
 	ErrDamaged = errors.New("the ledger is damaged")
 )
 
@@ -34,7 +36,7 @@ var (
 type DuplicateError struct {
 	RecordID string // of the record in the log
 	Index    int64
-	Field    string // what the refused one shares with it: "record_id" or "digest"
+	Field    string // what the refused record shares with it: "record_id" or "digest"
 }
 
 func (e *DuplicateError) Error() string {
@@ -43,5 +45,5 @@ func (e *DuplicateError) Error() string {
 
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
-// Unreadable reports whether an error is about one record, or one archive, and not about the store.
+// Unreadable reports whether an error concerns one record or one archive, not the whole store.
 func Unreadable(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive) }

@@ -16,11 +16,11 @@ type Head struct {
 	Root tlog.Hash
 }
 
-// Check refuses a size that no log can have. A database can come from anywhere, as a backup does, and the arithmetic of trees does not
-// end on some numbers.
+// Check returns ErrDamaged for a size that no log can have. A database can come from anywhere, like a backup, and on
+// some sizes the tree arithmetic would not end.
 func (h Head) Check() error {
 	if h.Size < 0 || h.Size > operator.MaxEntries {
-		return fmt.Errorf("%w: the database says that the log has %d records, and no log can have more than %d", ErrDamaged, h.Size, int64(operator.MaxEntries))
+		return fmt.Errorf("%w: the database says that the log has %d records, but a log can have at most %d", ErrDamaged, h.Size, int64(operator.MaxEntries))
 	}
 	return nil
 }
@@ -33,12 +33,12 @@ var EmptyHead = Head{Root: emptyRoot()}
 func emptyRoot() tlog.Hash {
 	root, err := tlog.TreeHash(0, nil)
 	if err != nil {
-		panic(err) // the hash of nothing reads nothing
+		panic(err) // the hash of an empty tree reads nothing
 	}
 	return root
 }
 
-// OpenCheckpoint returns the head that a checkpoint states, or ErrCheckpoint if it is not signed by this key.
+// OpenCheckpoint returns the head in a signed checkpoint, or ErrCheckpoint if this key did not sign it.
 func OpenCheckpoint(signed string, by note.Verifier) (Head, error) {
 	checkpoint, err := operator.OpenCheckpoint(signed, by)
 	if err != nil {

@@ -2,13 +2,13 @@ package storage
 
 import "context"
 
-// A Lock is a mutex for which one waits only as long as a context allows.
+// A Lock is a mutex that can be waited for with a context.
 type Lock chan struct{}
 
-// NewLock returns one that nobody holds.
+// NewLock returns a lock that is free.
 func NewLock() Lock { return make(Lock, 1) }
 
-// Acquire waits until nobody else holds it.
+// Acquire takes the lock when it is free, or returns the context's error.
 func (l Lock) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -21,5 +21,5 @@ func (l Lock) Acquire(ctx context.Context) error {
 	}
 }
 
-// Release lets the next one have it.
+// Release frees the lock.
 func (l Lock) Release() { <-l }

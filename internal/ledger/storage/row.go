@@ -18,19 +18,19 @@ type Row struct {
 	Counts     evidence.LogCounts
 	Payload    []byte // canonical
 	Signatures [][]byte
-	Timestamps []evidence.Timestamp // in the order in which they came; alone of all this they may become more
+	Timestamps []evidence.Timestamp // in order of arrival; the only part that can grow
 
-	// A row that has shed has neither payload nor signatures in the store: an archive has them. Of one that has expired the archive
-	// has nothing but these.
+	// A row that has shed has no payload and no signatures in the store: an archive has them. For an expired record
+	// the archive has only these.
 	Entry     []byte // what the log hashed
-	ExpiredBy string // record id of the act that says so
+	ExpiredBy string // record id of the act about the deletion
 }
 
-// HasShed reports whether what makes the row a record is in an archive.
+// HasShed reports whether an archive holds the row's payload.
 func (row *Row) HasShed() bool { return len(row.Payload) == 0 }
 
-// Record makes a record of a row, and checks that the row's keys are the record's. It returns an error with ErrExpired in its chain if the
-// record has expired.
+// Record makes a record of a row, and checks that the row's keys are the record's. It returns ErrExpired, wrapped, if
+// the record has expired, and ErrDamaged, wrapped, if the row is not a record.
 func (row *Row) Record() (*evidence.Record, error) {
 	if row.Entry != nil {
 		return nil, row.expired()
@@ -45,17 +45,17 @@ func (row *Row) Record() (*evidence.Record, error) {
 	return record, nil
 }
 
-// Agrees checks that what a row can be found by is what its record says.
+// Agrees returns ErrDamaged, wrapped, if the row's keys differ from those in its record.
 func (row *Row) Agrees(record *evidence.Record) (err error) {
 	switch {
 	case record.Digest != row.Digest:
-		err = fmt.Errorf("the payload has the digest %v, the row says %v", record.Digest, row.Digest)
+		err = fmt.Errorf("the payload has the digest %v, but the row says %v", record.Digest, row.Digest)
 	case record.Payload.RecordID != row.RecordID:
 		err = fmt.Errorf("the payload is of record %s", record.Payload.RecordID)
 	case record.Payload.ChainID != row.ChainID:
-		err = fmt.Errorf("the payload is in chain %q, the row in %q", record.Payload.ChainID, row.ChainID)
+		err = fmt.Errorf("the payload is in chain %q, but the row is in %q", record.Payload.ChainID, row.ChainID)
 	case Submitted(&record.Payload) != row.Case:
-		err = fmt.Errorf("the payload submits the case %v, the row says %v", Submitted(&record.Payload), row.Case)
+		err = fmt.Errorf("the payload submits the case %v, but the row says %v", Submitted(&record.Payload), row.Case)
 	case !row.Counts.Fit(&record.Payload):
 		err = fmt.Errorf("counted as %+v, which does not fit %s", row.Counts, record.Payload.ActionType)
 	default:
@@ -64,7 +64,7 @@ func (row *Row) Agrees(record *evidence.Record) (err error) {
 	return fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 }
 
-// LogEntry returns what the log hashed for a row: the only thing that is left of one that has expired.
+// LogEntry returns what the log hashed for a row. For an expired record, this is all that is left.
 func (row *Row) LogEntry() ([]byte, error) {
 	if row.Entry != nil {
 		return row.Entry, nil
@@ -76,18 +76,18 @@ func (row *Row) LogEntry() ([]byte, error) {
 	return record.LogEntry(row.Counts), nil
 }
 
-// expired is the error of a row of which nothing but its hashes is left.
+// expired is the error for a row of which only the hashes are left.
 func (row *Row) expired() error {
 	return fmt.Errorf("%w: row %d (record %s) was deleted after its retention time, by act %s", ErrExpired, row.Index, row.RecordID, row.ExpiredBy)
 }
 
-// RowOf makes the row of a record whose place is not known yet.
+// RowOf makes the row of a record that has no place yet.
 func RowOf(r *evidence.Record) Row {
 	return Row{RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
 		Case: Submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
 }
 
-// Submitted is the case that a payload submits, if it does.
+// Submitted is the case that a payload submits, or zero.
 func Submitted(p *evidence.Payload) evidence.Digest {
 	if p.ActionType != evidence.Submission {
 		return evidence.Digest{}
@@ -100,7 +100,8 @@ func LeafHash(r *evidence.Record, counts evidence.LogCounts) tlog.Hash {
 	return tlog.RecordHash(r.LogEntry(counts))
 }
 
-// Exactly passes on rows that are n from an index on, and else says which one is missing.
+// Exactly returns a function that passes on n rows from an index on. It returns ErrDamaged, wrapped, if one is
+// missing.
 func Exactly(from, n int64) func([]Row, error) ([]Row, error) {
 	return func(rows []Row, err error) ([]Row, error) {
 		if err != nil {

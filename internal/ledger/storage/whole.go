@@ -13,17 +13,17 @@ import (
 type Archived struct {
 	From, To int64 // indexes: the first, and the one after the last; multiples of TileWidth
 	File     string
-	Digest   evidence.Digest // of its table of contents, and thereby of all that is in it
+	Digest   evidence.Digest // of its table of contents, which covers everything in it
 	Shed     bool            // the rows have shed
 }
 
-// TileWidth is how many hashes a C2SP tile has side by side. Archives begin and end where tiles do.
+// TileWidth is how many hashes a C2SP tile contains. Archives begin and end where tiles do.
 const TileWidth = 256
 
-// Check says whether a store can note this file.
+// Check returns an error if a store cannot register this file.
 func (a *Archived) Check(head Head) error {
 	if a.From < 0 || a.To <= a.From || a.From%TileWidth != 0 || a.To%TileWidth != 0 || a.To > head.Size || a.File == "" || a.Digest.IsZero() {
-		return fmt.Errorf("no archive can hold %d to %d of a log of %d records in the file %q", a.From, a.To, head.Size, a.File)
+		return fmt.Errorf("the rows %d to %d of a log of %d records cannot be an archive in the file %q", a.From, a.To, head.Size, a.File)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ type Shedding struct {
 	Timestamps int
 }
 
-// An UnreadableError says which archive cannot be read. It has ErrArchive in its chain.
+// An UnreadableError names the archive that cannot be read. It wraps ErrArchive.
 type UnreadableError struct {
 	In  Archived
 	Err error
@@ -43,15 +43,16 @@ type UnreadableError struct {
 func (e *UnreadableError) Error() string { return e.Err.Error() }
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// An Archive gives back what rows have shed.
+// An Archive returns what rows have shed.
 type Archive interface {
-	// Fill fills in what rows of this file have shed: payload, signatures, and the time stamps that came before those that they have; or
-	// Entry and ExpiredBy. The error of a file that is missing, or not what it was, has ErrArchive in its chain.
+	// Fill restores what rows of this file have shed: payload, signatures, and the time stamps before those that they
+	// have. For an expired record it sets Entry and ExpiredBy. It returns ErrArchive, wrapped, if the file is missing
+	// or was changed.
 	Fill(ctx context.Context, in Archived, rows []*Row) error
 }
 
-// WholeRows returns a Store whose rows are whole wherever what makes them so is kept: nobody who reads through it needs to know of
-// archives. A row that has expired is returned with what is left of it.
+// WholeRows returns a Store that restores what its rows have shed, so that its readers need not know of archives. For
+// an expired record it returns what is left.
 func WholeRows(s Store, from Archive) Store {
 	if _, already := s.(*wholeRows); already {
 		return s
@@ -59,13 +60,13 @@ func WholeRows(s Store, from Archive) Store {
 	return &wholeRows{Store: s, from: from}
 }
 
-// wholeRows is a Store in front of archives.
+// wholeRows is a Store that fills in its rows from archives.
 type wholeRows struct {
 	Store
 	from Archive
 }
 
-// Kept returns the store behind WholeRows, in which rows that have shed are not whole.
+// Kept returns the store behind WholeRows, which returns rows as they are stored.
 func Kept(s Store) Store {
 	if whole, ok := s.(*wholeRows); ok {
 		return whole.Store
@@ -125,8 +126,8 @@ func (s *wholeRows) all(ctx context.Context) func([]Row, error) ([]Row, error) {
 	}
 }
 
-// fill makes rows whole, which are in log order. Which files there are is looked up each time: another process may have taken
-// records out of one, and they must not be read any more.
+// fill completes rows, which are in log order. It reads the list of files each time: another process may have deleted
+// records from a file, and they must not be read any more.
 func (s *wholeRows) fill(ctx context.Context, rows []*Row) error {
 	files, err := s.Store.Archives(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *wholeRows) fill(ctx context.Context, rows []*Row) error {
 	if !errors.Is(err, ErrArchive) {
 		return err
 	}
-	again, failed := s.Store.Archives(ctx) // it may have been replaced in between
+	again, failed := s.Store.Archives(ctx) // the file may have been replaced meanwhile
 	if failed != nil || slices.Equal(files, again) {
 		return errors.Join(err, failed)
 	}
@@ -147,14 +148,14 @@ func (s *wholeRows) fillFrom(ctx context.Context, files []Archived, rows []*Row)
 	for len(rows) > 0 {
 		in, ok := fileOf(files, rows[0].Index)
 		if !ok {
-			return fmt.Errorf("%w: row %d (record %s) is empty, and no archive holds it", ErrDamaged, rows[0].Index, rows[0].RecordID)
+			return fmt.Errorf("%w: row %d (record %s) has no payload, but is in no archive", ErrDamaged, rows[0].Index, rows[0].RecordID)
 		}
 		n := slices.IndexFunc(rows, func(r *Row) bool { return r.Index >= in.To })
 		if n < 0 {
 			n = len(rows)
 		}
 		if s.from == nil {
-			return &UnreadableError{In: in, Err: fmt.Errorf("%w: record %s is in %s, and where archives are was not said", ErrArchive, rows[0].RecordID, in.File)}
+			return &UnreadableError{In: in, Err: fmt.Errorf("%w: record %s is in the archive %s, but no archive folder is given", ErrArchive, rows[0].RecordID, in.File)}
 		}
 		if err := s.from.Fill(ctx, in, rows[:n]); errors.Is(err, ErrArchive) {
 			return &UnreadableError{In: in, Err: err}
@@ -180,7 +181,7 @@ func fileOf(files []Archived, index int64) (Archived, bool) {
 	return files[n], true
 }
 
-// MergeTimestamps puts time stamps that came later after those that an archive has. One that is in both counts once.
+// MergeTimestamps appends later time stamps to those in an archive. It drops a later one that the archive has too.
 func MergeTimestamps(archived, later []evidence.Timestamp) []evidence.Timestamp {
 	all := slices.Clone(archived)
 	for _, t := range later {
