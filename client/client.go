@@ -100,7 +100,7 @@ func Assemble(canonical []byte, signatures ...[]byte) (*evidence.Record, error) 
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	if len(signatures) != len(p.Signers) {
-		return nil, fmt.Errorf("the payload names %d signers, and there are %d signatures", len(p.Signers), len(signatures))
+		return nil, fmt.Errorf("the payload names %d signers, but there are %d signatures", len(p.Signers), len(signatures))
 	}
 	normal := make([][]byte, len(signatures))
 	for i, signature := range signatures {

@@ -1,50 +1,55 @@
-// Package archive keeps ranges of the log in immutable files, compressed under a dictionary that is trained on their own records, so
-// that one record is read, proved and verified without unpacking the others.
+// Package archive keeps ranges of the log in immutable files. They are compressed with a dictionary that is trained
+// on their own records. One record can be read, proved and verified without unpacking the others.
 //
-// A file holds a whole number of tiles of 256 records. Its table of contents, at the end, has the digest of each tile's index, which
-// has the leaf hash of each record and the digest of each compressed block. So the digest of the table covers every byte of the
-// file: who knows it (the log's database does) reads any record of the file and knows that it is what was archived. The table also has the
-// hashes of the RFC 6962 subtrees that the range is made of, a signed checkpoint, and the hashes that lead from these to its root: who
-// knows nothing but the log's key finds out that the file holds what the log holds.
+// A file holds whole tiles of 256 records. Its table of contents, at the end, has the digest of each tile's index.
+// The index has the leaf hash of each record and the digest of each compressed block. So the digest of the table
+// covers every byte of the file. A reader who knows it, like the log's database, reads any record and knows that it
+// is what was archived. The table also has the hashes of the RFC 6962 subtrees that the range consists of, a signed
+// checkpoint, and the hashes that lead from these subtrees to its root. So a reader with only the log's key can
+// verify that the file holds what the log holds.
 //
-// The same records under the same checkpoint make the same file. docs/format.md describes every byte.
+// The same records under the same checkpoint give the same file. docs/format.md describes every byte.
 //
 // # Old records move to files, and the log stays whole
 //
-// A row sheds what makes it a record (payload, signatures, time stamps) and keeps what finds and proves it: id, digest, chain, case,
-// counts, hashes. One store in front of the database fills in what rows have shed, so nobody who reads knows of archives. A missing
-// file is an error that names it; it stops no sealing, because the operator's own acts, which every start reads, stay in the
-// database as well, and opening looks at no row that has shed.
+// A row sheds what makes it a record (payload, signatures, time stamps). It keeps what finds and proves it: id,
+// digest, chain, case, counts, hashes. storage.WholeRows fills in what rows have shed, so readers of the log need not
+// know of archives. If a file is missing, reading from it is an error that names the file. It does not prevent
+// sealing: every start reads the operator's acts, which stay in the database as well, and opening ignores rows that
+// have shed.
 //
 // # An archive is a snapshot with a table of contents that is digested
 //
-// The table has the digests of the tiles' indexes, these the digests of the blocks: whoever knows one digest, and the database does,
-// reads one record and knows that it is what was archived. The leaf hashes are in the file, and the table has a signed checkpoint
-// with the hashes up to it, so that a file that was copied elsewhere proves its place in the log to whoever has the log's key and
-// nothing else. Blocks of 16 KiB under a dictionary of 64 KiB cost less than a millisecond to reach; larger ones save little more
-// (`docs/performance.md`).
+// The table has the digests of the tiles' indexes, and these have the digests of the blocks. So a reader who knows
+// one digest, which the database stores, can check a single record. The leaf hashes are in the file, and the table
+// has a signed checkpoint with the hashes up to it. So a copy of the file elsewhere proves its place in the log to
+// anyone with the log's key. Reading a block of 16 KiB under a dictionary of 64 KiB takes less than a millisecond;
+// larger blocks save little more (`docs/performance.md`).
 //
 // # The dictionary is trained here, in a hundred lines
 //
-// The same records must make the same file: then two runs at once, or one that was broken off, make no two versions. The library's
-// trainer draws lots, iterates over maps and sorts by a relation that is no order. What is left out with its entropy tables matters
-// for texts of some hundred bytes, not for blocks.
+// The same records must give the same file. Otherwise two runs at once, or an interrupted run, would make two
+// versions. The library's trainer uses random numbers, iterates over maps, and sorts by a relation that is not an
+// order. Without its entropy tables, texts of some hundred bytes compress less, but blocks do not.
 //
 // # Nothing is shed before it was read again
 //
-// The file is written, synced, opened as anybody would open it, and held against the rows byte for byte and against the stored
-// hashes; then it is noted, and then rows shed, a tile in a transaction. In SQLite they are taken out and put in again within that
-// transaction: it merges pages where rows go, and not where they become smaller.
+// Folder.Create writes the file, syncs it, and opens it as a reader would. It compares the file with the rows byte
+// for byte, and with the stored hashes. Then the file is registered, and its rows shed, one tile in a transaction. In
+// SQLite the rows are deleted and inserted again within that transaction, because SQLite merges pages after rows are
+// deleted, but not after rows become smaller.
 //
 // # Retention
 //
-// The book of retention holds what the log says on keeping records: for how long, which are held, and which were deleted.
+// The book of retention contains what the log says about keeping records: for how long, which are on hold, and which
+// were deleted.
 //
 // # Deleting is another decision than archiving
 //
-// It has an act of its own, a lower bound in the code (six months), and holds that stop it; age is what a time stamp proves and not
-// what a record claims. What is deleted leaves its log entry in the file, so that every entry can still be served and every other
-// proof made. The act comes first, as with erasures; a file without an act explains nothing, and fsck says so.
+// Deleting has an act of its own, a lower limit in the code (six months), and holds that prevent it. Time stamps
+// prove the age of a record; its claim does not count. A deleted record leaves its log entry in the file, so that
+// every entry can still be served and every other proof made. The act comes first, as with erasures. If a file lacks
+// records and no act explains it, fsck reports it.
 package archive
 
 import (
@@ -73,9 +78,9 @@ const (
 	MaxTiles = 256
 	tile     = storage.TileWidth
 
-	blockSize     = 16 << 10 // bytes: with the record that reaches it, a block ends
+	blockSize     = 16 << 10 // bytes: a block ends with the record that reaches this size
 	maxBlock      = blockSize + maxEntry
-	maxPacked     = maxBlock + maxBlock/128 + 1024 // zstd's own bound on what does not compress
+	maxPacked     = maxBlock + maxBlock/128 + 1024 // zstd's own limit for incompressible data
 	maxDictionary = 64 << 10
 	maxTable      = 256 << 10 // bytes of the table of contents
 	maxOutside    = 128       // hashes: two for each level of a tree
@@ -86,11 +91,11 @@ var (
 	endMagic = []byte("\njurat/archive/v1")
 )
 
-// trailerSize is that of: length of the table (8 bytes, big-endian), its SHA-256, and endMagic.
+// trailerSize is the size of the trailer: length of the table (8 bytes, big-endian), its SHA-256, and endMagic.
 var trailerSize = int64(8 + sha256.Size + len(endMagic))
 
-// A table is what a file says it holds. In the file, the dictionary comes after the magic, then tile by tile its blocks and its index,
-// then the table and the trailer, with nothing between them.
+// A table is the table of contents of a file. A file consists of the magic, the dictionary, for each tile its blocks
+// and its index, the table, and the trailer, without gaps.
 type table struct {
 	Checkpoint string            `json:"checkpoint"` // C2SP signed note, over at least To records
 	Dictionary part              `json:"dictionary"` // one zstd frame
@@ -109,12 +114,13 @@ type part struct {
 }
 
 type tileParts struct {
-	Blocks int64 `json:"blocks"` // their bytes altogether
+	Blocks int64 `json:"blocks"` // bytes of all its blocks
 	Index  part  `json:"index"`
 }
 
-// An index finds a tile's records. In the file it is the tile's leaf hashes, and for each block: how many records (2 bytes), how many
-// bytes as it stands there and unpacked (4 each, all big-endian), and the SHA-256 of what stands there.
+// An index finds a tile's records. In the file it is the tile's leaf hashes, then for each block: how many records it
+// has (2 bytes), its packed and its unpacked length (4 bytes each, all big-endian), and the SHA-256 of its packed
+// bytes.
 type index struct {
 	leaves [tile]tlog.Hash
 	blocks []block
@@ -142,11 +148,11 @@ func (x *index) marshal() []byte {
 	return b
 }
 
-// parseIndex reads the index of a tile whose blocks have so many bytes.
+// parseIndex reads the index of a tile. blocks is the length of the tile's blocks.
 func parseIndex(b []byte, blocks int64) (*index, error) {
 	x := new(index)
 	for i := range x.leaves {
-		copy(x.leaves[i][:], b[i*sha256.Size:]) // checkTable has seen to the length
+		copy(x.leaves[i][:], b[i*sha256.Size:]) // table.check has checked the length
 	}
 	records := 0
 	for b = b[tile*sha256.Size:]; len(b) > 0; b = b[blockEntry:] {
@@ -154,18 +160,18 @@ func parseIndex(b []byte, blocks int64) (*index, error) {
 		copy(k.digest[:], b[10:])
 		records, blocks = records+k.records, blocks-k.packed
 		if k.records == 0 || k.packed == 0 || k.packed > maxPacked || k.length == 0 || k.length > maxBlock {
-			return nil, fmt.Errorf("block %d has %d records, and %d bytes for %d", len(x.blocks), k.records, k.packed, k.length)
+			return nil, fmt.Errorf("block %d has %d records, %d packed and %d unpacked bytes", len(x.blocks), k.records, k.packed, k.length)
 		}
 		x.blocks = append(x.blocks, k)
 	}
 	if records != tile || blocks != 0 {
-		return nil, fmt.Errorf("its blocks hold %d records, and leave %d of its bytes over", records, blocks)
+		return nil, fmt.Errorf("its blocks hold %d records, and %d bytes of the tile belong to no block", records, blocks)
 	}
 	return x, nil
 }
 
-// blockOf finds the block that holds the record at a place of the tile: which one, where its bytes begin, and which one of its
-// records it is.
+// blockOf finds the block with the record at a place of the tile. It returns the block's number, the offset of its
+// bytes, and the record's number in the block.
 func (x *index) blockOf(place int) (n int, offset int64, at int) {
 	for n, k := range x.blocks {
 		if place < k.records {
@@ -179,17 +185,17 @@ func (x *index) blockOf(place int) (n int, offset int64, at int) {
 
 func (t *table) marshal() ([]byte, error) { return json.Marshal(t, json.Deterministic(true)) }
 
-// parseTable reads a table in its one form, of a file of so many bytes.
+// parseTable reads the table of a file of size bytes. It returns an error for any text that marshal would not write.
 func parseTable(doc []byte, size int64) (*table, error) {
 	t := new(table)
 	if err := json.Unmarshal(doc, t, json.RejectUnknownMembers(true)); err != nil {
 		return nil, evidence.Steady(err)
 	}
 	if again, err := t.marshal(); err != nil || !bytes.Equal(again, doc) {
-		return nil, errors.Join(errors.New("it is not in its one form"), err)
+		return nil, errors.Join(errors.New("it is not in canonical form"), err)
 	}
 	if t.Format != Format {
-		return nil, fmt.Errorf("format: it is %q, this program reads %q", t.Format, Format)
+		return nil, fmt.Errorf("format: it is %q, but this program reads %q", t.Format, Format)
 	}
 	if err := t.check(); err != nil {
 		return nil, err
@@ -199,14 +205,14 @@ func parseTable(doc []byte, size int64) (*table, error) {
 		want += p.Blocks + p.Index.Length
 	}
 	if want != size {
-		return nil, fmt.Errorf("it speaks of a file of %d bytes, and this one has %d", want, size)
+		return nil, fmt.Errorf("it describes a file of %d bytes, but this one has %d", want, size)
 	}
 	return t, nil
 }
 
 func (t *table) check() error {
 	if t.From < 0 || t.From%tile != 0 || t.To <= t.From || t.To > operator.MaxEntries || t.To-t.From > MaxTiles*tile || t.To-t.From != int64(len(t.Tiles))*tile {
-		return fmt.Errorf("from %d to %d: no whole tiles, or not the %d that follow", t.From, t.To, len(t.Tiles))
+		return fmt.Errorf("from %d to %d: these are not whole tiles, or not as many as the %d listed", t.From, t.To, len(t.Tiles))
 	}
 	if t.Dictionary.Length < 0 || t.Dictionary.Length > maxDictionary+1024 {
 		return fmt.Errorf("dictionary: it has %d bytes", t.Dictionary.Length)
@@ -218,12 +224,12 @@ func (t *table) check() error {
 		}
 	}
 	if want := len(subtrees(t.From, t.To)); len(t.Roots) != want || len(t.Outside) > maxOutside {
-		return fmt.Errorf("%d roots and %d hashes outside, want %d and no more than %d", len(t.Roots), len(t.Outside), want, maxOutside)
+		return fmt.Errorf("%d roots and %d hashes outside, want %d and at most %d", len(t.Roots), len(t.Outside), want, maxOutside)
 	}
 	return nil
 }
 
-// A subtree is a complete one of the log's tree: the 2^level records from n·2^level on.
+// A subtree is a complete subtree of the log's tree: the 2^level records from n·2^level on.
 type subtree struct {
 	level int
 	n     int64
@@ -231,7 +237,7 @@ type subtree struct {
 
 func (s subtree) past() int64 { return (s.n + 1) << s.level }
 
-// subtrees are the largest complete subtrees that a range is made of, from left to right.
+// subtrees returns the largest complete subtrees that a range consists of, from left to right.
 func subtrees(from, to int64) (list []subtree) {
 	for from < to {
 		level := 0
@@ -244,11 +250,11 @@ func subtrees(from, to int64) (list []subtree) {
 	return list
 }
 
-// rootFrom computes the root of the first size records from the hashes of complete subtrees, which cover them from left to right
-// (RFC 6962, section 2.1).
+// rootFrom computes the root of the first size records from the hashes of the complete subtrees that cover them from
+// left to right (RFC 6962, section 2.1).
 func rootFrom(list []subtree, hashes []tlog.Hash, size int64) (tlog.Hash, error) {
 	if len(list) != len(hashes) {
-		return tlog.Hash{}, fmt.Errorf("%d hashes of %d subtrees", len(hashes), len(list))
+		return tlog.Hash{}, fmt.Errorf("%d hashes for %d subtrees", len(hashes), len(list))
 	}
 	at := 0
 	var of func(from, to int64) (tlog.Hash, error)
@@ -258,7 +264,7 @@ func rootFrom(list []subtree, hashes []tlog.Hash, size int64) (tlog.Hash, error)
 			return hashes[at-1], nil
 		}
 		if to-from < 2 {
-			return tlog.Hash{}, fmt.Errorf("no hash covers record %d", from)
+			return tlog.Hash{}, fmt.Errorf("record %d is covered by no hash", from)
 		}
 		k := int64(1)
 		for k*2 < to-from {
@@ -273,12 +279,13 @@ func rootFrom(list []subtree, hashes []tlog.Hash, size int64) (tlog.Hash, error)
 	}
 	root, err := of(0, size)
 	if err == nil && at != len(list) {
-		err = fmt.Errorf("%d hashes belong nowhere", len(list)-at)
+		err = fmt.Errorf("%d hashes are left over", len(list)-at)
 	}
 	return root, err
 }
 
-// around are the subtrees of a tree of so many records that are outside of a range, and then all of them with the range's.
+// around returns the subtrees before and after a range in a tree of size records, and all of them with the range's
+// own.
 func around(from, to, size int64) (before, after, all []subtree) {
 	before, after = subtrees(0, from), subtrees(to, size)
 	return before, after, slices.Concat(before, subtrees(from, to), after)

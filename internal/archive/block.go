@@ -11,23 +11,24 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// What an entry in a block is. docs/format.md has the layout.
+// Kinds of entries in a block. docs/format.md has the layout.
 const (
-	whole   = 1 // all that makes a record
-	expired = 2 // what the log hashed, and which act says why there is no more
+	whole   = 1 // a complete record
+	expired = 2 // what the log hashed for an expired record, and the act about its deletion
 )
 
-// maxEntry is the most that one record can have: a payload, its signatures, and time stamps that were given to it until it was archived.
+// maxEntry is the size limit of one record: a payload, its signatures, and the time stamps that it had when it was
+// archived.
 const maxEntry = evidence.MaxDocument + 8<<20
 
-// A record has at most so many signatures and time stamps, and none is empty. What a reader makes of each has more bytes than the least
-// that a block needs to count it.
+// Limits of one record. They bound the memory of a reader: each signature or time stamp takes more memory than the
+// byte or two that it takes in a block. None may be empty.
 const (
-	maxSignatures = 16 // as evidence reads them
+	maxSignatures = 16 // the limit of package evidence
 	maxTimestamps = 1024
 )
 
-// appendRow writes what makes a row a record.
+// appendRow appends a row's entry to a block.
 func appendRow(b []byte, r *storage.Row) []byte {
 	if r.Entry != nil {
 		b = append(b, expired)
@@ -55,8 +56,8 @@ func appendBytes(b, text []byte) []byte {
 	return append(b, text...)
 }
 
-// parseBlock reads the entries of a block, which must be this many, in the one form that appendRow gives them. What it returns
-// shares the block's memory.
+// parseBlock reads the n entries of a block, and returns an error for any bytes that appendRow would not write. The
+// rows share the block's memory.
 func parseBlock(block []byte, n int) ([]storage.Row, error) {
 	p := parser{rest: block}
 	rows := make([]storage.Row, n)
@@ -72,7 +73,7 @@ func parseBlock(block []byte, n int) ([]storage.Row, error) {
 	return rows, nil
 }
 
-// parser reads on until something is wrong.
+// A parser reads until it finds an error.
 type parser struct {
 	rest []byte
 	err  error
@@ -95,7 +96,7 @@ func (p *parser) row() (r storage.Row) {
 	case expired:
 		r.Entry, r.ExpiredBy = p.bytes(), string(p.bytes())
 		if p.err == nil && (len(r.Entry) == 0 || r.ExpiredBy == "") {
-			p.err = errors.New("it has expired, and says not by which act or what the log hashed")
+			p.err = errors.New("it has expired, but lacks its act or its log entry")
 		}
 	default:
 		p.err = fmt.Errorf("its kind is %d, want %d or %d", kind, whole, expired)
@@ -116,7 +117,7 @@ func (p *parser) whole(r *storage.Row) {
 	}
 }
 
-// some reads bytes, of which there must be some.
+// some reads bytes, and sets an error if there are none.
 func (p *parser) some(what string) []byte {
 	b := p.bytes()
 	if p.err == nil && len(b) == 0 {
@@ -139,7 +140,7 @@ func (p *parser) bytes() []byte {
 	return text
 }
 
-// count reads a number in its one form, which is at most most.
+// count reads a number in its shortest form, and sets an error if it is larger than most.
 func (p *parser) count(most int) int64 {
 	if p.err != nil {
 		return 0
@@ -149,7 +150,7 @@ func (p *parser) count(most int) int64 {
 	case size <= 0:
 		p.err = errCutOff
 	case n > uint64(most):
-		p.err = fmt.Errorf("it counts %d, want at most %d", n, most)
+		p.err = fmt.Errorf("its count is %d, want at most %d", n, most)
 	case !bytes.Equal(binary.AppendUvarint(nil, n), p.rest[:size]):
 		p.err = fmt.Errorf("the number %d is not in its shortest form", n)
 	default:

@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	gram    = 8       // bytes: what is shorter is not worth a reference
-	segment = 64      // bytes: a dictionary is made of pieces of at least this length
-	buckets = 1 << 20 // of counts of grams
+	gram    = 8       // bytes: shorter matches are not worth a reference
+	segment = 64      // bytes: a dictionary consists of pieces of this length
+	buckets = 1 << 20 // number of counters of grams
 )
 
-// train chooses what many samples have in common, at most size bytes: whoever reads a block has read this before it. The samples
-// are cut into as many stretches as there is room for segments, and of each stretch that segment is taken whose 8-byte grams stand in
-// the most samples and have not been taken yet (the method of COVER, Liao et al. 2016). What is worth most comes last, where it is nearest.
+// train returns a dictionary of at most size bytes with what many samples have in common. It divides the samples into
+// as many stretches as the dictionary has room for segments. From each stretch it takes the segment whose 8-byte
+// grams occur in the most samples and were not taken before (the method of COVER, Liao et al. 2016). The most
+// valuable segments come last, where they are nearest to a block.
 //
-// The trainers at hand draw lots and iterate over maps; the same samples must make the same file.
+// The package comment says why the library's trainer is not used.
 func train(samples [][]byte, size int) []byte {
 	counts := countGrams(samples)
 	all := slices.Concat(samples...)
@@ -52,7 +53,7 @@ func bucketOf(b []byte) uint32 {
 	return uint32(binary.LittleEndian.Uint64(b) * 0x9E3779B185EBCA87 >> 44)
 }
 
-// countGrams counts in how many samples each gram stands. What stands in one alone counts nothing.
+// countGrams counts in how many samples each gram occurs. A gram in one sample only counts as zero.
 func countGrams(samples [][]byte) []uint32 {
 	counts, last := make([]uint32, buckets), make([]uint32, buckets)
 	for n, sample := range samples {
@@ -71,7 +72,7 @@ func countGrams(samples [][]byte) []uint32 {
 	return counts
 }
 
-// bestPiece finds the segment whose grams count most.
+// bestPiece finds the segment whose grams have the largest sum of counts.
 func bestPiece(text []byte, counts []uint32) (best piece) {
 	const grams = segment - gram + 1
 	var score int64

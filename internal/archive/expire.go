@@ -15,7 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// An ExpireOrder says what is deleted.
+// An ExpireOrder says what to delete.
 type ExpireOrder struct {
 	Before     time.Time // archived records that are proved to have been sealed before this
 	Reason, By string
@@ -23,31 +23,40 @@ type ExpireOrder struct {
 	Progress   func(step string, done, total int64)
 }
 
-// Expired says what came of it.
+// Expired is the result of Expire.
 type Expired struct {
 	Files    []ExpiredFile `json:"files"`
-	Records  int64         `json:"records"`  // that were deleted
-	Held     int64         `json:"held"`     // that stay because they are on hold
-	Unproved int64         `json:"unproved"` // that stay because when they were sealed is not proved
-	Finished int           `json:"finished"` // deletions that a run before this one had begun
+	Records  int64         `json:"records"`  // deleted
+	Held     int64         `json:"held"`     // kept because they are on hold
+	Unproved int64         `json:"unproved"` // kept because the time of their sealing is not proved
+	Finished int           `json:"finished"` // deletions that an earlier run had begun
 }
 
-// An ExpiredFile is an archive file of which records were deleted.
+// An ExpiredFile is an archive file from which records were deleted.
 type ExpiredFile struct {
-	File    string `json:"file"` // that has what is left of it
+	File    string `json:"file"` // the new file, with the remaining records
 	Act     string `json:"act"`  // record id
 	Records int64  `json:"records"`
 }
 
-// Expire deletes archived records whose retention time is over, and what opens their texts that are sealed apart. The log keeps their
-// ids and hashes, and what it hashed for each: every proof of every other record stands, and that they were there is proved as before.
-// The operator's acts are not deleted.
+// Expire deletes archived records whose retention time is over, and what opens their texts that are sealed apart. The
+// log keeps their ids and hashes, and what it hashed for each. So the proofs of all other records stay valid, and it
+// stays provable that the deleted ones existed. Expire does not delete the operator's acts.
 //
-// The order of steps for each file is: a new file without the records, durable, read again and held against the log; the act, sealed into
-// the log; the new file in the place of the old in the database; texts that are sealed apart; the old file removed. A crash before the act
-// leaves a file that nobody names. A crash after it leaves a deletion that the next run finishes: the act says that it was done.
+// The steps for each file are:
 //
-// One run follows the other, on however many machines: an act names the file that it replaces, and files are listed once.
+//  1. Write a new file without the records, durably; read it back and compare it with the log.
+//  2. Seal the act into the log.
+//  3. Replace the old file by the new one in the database.
+//  4. Destroy the keys of texts that are sealed apart.
+//  5. Remove the old file.
+//
+// A crash before the act leaves an unused file. A crash after it leaves a deletion that the next run completes.
+//
+// Runs follow one another, also on several machines. An act names the file that it replaces, and each run lists the
+// files once.
+//
+// If Order.Before is too recent, the error wraps ErrTooYoung.
 func (a *Archivist) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
 	e := &expiring{Archivist: a, order: o, done: &Expired{Files: []ExpiredFile{}}}
 	alone := func(ctx context.Context) error { return a.claiming(ctx, []string{"archive-expiry"}, e.all) }
@@ -62,12 +71,12 @@ type expiring struct {
 	order ExpireOrder
 	done  *Expired
 	ages  *ages
-	today time.Time // what retention times are held against
+	today time.Time // the time to which retention times are compared
 }
 
 func (e *expiring) all(ctx context.Context) (err error) {
 	if e.order.Before.IsZero() || strings.TrimSpace(e.order.Reason) == "" || strings.TrimSpace(e.order.By) == "" {
-		return errors.New("a deletion has a time, a reason, and somebody who decided it")
+		return errors.New("a deletion needs a time, a reason, and the name of the person who decided it")
 	}
 	if err := e.Ledger.CanAppend(ctx); err != nil {
 		return err
@@ -83,7 +92,7 @@ func (e *expiring) all(ctx context.Context) (err error) {
 		return err
 	}
 	if kept := book.Kept(e.order.Before); kept.After(e.today) {
-		return fmt.Errorf("%w: they are kept for %d days, so what was sealed before %s may be deleted from %s on, and by the clock and the log's newest time stamp it is %s",
+		return fmt.Errorf("%w: they are kept for %d days, so records sealed before %s may be deleted from %s on; by the clock and the log's newest time stamp, today is %s",
 			ErrTooYoung, book.Days, e.order.Before.UTC().Format(time.DateOnly), kept.UTC().Format(time.DateOnly), e.today.UTC().Format(time.DateOnly))
 	}
 	if !e.order.DryRun {
@@ -97,7 +106,7 @@ func (e *expiring) all(ctx context.Context) (err error) {
 	}
 	for n, in := range files {
 		if !in.Shed {
-			break // an archiving run is under way, or was broken off: what is in the database is not deleted
+			break // an archiving run is in progress or was interrupted: records in the database are not deleted
 		}
 		for {
 			again, err := e.file(ctx, in)
@@ -109,17 +118,18 @@ func (e *expiring) all(ctx context.Context) (err error) {
 			}
 		}
 		if e.order.Progress != nil {
-			e.order.Progress("archives looked through", int64(n+1), int64(len(files)))
+			e.order.Progress("archives examined", int64(n+1), int64(len(files)))
 		}
 	}
 	if e.order.DryRun {
 		return nil
 	}
-	return e.Ledger.Reclaim(ctx, nil) // what has expired was in the database once
+	return e.Ledger.Reclaim(ctx, nil) // frees the room that expired records had in the database
 }
 
-// provedToday is the time by which records may have been kept long enough: the clock's, or that of the log's newest time stamp if the
-// clock is ahead of it. A clock that was set ahead deletes nothing too early, unless an authority said so, too.
+// provedToday returns the clock's time, or the time of the log's newest time stamp if the clock is ahead of it. So a
+// clock that was set ahead deletes nothing too early, unless an authority's clock was ahead as well. It returns
+// ErrTooYoung, wrapped, if none of the last records has a time stamp.
 func (e *expiring) provedToday(ctx context.Context) (time.Time, error) {
 	size, err := e.Ledger.Size(ctx)
 	if err != nil {
@@ -147,14 +157,14 @@ func (e *expiring) provedToday(ctx context.Context) (time.Time, error) {
 		}
 		return now, nil
 	}
-	return time.Time{}, fmt.Errorf("%w: of none of the log's last %d records it is proved when it was sealed, so today is not", ErrTooYoung, min(size, mostUnstamped))
+	return time.Time{}, fmt.Errorf("%w: none of the log's last %d records has a proved time, so today's date is not proved", ErrTooYoung, min(size, mostUnstamped))
 }
 
-// mostUnstamped is how many of the last records are looked at for one that has a time stamp.
+// mostUnstamped is how many of the last records provedToday reads to find one with a time stamp.
 const mostUnstamped = 4 * storage.TileWidth
 
-// file deletes what has expired of a file. Whether it may be is decided again when the act is sealed; what another process decided
-// meanwhile has it begin again.
+// file deletes the expired records of a file. It decides again when it seals the act. again means that another
+// process sealed a retention act meanwhile, so the caller must call file again.
 func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, err error) {
 	book, err := e.Book(ctx)
 	if err != nil {
@@ -162,9 +172,9 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 	}
 	if slices.ContainsFunc(book.Expiries, func(x Expiry) bool { return x.Replaces == in.Digest }) {
 		if e.order.DryRun {
-			return false, nil // what may be deleted of it is, and the next run finishes that
+			return false, nil // its expired records are deleted already; the next run completes that
 		}
-		return false, fmt.Errorf("%w: of archive %s, while this run had the claim to be the only one; run it again", errDecided, in.File)
+		return false, fmt.Errorf("%w: for archive %s, although this run held the lock; run it again", errDecided, in.File)
 	}
 	gone, err := e.choose(ctx, in, book)
 	if err != nil || len(gone) == 0 {
@@ -204,18 +214,19 @@ func (e *expiring) file(ctx context.Context, in storage.Archived) (again bool, e
 	return false, e.replace(ctx, in, next)
 }
 
-var errDecided = errors.New("something was decided on retention meanwhile")
+var errDecided = errors.New("another retention act was sealed meanwhile")
 
-// begin takes back a file that no act names, and says whether the one that it was to replace is still there.
+// begin removes a new file that no act names, and reports whether the old file is still in use.
 func (e *expiring) begin(ctx context.Context, in, next storage.Archived) (again bool, err error) {
 	if err := os.Remove(e.Folder.Path(next.File)); err != nil {
 		return false, err
 	}
 	files, err := e.Ledger.Archives(ctx)
-	return slices.Contains(files, in), err // otherwise another run has deleted of it
+	return slices.Contains(files, in), err // if not, another run has deleted records from it
 }
 
-// unlessReplaced is nil where a file could not be read because another run has deleted of it meanwhile, and put another in its place.
+// unlessReplaced returns nil if a file could not be read because another run has replaced it meanwhile, and otherwise
+// the error.
 func (e *expiring) unlessReplaced(ctx context.Context, in storage.Archived, err error) error {
 	files, failed := e.Ledger.Archives(ctx)
 	if failed == nil && !slices.Contains(files, in) {
@@ -224,7 +235,7 @@ func (e *expiring) unlessReplaced(ctx context.Context, in storage.Archived, err 
 	return errors.Join(err, failed)
 }
 
-// choose says which records of a file may be deleted, by their indexes.
+// choose returns the indexes of the records in a file that may be deleted.
 func (e *expiring) choose(ctx context.Context, in storage.Archived, book *Book) (map[int64]bool, error) {
 	gone := map[int64]bool{}
 	const page = 32
@@ -259,7 +270,7 @@ func (e *expiring) choose(ctx context.Context, in storage.Archived, book *Book) 
 	return gone, nil
 }
 
-// without makes a file in which of some records nothing but the hashes is left.
+// without makes a file in which only the hashes of some records are left.
 func (e *expiring) without(ctx context.Context, in storage.Archived, gone map[int64]bool, act string) (storage.Archived, error) {
 	source, err := e.Source(ctx, in.From, in.To)
 	if err != nil {
@@ -270,7 +281,7 @@ func (e *expiring) without(ctx context.Context, in storage.Archived, gone map[in
 	return next, err
 }
 
-// replace puts a file in the place of another, which an act says had records that were deleted. It can be called again.
+// replace replaces a file by the one that an act names. It can be called again.
 func (e *expiring) replace(ctx context.Context, old, next storage.Archived) error {
 	if err := e.Folder.With(next, func(*File) error { return nil }); err != nil {
 		return err // before the database names it
@@ -294,13 +305,14 @@ func (e *expiring) replace(ctx context.Context, old, next storage.Archived) erro
 	return nil
 }
 
-// names says whether the database names a file.
+// names reports whether the database names a file.
 func (e *expiring) names(ctx context.Context, a storage.Archived) bool {
 	files, err := e.Ledger.Archives(ctx)
 	return err == nil && slices.Contains(files, a)
 }
 
-// eraseApart destroys what opens the texts that are sealed apart of records that one file has and the other does not.
+// eraseApart destroys the keys of texts that are sealed apart, for the records that are complete in old and expired
+// in next.
 func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) error {
 	return e.Folder.With(next, func(left *File) error {
 		return e.Folder.With(old, func(all *File) error {
@@ -330,12 +342,12 @@ func (e *expiring) eraseApart(ctx context.Context, next, old storage.Archived) e
 	})
 }
 
-// finish goes on with what was broken off after its act was sealed.
+// finish completes deletions that were interrupted after their act was sealed.
 func (e *expiring) finish(ctx context.Context, book *Book) error {
 	for _, x := range book.Expiries {
 		old := storage.Archived{From: x.From, To: x.To, File: Name(x.From, x.To, x.Replaces), Digest: x.Replaces, Shed: true}
 		if _, err := os.Stat(e.Folder.Path(old.File)); errors.Is(err, os.ErrNotExist) && !e.names(ctx, old) {
-			continue // done, or what was deleted came back under no name that it had
+			continue // complete, or a deleted file was restored under another name
 		}
 		next := storage.Archived{From: x.From, To: x.To, File: Name(x.From, x.To, x.Archive), Digest: x.Archive, Shed: true}
 		if err := e.finishOne(ctx, old, next); err != nil {
@@ -346,7 +358,7 @@ func (e *expiring) finish(ctx context.Context, book *Book) error {
 	return nil
 }
 
-// finishOne removes a file by an act. What took its place may have been replaced itself since.
+// finishOne completes the deletion of one act. Its new file may have been replaced itself since.
 func (e *expiring) finishOne(ctx context.Context, old, next storage.Archived) error {
 	files, err := e.Ledger.Archives(ctx)
 	if err != nil {
@@ -354,7 +366,7 @@ func (e *expiring) finishOne(ctx context.Context, old, next storage.Archived) er
 	}
 	i := slices.IndexFunc(files, func(a storage.Archived) bool { return a.From == old.From && a.To == old.To })
 	if i < 0 {
-		return fmt.Errorf("%w: no archive holds the records %d to %d", ledger.ErrDamaged, old.From, old.To-1)
+		return fmt.Errorf("%w: the records %d to %d are in no archive", ledger.ErrDamaged, old.From, old.To-1)
 	}
 	if files[i].Digest != old.Digest {
 		next = files[i]

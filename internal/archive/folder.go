@@ -21,33 +21,33 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// maxOpen is how many files a Folder has open at a time: with each goes its dictionary.
+// maxOpen is how many files a Folder keeps open. Each keeps its dictionary in memory.
 const maxOpen = 16
 
-// A Folder is where a log's archives lie. It is a storage.Archive, and safe for concurrent use.
+// A Folder holds a log's archives. It is a storage.Archive, and safe for concurrent use.
 type Folder struct {
 	dir string
 
-	mu   sync.Mutex // while it is held, nobody else opens or closes
-	open []*shared  // those that were used last come last
+	mu   sync.Mutex // guards open, and members of its elements
+	open []*shared  // the most recently used file is last
 }
 
 var _ storage.Archive = (*Folder)(nil)
 
-// NewFolder returns the archives in a folder, which need not exist.
+// NewFolder returns the archives in a folder. The folder need not exist.
 func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
 
-// Path is where a file lies.
+// Path returns the path of a file in the folder.
 func (d *Folder) Path(file string) string { return filepath.Join(d.dir, file) }
 
-// Name is what a file is called: a name that says what is in it, and that no other content has.
+// Name returns the name of a file: it tells the range, and differs for different contents.
 func Name(from, to int64, digest evidence.Digest) string {
 	return fmt.Sprintf("%012d-%012d-%x%s", from, to, digest[:6], Extension)
 }
 
 var named = regexp.MustCompile(`^[0-9]{12,19}-[0-9]{12,19}-[0-9a-f]{12}\` + Extension + `$`)
 
-// List returns the names of all files that are called as archives are, in the order of the log.
+// List returns the names of all files that have names of archives, in log order.
 func (d *Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +62,11 @@ func (d *Folder) List() ([]string, error) {
 	return names, err
 }
 
-// draft is what the names of files begin with that are not finished yet.
+// draft is the prefix of the names of unfinished files.
 const draft = ".new-"
 
-// Drafts returns the names of unfinished files that nobody has written to since then: whoever made them was broken off.
+// Drafts returns the names of unfinished files that were last written before a time: the run that wrote them was
+// interrupted.
 func (d *Folder) Drafts(before time.Time) (names []string, err error) {
 	entries, err := os.ReadDir(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,21 +80,22 @@ func (d *Folder) Drafts(before time.Time) (names []string, err error) {
 	return names, err
 }
 
-// shared is an open file that several may be reading.
+// shared is an open file that several goroutines may be reading.
 type shared struct {
 	*File
 	name  string
 	disk  *os.File
 	users int  // guarded by Folder.mu
-	gone  bool // guarded by Folder.mu: it is not in the list any more, and closed by who uses it last
+	gone  bool // guarded by Folder.mu: not in the list any more; its last user closes it
 }
 
 func (s *shared) close() {
 	s.Close()
-	s.disk.Close() // was only read
+	s.disk.Close() // it was only read
 }
 
-// use calls f with a file that is what the log's database says it is.
+// use calls f with the file that the log's database names. Errors of a missing or changed file wrap
+// ledger.ErrArchive.
 func (d *Folder) use(in storage.Archived, f func(*File) error) error {
 	s, err := d.acquire(in)
 	if err != nil {
@@ -125,9 +127,9 @@ func (d *Folder) acquire(in storage.Archived) (*shared, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (it holds the records %d to %d; put it back from where archives are copied to)", err, in.From, in.To-1)
+		return nil, fmt.Errorf("%w (it holds the records %d to %d; restore it from a copy)", err, in.From, in.To-1)
 	}
-	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.table.From == in.From }); i >= 0 { // whose place it has taken
+	if i := slices.IndexFunc(d.open, func(s *shared) bool { return s.table.From == in.From }); i >= 0 { // an earlier file of this range
 		d.drop(i)
 	}
 	s := &shared{File: file, name: in.File, disk: disk, users: 1}
@@ -137,7 +139,7 @@ func (d *Folder) acquire(in storage.Archived) (*shared, error) {
 	return s, nil
 }
 
-// drop takes a file out of the list. It is called with the lock held.
+// drop removes a file from the list. The caller holds d.mu.
 func (d *Folder) drop(i int) {
 	s := d.open[i]
 	d.open = slices.Delete(d.open, i, i+1)
@@ -154,7 +156,7 @@ func (d *Folder) release(s *shared) {
 	}
 }
 
-// Close closes what is open. Who reads afterwards opens it again.
+// Close closes all open files. A later read opens them again.
 func (d *Folder) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,18 +165,18 @@ func (d *Folder) Close() {
 	}
 }
 
-// openFile opens a file by its path. The caller closes both.
+// openFile opens a file by its path. The caller closes both results.
 func openFile(path string) (*os.File, *File, error) {
 	disk, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fs.ErrNotExist // its path is in the error that this becomes part of
+			err = fs.ErrNotExist // the caller's error contains the path
 		}
 		return nil, nil, fmt.Errorf("%w: %w", ledger.ErrArchive, err)
 	}
 	info, err := disk.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = damage(errors.New("it is no regular file"), "file")
+		err = damage(errors.New("it is not a regular file"), "file")
 	}
 	var file *File
 	if err == nil {
@@ -186,13 +188,13 @@ func openFile(path string) (*os.File, *File, error) {
 	return disk, file, nil
 }
 
-// is says whether a file is the one that the log's database names.
+// is returns an error unless the file is the one that the log's database names.
 func (f *File) is(in storage.Archived) error {
 	if f.digest != in.Digest {
-		return damage(fmt.Errorf("its digest is %v, the log's database says %v: it is another file", f.digest, in.Digest), "file")
+		return damage(fmt.Errorf("its digest is %v, but the log's database says %v: it is another file", f.digest, in.Digest), "file")
 	}
 	if f.table.From != in.From || f.table.To != in.To {
-		return damage(fmt.Errorf("it holds the records %d to %d, the log's database says %d to %d", f.table.From, f.table.To-1, in.From, in.To-1), "file")
+		return damage(fmt.Errorf("it holds the records %d to %d, but the log's database says %d to %d", f.table.From, f.table.To-1, in.From, in.To-1), "file")
 	}
 	return nil
 }
@@ -232,10 +234,11 @@ func (f *File) fill(row *storage.Row) error {
 	return nil
 }
 
-// With opens the file that the log's database names, and calls f with it.
+// With opens the file that the log's database names, and calls f with it. Errors of a missing or changed file wrap
+// ledger.ErrArchive.
 func (d *Folder) With(in storage.Archived, f func(*File) error) error { return d.use(in, f) }
 
-// OpenPath opens a file, wherever it lies, and calls f with it.
+// OpenPath opens a file at any path, and calls f with it.
 func OpenPath(path string, f func(*File) error) (err error) {
 	disk, file, err := openFile(path)
 	if err != nil {
@@ -246,8 +249,8 @@ func OpenPath(path string, f func(*File) error) (err error) {
 	return f(file)
 }
 
-// Is reports whether a file says that it is an archive, by its name or by how it begins, and so is to be read as one. What can be read
-// only once, a pipe, is not touched for that: to be an archive takes a file in which one can go back.
+// Is reports whether a file claims to be an archive, by its name or by its first bytes. It does not read from pipes:
+// their bytes can be read only once, and an archive must be a regular file.
 func Is(path string) (bool, error) {
 	if filepath.Ext(path) == Extension {
 		return true, nil
@@ -262,15 +265,15 @@ func Is(path string) (bool, error) {
 	}
 	defer f.Close()
 	begin := make([]byte, len(magic))
-	n, err := f.ReadAt(begin, 0) // which leaves the place where one reads, as /dev/stdin may share it with who reads next
+	n, err := f.ReadAt(begin, 0) // keeps the file offset, which /dev/stdin may share with the next reader
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
 	return bytes.Equal(begin[:n], magic), nil
 }
 
-// Create writes a file into the folder, durably, and reads all of it again: what it returns is there, whole, and holds what the log
-// holds. A file of the same content that a crash left is written over with itself.
+// Create writes a file into the folder, durably, and reads all of it back. When it returns, the file is complete and
+// holds what the log holds. It overwrites a file with the same content that a crash left.
 func (d *Folder) Create(ctx context.Context, s Source) (storage.Archived, error) {
 	none := storage.Archived{}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -280,25 +283,25 @@ func (d *Folder) Create(ctx context.Context, s Source) (storage.Archived, error)
 	if err != nil {
 		return none, err
 	}
-	defer os.Remove(file.Name()) // nothing, once it has been renamed
+	defer os.Remove(file.Name()) // fails once the file has been renamed
 	w := bufio.NewWriterSize(file, 1<<20)
 	digest, err := Write(ctx, w, s)
-	// A crash up to here leaves a hidden leftover.
+	// A crash until here leaves a hidden unfinished file.
 	if err = errors.Join(err, w.Flush(), file.Sync(), file.Close()); err != nil {
 		return none, err
 	}
 	in := storage.Archived{From: s.From, To: s.To, File: Name(s.From, s.To, digest), Digest: digest}
 	if err := s.compare(ctx, file.Name(), in); err != nil {
-		return none, fmt.Errorf("reading back what was written: %w", err)
+		return none, fmt.Errorf("reading the written file back: %w", err)
 	}
-	// A crash after this leaves a file that no database names, and that the next run makes again, byte for byte.
+	// A crash after this leaves a file that no database names. The next run makes it again, byte for byte.
 	if err := os.Rename(file.Name(), d.Path(in.File)); err != nil {
 		return none, err
 	}
 	return in, syncFolders(d.dir)
 }
 
-// compare reads a file as anybody would, and holds every record against the log's row.
+// compare opens a file as a reader would, and compares every record with the log's row.
 func (s *Source) compare(ctx context.Context, path string, in storage.Archived) error {
 	return OpenPath(path, func(f *File) error {
 		if err := f.is(in); err != nil {
@@ -310,7 +313,7 @@ func (s *Source) compare(ctx context.Context, path string, in storage.Archived) 
 			return err
 		}
 		if !slices.Equal(stored, roots) {
-			return damage(errors.New("its roots are not the log's"), "table of contents")
+			return damage(errors.New("its roots differ from the log's"), "table of contents")
 		}
 		var first error
 		_, err = f.Check(ctx, Examination{
@@ -320,7 +323,7 @@ func (s *Source) compare(ctx context.Context, path string, in storage.Archived) 
 					err = ledger.ErrNotFound
 				}
 				if err == nil && !sameRow(row, &logged[0]) {
-					err = errors.New("it is not the log's row, byte for byte")
+					err = errors.New("it differs from the log's row")
 				}
 				return err
 			},
@@ -334,14 +337,14 @@ func (s *Source) compare(ctx context.Context, path string, in storage.Archived) 
 	})
 }
 
-// sameRow reports whether a row of a file is the log's, which may have got more time stamps since.
+// sameRow reports whether a row of a file equals the log's, which may have more time stamps by now.
 func sameRow(file, log *storage.Row) bool {
 	then := *log
 	then.Timestamps = then.Timestamps[:min(len(file.Timestamps), len(then.Timestamps))]
 	return bytes.Equal(appendRow(nil, file), appendRow(nil, &then))
 }
 
-// syncFolders makes a new name durable, and the folder's own.
+// syncFolders syncs a folder and its parent, so that a new name in it is durable.
 func syncFolders(dir string) error {
 	for _, folder := range []string{dir, filepath.Dir(dir)} {
 		f, err := os.Open(folder)
@@ -355,7 +358,8 @@ func syncFolders(dir string) error {
 	return nil
 }
 
-// Adopt finds a file that holds exactly this range and is what Create would vouch for: a run that was broken off has left it.
+// Adopt finds a file that holds exactly this range and passes the comparison of Create: an interrupted run has left
+// it.
 func (d *Folder) Adopt(ctx context.Context, s Source) (storage.Archived, bool, error) {
 	names, err := d.List()
 	if err != nil {
@@ -383,18 +387,19 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (storage.Archived, bool, e
 	return storage.Archived{}, false, nil
 }
 
-// Remove removes a file, durably. One that is not there any more is no error.
+// Remove removes a file, durably. If the file is missing, it returns nil.
 func (d *Folder) Remove(in storage.Archived) error {
 	return d.takeAway(in.File, os.Remove)
 }
 
-// aside is where files go that nobody seems to need.
+// aside is the folder for files that the log does not seem to need.
 const aside = "aside"
 
 // Aside is the folder into which SetAside moves files.
 func (d *Folder) Aside() string { return filepath.Join(d.dir, aside) }
 
-// SetAside moves a file into a folder beside the others, durably, where nobody looks for it. One that is not there any more is no error.
+// SetAside moves a file into the folder Aside, durably. jurat does not read that folder. If the file is missing, it
+// returns nil.
 func (d *Folder) SetAside(name string) error {
 	if err := os.MkdirAll(d.Aside(), 0o700); err != nil {
 		return err

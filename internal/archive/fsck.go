@@ -17,7 +17,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// readRetention reads what the log in a store says on keeping records. Where that cannot be read, nothing explains what is gone.
+// readRetention reads the retention acts of the log in a store. If they cannot be read, it returns that as damage and
+// an empty book.
 func readRetention(ctx context.Context, store storage.Store) (*Book, []fsck.Damage) {
 	damaged := func(err error) (*Book, []fsck.Damage) {
 		return &Book{}, []fsck.Damage{{Kind: fsck.DamageCheck, Index: -1, Detail: err.Error()}}
@@ -39,21 +40,21 @@ func readRetention(ctx context.Context, store storage.Store) (*Book, []fsck.Dama
 	return book, nil
 }
 
-// A Fsck examines archive files, and holds what is gone against the acts that say so.
+// A Fsck examines archive files, and compares deleted records with the acts about them.
 type Fsck struct {
 	folder *Folder
 	log    note.Verifier
 	store  storage.Store
 	read   func() (*Book, []fsck.Damage)
-	first  *Book // what the log said when the examination began
+	first  *Book // as the log was when the examination began
 
-	mu    sync.Mutex // held while what follows is read or written: records come from many goroutines
+	mu    sync.Mutex // guards the members below: many goroutines add records
 	book  *Book
-	byAct map[string]int64 // how many records are gone
-	acts  map[string]bool  // of which the log was read again, in vain or not
+	byAct map[string]int64 // how many records each act has deleted
+	acts  map[string]bool  // the acts for which the log was read again
 }
 
-// NewFsck begins an examination, and returns what is wrong with what the log says on keeping records.
+// NewFsck begins an examination, and returns damage in the retention acts.
 func NewFsck(ctx context.Context, folder *Folder, log note.Verifier, store storage.Store) (*Fsck, []fsck.Damage) {
 	f := &Fsck{folder: folder, log: log, store: store, byAct: map[string]int64{}, acts: map[string]bool{},
 		read: func() (*Book, []fsck.Damage) { return readRetention(ctx, store) }}
@@ -62,7 +63,8 @@ func NewFsck(ctx context.Context, folder *Folder, log note.Verifier, store stora
 	return f, damaged
 }
 
-// Expired takes in a record that is gone, in the name of an act. It asks the log again about an act that it does not know: it is sealed before anything goes in its name, and so may have been since the
+// Expired adds a deleted record and the act about it, and returns an error if no act explains it. For an unknown act
+// it reads the log again: the act may have been sealed since, as every act is sealed before its records are deleted.
 // log was read.
 func (f *Fsck) Expired(index int64, _, act string) error {
 	f.mu.Lock()
@@ -80,25 +82,25 @@ func (f *Fsck) Expired(index int64, _, act string) error {
 	return err
 }
 
-// tooMany names acts in whose name more records are gone than they count.
+// tooMany reports acts with more deleted records than they count.
 func (f *Fsck) tooMany() (found []fsck.Damage) {
 	for _, e := range f.book.Expiries {
 		if gone := f.byAct[e.ID]; gone > e.Count {
 			found = append(found, fsck.Damage{Kind: fsck.DamageExpired, Index: -1,
-				Detail: fmt.Sprintf("act %s deleted %d of the records %d to %d, and %d are gone in its name", e.ID, e.Count, e.From, e.To-1, gone)})
+				Detail: fmt.Sprintf("act %s deleted %d of the records %d to %d, but %d are gone in its name", e.ID, e.Count, e.From, e.To-1, gone)})
 		}
 	}
 	return found
 }
 
-// Run says what is wrong, when the whole log has been taken in.
+// Run returns the damage, after all expired records have been added.
 func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	files, err := f.files(ctx)
 	return append(f.tooMany(), files...), err
 }
 
-// files names what is wrong with archive files: those that the database names are read from end to end, and held against the
-// log's hashes; others are strays, or should have been deleted.
+// files returns the damage of archive files. It reads the files that the database names from end to end, and compares
+// them with the log's hashes. Other files are strays, or should have been deleted.
 func (f *Fsck) files(ctx context.Context) (found []fsck.Damage, err error) {
 	report := func(kind fsck.Kind, format string, args ...any) {
 		found = append(found, fsck.Damage{Kind: kind, Index: -1, Detail: fmt.Sprintf(format, args...)})
@@ -133,18 +135,18 @@ func (f *Fsck) files(ctx context.Context) (found []fsck.Damage, err error) {
 	if err != nil {
 		return found, err
 	}
-	if files, err = f.store.Archives(ctx); err != nil { // a run may have noted one meanwhile
+	if files, err = f.store.Archives(ctx); err != nil { // a run may have registered one meanwhile
 		return found, err
 	}
-	now, _ := f.read() // what cannot be read has been reported
+	now, _ := f.read() // errors have been reported before
 	for _, name := range names {
 		deletes := func(x Expiry) bool { return Name(x.From, x.To, x.Replaces) == name }
 		n := slices.IndexFunc(f.first.Expiries, deletes)
 		switch _, err := os.Stat(f.folder.Path(name)); {
-		case errors.Is(err, os.ErrNotExist): // it was deleted since its name was read
+		case errors.Is(err, os.ErrNotExist): // deleted since its name was read
 		case n >= 0:
 			report(fsck.DamageNotExpired, "%s: by act %s", f.folder.Path(name), f.first.Expiries[n].ID)
-		case slices.ContainsFunc(now.Expiries, deletes): // whoever has decided that since the log was read is deleting it
+		case slices.ContainsFunc(now.Expiries, deletes): // a run that began since is about to delete it
 		case !slices.ContainsFunc(files, func(a storage.Archived) bool { return a.File == name }):
 			report(fsck.DamageStray, "%s", f.folder.Path(name))
 		}
@@ -157,7 +159,7 @@ func (f *Fsck) examine(ctx context.Context, in storage.Archived) (damages []*Dam
 	return damages, err
 }
 
-// atPlaceOf returns the file that has the records now that one had, which may be that one.
+// atPlaceOf returns the file that now holds the records of in, which may be in itself.
 func atPlaceOf(ctx context.Context, store storage.Store, in storage.Archived) (storage.Archived, error) {
 	files, err := store.Archives(ctx)
 	if n := slices.IndexFunc(files, func(a storage.Archived) bool { return a.From == in.From && a.To == in.To }); n >= 0 {
@@ -166,7 +168,8 @@ func atPlaceOf(ctx context.Context, store storage.Store, in storage.Archived) (s
 	return in, err
 }
 
-// check reads one file from end to end, and tells of each damage in it. What it returns stands against reading it at all.
+// check reads one file from end to end, and calls found for each damage. It returns an error if the file cannot be
+// read.
 func (f *Fsck) check(ctx context.Context, in storage.Archived, found func(*Damage)) error {
 	return f.folder.With(in, func(file *File) error {
 		if err := file.CheckProof(f.log); err != nil {
@@ -178,7 +181,7 @@ func (f *Fsck) check(ctx context.Context, in storage.Archived, found func(*Damag
 			return err
 		}
 		if err == nil && !slices.Equal(stored, roots) {
-			found(&Damage{Where: "table of contents", Reason: errors.New("its roots are not the hashes that the log has of these records")})
+			found(&Damage{Where: "table of contents", Reason: errors.New("its roots differ from the log's hashes of these records")})
 		}
 		_, err = file.Check(ctx, Examination{Found: found})
 		return err

@@ -12,7 +12,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// Book returns what the log says on keeping records.
+// Book returns the state of retention, from the log's acts.
 func (a *Archivist) Book(ctx context.Context) (*Book, error) {
 	acts, err := a.Ledger.Chain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -21,7 +21,7 @@ func (a *Archivist) Book(ctx context.Context) (*Book, error) {
 	return Read(acts)
 }
 
-// CheckHeld returns a HeldError if a record is on hold.
+// CheckHeld returns a *HeldError if a record is on hold.
 func (a *Archivist) CheckHeld(ctx context.Context, r *evidence.Record) error {
 	book, err := a.Book(ctx)
 	if err != nil {
@@ -30,7 +30,8 @@ func (a *Archivist) CheckHeld(ctx context.Context, r *evidence.Record) error {
 	return book.Held(r.Digest, r.Payload.ChainID)
 }
 
-// decide seals an act on retention, which decision makes of what the log says by then. It may be asked again.
+// decide seals the act that decision returns for the current book. If another act is sealed meanwhile, it calls
+// decision again.
 func (a *Archivist) decide(ctx context.Context, decision func(*Book) (*operator.RetentionEventBody, error)) (*evidence.Record, error) {
 	return a.decideAs(ctx, "", decision)
 }
@@ -58,14 +59,15 @@ func (a *Archivist) decideAs(ctx context.Context, id string, decision func(*Book
 	return sealed[0], nil
 }
 
-// A HoldOrder says what is to be held: a chain, a record by its id, or everything.
+// A HoldOrder says what to put on hold: a chain, a record by its id, or everything.
 type HoldOrder struct {
 	Chain, RecordID string
 	All             bool
 	Reason, By      string
 }
 
-// Hold keeps records from being deleted, and their texts from being erased, until it is released. It returns the act's id.
+// Hold prevents records from being deleted, and their texts from being erased, until Release. It returns the act's
+// id.
 func (a *Archivist) Hold(ctx context.Context, o HoldOrder) (string, error) {
 	body := operator.RetentionEventBody{Event: operator.RetentionHeld, Chain: o.Chain, Reason: strings.TrimSpace(o.Reason), By: strings.TrimSpace(o.By)}
 	if o.RecordID != "" {
@@ -76,7 +78,7 @@ func (a *Archivist) Hold(ctx context.Context, o HoldOrder) (string, error) {
 		body.Record = row.Digest
 	}
 	if !o.All && body.Chain == "" && body.Record.IsZero() {
-		return "", errors.New("holding: say what")
+		return "", errors.New("holding: name a chain or a record, or choose all")
 	}
 	act, err := a.decide(ctx, func(*Book) (*operator.RetentionEventBody, error) { return &body, nil })
 	if err != nil {
@@ -85,10 +87,10 @@ func (a *Archivist) Hold(ctx context.Context, o HoldOrder) (string, error) {
 	return act.Payload.RecordID, nil
 }
 
-// ErrNoHold says that there is no such hold.
+// ErrNoHold means that no such hold is in force.
 var ErrNoHold = errors.New("there is no such hold")
 
-// Release ends a hold.
+// Release ends a hold. It returns the id of its act, or ErrNoHold, wrapped.
 func (a *Archivist) Release(ctx context.Context, hold, reason, by string) (string, error) {
 	act, err := a.decide(ctx, func(b *Book) (*operator.RetentionEventBody, error) {
 		if !slices.ContainsFunc(b.Holds, func(h Hold) bool { return h.ID == hold }) {
@@ -102,7 +104,8 @@ func (a *Archivist) Release(ctx context.Context, hold, reason, by string) (strin
 	return act.Payload.RecordID, nil
 }
 
-// SetRetention says for how many days records are kept from now on: at least operator.MinRetention.
+// SetRetention sets for how many days records are kept from now on. It returns ErrTooYoung, wrapped, for less than
+// operator.MinRetention.
 func (a *Archivist) SetRetention(ctx context.Context, days int64, reason, by string) error {
 	if days < operator.MinRetention {
 		return fmt.Errorf("%w: %d days, want at least %d (six months)", ErrTooYoung, days, operator.MinRetention)
@@ -114,10 +117,10 @@ func (a *Archivist) SetRetention(ctx context.Context, days int64, reason, by str
 		return &operator.RetentionEventBody{Event: operator.RetentionKept, Days: days, Reason: strings.TrimSpace(reason), By: strings.TrimSpace(by)}, nil
 	})
 	if err != nil {
-		return fmt.Errorf("changing how long records are kept: %w", err)
+		return fmt.Errorf("changing the retention time: %w", err)
 	}
 	return nil
 }
 
-// ErrTooYoung says that something was to be deleted within its retention time.
+// ErrTooYoung means that a deletion, or a retention time, is shorter than the time for which records must be kept.
 var ErrTooYoung = errors.New("that is shorter than records must be kept")

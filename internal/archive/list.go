@@ -9,15 +9,15 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A Listed file is an archive file and what there is to say of it.
+// A Listed is an archive file with its state.
 type Listed struct {
 	storage.Archived
 	Bytes   int64  `json:"bytes"`
-	Stray   bool   `json:"stray"`             // it lies in the folder, and the log's database does not name it
+	Stray   bool   `json:"stray"`             // in the folder, but not named by the log's database
 	Problem string `json:"problem,omitempty"` // why it cannot be read
 }
 
-// List lists archive files: those that the log's database names, in the order of the log, and then strays.
+// List lists archive files: first those that the log's database names, in log order, then strays.
 func (a *Archivist) List(ctx context.Context) ([]Listed, error) {
 	files, err := a.Ledger.Archives(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *Archivist) List(ctx context.Context) ([]Listed, error) {
 	return list, nil
 }
 
-// sizeOf is 0 for a file that is not there.
+// sizeOf returns 0 for a missing file.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// CheckRoots says whether a file holds what the log of this installation holds: its roots are the log's hashes.
+// CheckRoots returns an error unless the file's roots are the hashes of this installation's log.
 func (a *Archivist) CheckRoots(ctx context.Context, f *File) error {
 	indexes, roots := f.Roots()
 	stored, err := a.Ledger.StoredHashes(ctx, indexes)
@@ -63,7 +63,7 @@ func (a *Archivist) CheckRoots(ctx context.Context, f *File) error {
 		return err
 	}
 	if !slices.Equal(stored, roots) {
-		return errors.New("its roots are not the hashes that the log has of these records")
+		return errors.New("its roots differ from the log's hashes of these records")
 	}
 	return nil
 }

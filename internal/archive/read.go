@@ -22,7 +22,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A Damage says what is wrong with a file, and where. It has ledger.ErrArchive in its chain.
+// A Damage says what is wrong with a file, and where. It wraps ledger.ErrArchive.
 type Damage struct {
 	Where  string // such as "tile 3, block 2"
 	Reason error
@@ -36,7 +36,7 @@ func damage(reason error, where string, args ...any) error {
 	return &Damage{Where: fmt.Sprintf(where, args...), Reason: reason}
 }
 
-var errChanged = errors.New("its SHA-256 is not the one that the file's own table has: it was changed")
+var errChanged = errors.New("its SHA-256 differs from the one in the file's own table: it was changed")
 
 // A File is an open archive. It is safe for concurrent use.
 type File struct {
@@ -45,7 +45,7 @@ type File struct {
 	digest evidence.Digest
 
 	unpacker *zstd.Decoder
-	recent   atomic.Pointer[unpacked] // the block that was read last: neighbours are often asked for together
+	recent   atomic.Pointer[unpacked] // the block that was read last: callers often ask for neighbours
 	index    atomic.Pointer[found]    // the tile index that was read last
 }
 
@@ -59,7 +59,8 @@ type found struct {
 	*index
 }
 
-// Open opens a file of so many bytes, and reads its table of contents and its dictionary. What is wrong with it is a *Damage.
+// Open opens a file of size bytes, and reads its table of contents and its dictionary. It returns a *Damage for a
+// file that is wrong.
 func Open(from io.ReaderAt, size int64) (*File, error) {
 	f := &File{from: from}
 	if err := f.readTable(size); err != nil {
@@ -71,22 +72,22 @@ func Open(from io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Close gives back what reading took. It does not close what the file is read from.
+// Close frees the decoder. It does not close the reader given to Open.
 func (f *File) Close() { f.unpacker.Close() }
 
-// Digest is that of the table of contents, and thereby of all that is in the file.
+// Digest is the digest of the table of contents, which covers everything in the file.
 func (f *File) Digest() evidence.Digest { return f.digest }
 
-// Range is which records of the log the file holds: the index of the first, and the one after the last.
+// Range returns the range of the log in the file: the index of the first record, and the one after the last.
 func (f *File) Range() (from, to int64) { return f.table.From, f.table.To }
 
 // Origin is the name of the log, as the file says.
 func (f *File) Origin() string { return f.table.Origin }
 
-// Checkpoint is the signed checkpoint that the file brings; see CheckProof.
+// Checkpoint is the signed checkpoint in the file; see CheckProof.
 func (f *File) Checkpoint() string { return f.table.Checkpoint }
 
-// Roots are the hashes of the subtrees that the range is made of, by their stored hash indexes.
+// Roots returns the hashes of the subtrees that the range consists of, and their stored hash indexes.
 func (f *File) Roots() (indexes []int64, hashes []tlog.Hash) {
 	for _, s := range subtrees(f.table.From, f.table.To) {
 		indexes = append(indexes, tlog.StoredHashIndex(s.level, s.n))
@@ -100,21 +101,21 @@ func (f *File) readTable(size int64) error {
 	}
 	begin, err := f.read(0, int64(len(magic)))
 	if err == nil && string(begin) != string(magic) {
-		err = fmt.Errorf("it does not begin as a %s file does", Format)
+		err = fmt.Errorf("it does not begin like a %s file", Format)
 	}
 	if err != nil {
 		return damage(err, "beginning")
 	}
 	end, err := f.read(size-trailerSize, trailerSize)
 	if err == nil && string(end[8+32:]) != string(endMagic) {
-		err = errors.New("it does not end as such a file does: it is cut off, or something was added")
+		err = errors.New("it does not end like an archive: it was truncated, or something was added")
 	}
 	if err != nil {
 		return damage(err, "end")
 	}
 	length := binary.BigEndian.Uint64(end)
 	if length > maxTable || int64(length) > size-trailerSize-int64(len(magic)) {
-		return damage(fmt.Errorf("it says that the table of contents has %d bytes", length), "end")
+		return damage(fmt.Errorf("the stated length of the table of contents is %d bytes", length), "end")
 	}
 	doc, err := f.read(size-trailerSize-int64(length), int64(length))
 	if err == nil && evidence.DigestOf(doc) != evidence.Digest(end[8:8+32]) {
@@ -147,7 +148,7 @@ func (f *File) readDictionary() error {
 	return err
 }
 
-// unpacker is bounded: a frame that says that it is larger than a block can be is refused before anything is unpacked of it.
+// unpacker limits memory: it refuses a frame that claims to be larger than a block before it unpacks anything.
 func unpacker(dictionary []byte) (*zstd.Decoder, error) {
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlock), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if len(dictionary) > 0 {
@@ -169,19 +170,20 @@ func unpackOnce(packed []byte, most int64) ([]byte, error) {
 	return unpack(u, packed, length)
 }
 
-// contentSize is what a frame says that it unpacks to, which must be no more than most.
+// contentSize returns the unpacked size that a frame states. It returns an error if the size is missing or larger
+// than most.
 func contentSize(packed []byte, most int64) (int64, error) {
 	var h zstd.Header
 	if err := h.Decode(packed); err != nil {
 		return 0, err
 	}
 	if !h.HasFCS || h.Skippable || h.FrameContentSize > uint64(most) {
-		return 0, fmt.Errorf("a frame that unpacks to %d bytes or does not say to how many, want at most %d", h.FrameContentSize, most)
+		return 0, fmt.Errorf("a frame states an unpacked size of %d bytes, or none, want at most %d", h.FrameContentSize, most)
 	}
 	return int64(h.FrameContentSize), nil
 }
 
-// unpack returns exactly so many bytes, and makes room for no more.
+// unpack returns exactly length bytes, and allocates no more.
 func unpack(u *zstd.Decoder, packed []byte, length int64) ([]byte, error) {
 	plain, err := u.DecodeAll(packed, make([]byte, 0, length))
 	if err != nil {
@@ -205,7 +207,7 @@ func (f *File) read(offset, n int64) ([]byte, error) {
 	return nil, err
 }
 
-// tileAt is where a tile's blocks begin.
+// tileAt is the offset of a tile's blocks.
 func (f *File) tileAt(n int) int64 {
 	at := int64(len(magic)) + f.table.Dictionary.Length
 	for _, p := range f.table.Tiles[:n] {
@@ -260,7 +262,7 @@ func (f *File) unpackBlock(k block, offset int64) ([]storage.Row, error) {
 		return nil, err
 	}
 	if length != k.length {
-		return nil, fmt.Errorf("it unpacks to %d bytes, the index says %d", length, k.length)
+		return nil, fmt.Errorf("it unpacks to %d bytes, but the index says %d", length, k.length)
 	}
 	plain, err := unpack(f.unpacker, packed, k.length)
 	if err != nil {
@@ -269,8 +271,9 @@ func (f *File) unpackBlock(k block, offset int64) ([]storage.Row, error) {
 	return parseBlock(plain, k.records)
 }
 
-// Row returns what the file holds of the record with this index of the log: payload, signatures, time stamps and counts, or what is left
-// of it when it has expired; and the hash that the log has of it. It shares memory with other rows: nothing of it may be changed.
+// Row returns what the file holds of the record at this index of the log, and the log's leaf hash of it. That is
+// payload, signatures, time stamps and counts, or what is left of an expired record. It shares memory with other
+// rows, so the caller must not change it. It returns ledger.ErrNotFound, wrapped, for an index outside the file.
 func (f *File) Row(logIndex int64) (storage.Row, tlog.Hash, error) {
 	if logIndex < f.table.From || logIndex >= f.table.To {
 		return storage.Row{}, tlog.Hash{}, fmt.Errorf("%w: the file holds the records %d to %d", ledger.ErrNotFound, f.table.From, f.table.To-1)
@@ -290,7 +293,8 @@ func (f *File) Row(logIndex int64) (storage.Row, tlog.Hash, error) {
 	return row, x.leaves[place], nil
 }
 
-// Record returns a record, held against the hash that the log has of it.
+// Record returns a record, after comparing it with its leaf hash. It returns ledger.ErrExpired, wrapped, if it was
+// deleted.
 func (f *File) Record(logIndex int64) (*evidence.Record, error) {
 	row, leaf, err := f.Row(logIndex)
 	if err != nil {
@@ -306,10 +310,11 @@ func (f *File) Record(logIndex int64) (*evidence.Record, error) {
 	return record, nil
 }
 
-// checkProof holds the roots against a checkpoint: over so many records, and, where it is known, of this root.
+// checkProof compares the roots with a checkpoint over size records. want may be nil; then only the number of hashes
+// is checked.
 func (t *table) checkProof(size int64, want *operator.Checkpoint) error {
 	if size < t.To {
-		return fmt.Errorf("the checkpoint covers %d records, the file goes up to %d", size, t.To)
+		return fmt.Errorf("the checkpoint covers %d records, but the file needs %d", size, t.To)
 	}
 	before, _, all := around(t.From, t.To, size)
 	if len(t.Outside)+len(t.Roots) != len(all) {
@@ -321,17 +326,17 @@ func (t *table) checkProof(size int64, want *operator.Checkpoint) error {
 		return err
 	}
 	if want != nil && root != want.Root {
-		return fmt.Errorf("the hashes of the file lead to the root %v, the checkpoint over %d records has %v", root, size, want.Root)
+		return fmt.Errorf("the hashes of the file give the root %v, but the checkpoint over %d records has %v", root, size, want.Root)
 	}
 	return nil
 }
 
-// CheckProof says whether the log, whose key this is, has signed that it holds what the roots say. Check shows that they
-// are those of the records.
+// CheckProof returns a *Damage unless the log with this key has signed a checkpoint that covers the roots. Check
+// verifies that the roots are those of the records.
 func (f *File) CheckProof(log note.Verifier) error {
 	c, err := operator.OpenCheckpoint(f.table.Checkpoint, log)
 	if err == nil && c.Origin != f.table.Origin {
-		err = fmt.Errorf("the file is of the log %q, its checkpoint of %q", f.table.Origin, c.Origin)
+		err = fmt.Errorf("the file is of the log %q, but its checkpoint is of %q", f.table.Origin, c.Origin)
 	}
 	if err == nil {
 		err = f.table.checkProof(c.Size, &c)
@@ -342,10 +347,11 @@ func (f *File) CheckProof(log note.Verifier) error {
 	return nil
 }
 
-// ErrUntrusted says that none of the keys given is that of the log that a file says it is of.
+// ErrUntrusted means that none of the given keys is the key of the file's log.
 var ErrUntrusted = errors.New("no key of its log is trusted")
 
-// CheckProofBy is CheckProof by whichever of these keys, as package note writes them, is the log's.
+// CheckProofBy is CheckProof with the key of the file's log, among keys in the format of package note. It returns
+// ErrUntrusted, wrapped, if none fits.
 func (f *File) CheckProofBy(keys []string) error {
 	for _, key := range keys {
 		if log, err := note.NewVerifier(key); err == nil && log.Name() == f.table.Origin {
@@ -355,18 +361,19 @@ func (f *File) CheckProofBy(keys []string) error {
 	return fmt.Errorf("%w: %q", ErrUntrusted, f.table.Origin)
 }
 
-// An Examination says what Check does beside holding the file against itself.
+// An Examination says what Check does besides checking the file in itself.
 type Examination struct {
-	Workers int // how many goroutines unpack and examine; 0: as many as there are processors
-	// Each is called with every row, and the record that it is (nil: it has expired), by Workers goroutines and in no order. What it
-	// returns is a damage. nil: nothing is called.
+	Workers int // number of goroutines; 0: as many as there are processors
+	// Each is called with every row and its record (nil if expired), by Workers goroutines, in no order. Its error is
+	// reported as a damage. It may be nil.
 	Each     func(row *storage.Row, record *evidence.Record) error
-	Found    func(d *Damage)         // told of every damage, by one goroutine at a time; nil: nobody is told
-	Progress func(done, total int64) // told after every tile, likewise; nil: nobody is told
+	Found    func(d *Damage)         // called with every damage, by one goroutine at a time; may be nil
+	Progress func(done, total int64) // called after every tile, by one goroutine at a time; may be nil
 }
 
-// Check reads the whole file: every block, every record, every leaf hash, and the roots that they make. It returns how many damages
-// there are, and an error only when it could not go on. It holds a few tiles in memory, however long the file is.
+// Check reads the whole file: every block, every record, every leaf hash, and the roots that they give. It returns
+// the number of damages, and an error only if it could not continue. It holds a few tiles in memory, however long the
+// file is.
 func (f *File) Check(ctx context.Context, e Examination) (damages int, err error) {
 	if e.Workers == 0 {
 		e.Workers = runtime.GOMAXPROCS(0)
@@ -381,7 +388,7 @@ func (f *File) Check(ctx context.Context, e Examination) (damages int, err error
 				if n >= len(f.table.Tiles) {
 					return
 				}
-				if err := fault.Guard(func() error { c.tile(n); return nil }); err != nil { // in a goroutine of its own a panic would end the program
+				if err := fault.Guard(func() error { c.tile(n); return nil }); err != nil { // a panic in this goroutine would end the program
 					c.report(damage(err, "tile %d", n))
 				}
 			}
@@ -395,13 +402,13 @@ func (f *File) Check(ctx context.Context, e Examination) (damages int, err error
 	return c.damages, nil
 }
 
-// checking is one examination.
+// checking is one run of Check.
 type checking struct {
 	*File
 	Examination
 	roots []tlog.Hash // of tiles
 
-	mu      sync.Mutex // while it is held, nobody else reports
+	mu      sync.Mutex // guards the members below, and is held while Found and Progress run
 	damages int
 	done    int64
 }
@@ -419,7 +426,7 @@ func (c *checking) report(err error) {
 	}
 }
 
-// tile examines one tile. One block is in memory at a time.
+// tile examines one tile. It holds one block in memory at a time.
 func (c *checking) tile(n int) {
 	defer func() {
 		c.mu.Lock()
@@ -462,7 +469,7 @@ func (c *checking) record(row *storage.Row, n, place int, leaf tlog.Hash) error 
 	return nil
 }
 
-// hold holds what a file has of a record against the hash that the log has of it, and returns the record; nil: it has expired.
+// hold compares a row of a file with its leaf hash, and returns the record, or nil if it has expired.
 func hold(row *storage.Row, leaf tlog.Hash) (*evidence.Record, error) {
 	if row.Entry != nil {
 		if _, err := evidence.ParseEntry(row.Entry); err != nil {
@@ -484,9 +491,9 @@ func hold(row *storage.Row, leaf tlog.Hash) (*evidence.Record, error) {
 	return record, nil
 }
 
-var errOther = errors.New("it is not what the log hashed at this place")
+var errOther = errors.New("it differs from what the log hashed at this place")
 
-// checkRoots holds the roots of the table against those that the leaves make.
+// checkRoots compares the roots in the table with those that the leaves give.
 func (c *checking) checkRoots() {
 	at := 0
 	for i, s := range subtrees(c.table.From, c.table.To) {
@@ -494,10 +501,10 @@ func (c *checking) checkRoots() {
 		root := merge(c.roots[at : at+tiles])
 		at += tiles
 		if slices.Contains(c.roots[at-tiles:at], tlog.Hash{}) {
-			continue // of a tile whose index cannot be read, which has been reported
+			continue // the index of a tile cannot be read, which has been reported
 		}
 		if root != tlog.Hash(c.table.Roots[i]) {
-			c.report(damage(fmt.Errorf("root %d is %v, the records make %v", i, tlog.Hash(c.table.Roots[i]), root), "table of contents"))
+			c.report(damage(fmt.Errorf("root %d is %v, but the records give %v", i, tlog.Hash(c.table.Roots[i]), root), "table of contents"))
 		}
 	}
 }

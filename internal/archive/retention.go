@@ -10,7 +10,7 @@ import (
 	"jurat/evidence/operator"
 )
 
-// A Hold keeps records from being deleted, and their texts from being erased.
+// A Hold prevents records from being deleted, and their texts from being erased.
 type Hold struct {
 	ID     string          `json:"id"`              // record id of the act that set it
 	Chain  string          `json:"chain,omitzero"`  // all records of this chain
@@ -20,7 +20,7 @@ type Hold struct {
 	Since  time.Time       `json:"since"`
 }
 
-// What is held, in words.
+// What names what is held, for people.
 func (h *Hold) What() string {
 	switch {
 	case h.Chain != "":
@@ -31,7 +31,7 @@ func (h *Hold) What() string {
 	return "all records"
 }
 
-// A HeldError names the hold that stands against what was to be done.
+// A HeldError names the hold that forbids an operation.
 type HeldError struct{ Hold Hold }
 
 func (e *HeldError) Error() string {
@@ -39,21 +39,22 @@ func (e *HeldError) Error() string {
 		e.Hold.Reason, e.Hold.By, e.Hold.ID)
 }
 
-// An Expiry is an act that says which records were deleted.
+// An Expiry is an act about deleted records.
 type Expiry struct {
 	ID string
 	operator.ExpiredRecords
 }
 
-// A Book is what the acts of the chain operator.RetentionChain say, up to some act.
+// A Book is the state after some acts of the chain operator.RetentionChain.
 type Book struct {
-	Acts     int   // that were read
-	Days     int64 // for how many days records are kept
+	Acts     int   // how many acts were read
+	Days     int64 // how many days records are kept
 	Holds    []Hold
 	Expiries []Expiry
 }
 
-// Read reads all acts of the chain. What does not fit is an error: nothing is deleted by a list that cannot be read.
+// Read reads all acts of the chain. It returns an error for an act that does not fit, so that nothing is deleted by a
+// book that cannot be read.
 func Read(acts []*evidence.Record) (*Book, error) {
 	b := &Book{Days: operator.MinRetention}
 	for _, r := range acts {
@@ -62,7 +63,7 @@ func Read(acts []*evidence.Record) (*Book, error) {
 			err = b.apply(e, r)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading what is kept: record %s: %w", r.Payload.RecordID, err)
+			return nil, fmt.Errorf("reading retention acts: record %s: %w", r.Payload.RecordID, err)
 		}
 		b.Acts++
 	}
@@ -77,7 +78,7 @@ func (b *Book) apply(e *operator.RetentionEventBody, r *evidence.Record) error {
 	case operator.RetentionReleased:
 		i := slices.IndexFunc(b.Holds, func(h Hold) bool { return h.ID == e.Hold })
 		if i < 0 {
-			return fmt.Errorf("it releases the hold %q, which there is not", e.Hold)
+			return fmt.Errorf("it releases the hold %q, which is not in force", e.Hold)
 		}
 		b.Holds = slices.Delete(b.Holds, i, i+1)
 	case operator.RetentionKept:
@@ -88,7 +89,7 @@ func (b *Book) apply(e *operator.RetentionEventBody, r *evidence.Record) error {
 	return nil
 }
 
-// Held says which hold a record is under; nil: none.
+// Held returns a *HeldError if a record is on hold, and otherwise nil.
 func (b *Book) Held(digest evidence.Digest, chain string) error {
 	for _, h := range b.Holds {
 		if h.Chain == "" && h.Record.IsZero() || h.Chain != "" && h.Chain == chain || !h.Record.IsZero() && h.Record == digest {
@@ -100,7 +101,7 @@ func (b *Book) Held(digest evidence.Digest, chain string) error {
 
 var errNoAct = errors.New("no act of the log says that it was deleted")
 
-// Explains says whether an act says of the file that holds a place of the log that records in it were deleted.
+// Explains returns an error unless the act says that records around this index were deleted.
 func (b *Book) Explains(index int64, act string) error {
 	for _, e := range b.Expiries {
 		if e.ID == act && e.From <= index && index < e.To {
@@ -110,7 +111,7 @@ func (b *Book) Explains(index int64, act string) error {
 	return fmt.Errorf("%w: the archive names the act %q", errNoAct, act)
 }
 
-// Kept is until when a record that was sealed at a time is kept at least.
+// Kept returns the time until which a record must be kept that was sealed at the given time.
 func (b *Book) Kept(sealed time.Time) time.Time {
 	return sealed.AddDate(0, 0, int(max(b.Days, operator.MinRetention)))
 }

@@ -19,19 +19,19 @@ import (
 	"jurat/verify/trust"
 )
 
-// An Archivist moves records of a log into archive files, decides on how long they are kept, and deletes what has expired. All its
-// fields are required unless they say otherwise.
+// An Archivist moves records of a log into archive files, manages how long they are kept, and deletes expired ones.
+// All its fields are required unless they say otherwise.
 type Archivist struct {
 	Ledger   *ledger.Ledger
-	Operator ledger.Operator // of the same ledger
+	Operator ledger.Operator // for the same ledger
 	Folder   *Folder
 	Claims   lock.Claims
-	Log      note.Verifier // of the log's checkpoints
+	Log      note.Verifier // the public key of the log's checkpoints
 	Now      func() time.Time
 
-	Trust   func(context.Context) (*trust.Trust, error)                             // with the log's own keys and authorities
-	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // what opens a text that is sealed apart
-	After   func(step string)                                                       // told when a step is done; tests crash there
+	Trust   func(context.Context) (*trust.Trust, error)                             // contains the log's own keys and authorities
+	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // destroys the key of a text that is sealed apart
+	After   func(step string)                                                       // called after each step; tests simulate crashes there
 	Most    int64                                                                   // records in one file; 0: as many as the format allows
 }
 
@@ -42,30 +42,38 @@ func (a *Archivist) most() int64 {
 	return a.Most
 }
 
-// An Order says what is archived.
+// An Order says what to archive.
 type Order struct {
 	Before   time.Time // records that are proved to have been sealed before this
-	DryRun   bool      // only say what would be
+	DryRun   bool      // only report what would be archived
 	Progress func(step string, done, total int64)
 }
 
-// Archiving says what came of an order.
+// Archiving is the result of an order.
 type Archiving struct {
-	From  int64              `json:"from"`  // index of the first record that was not in an archive before
-	To    int64              `json:"to"`    // index after the last that is in one now, or would be
-	Files []storage.Archived `json:"files"` // that were made
-	Shed  int64              `json:"shed"`  // rows that gave up what archives hold of them
+	From  int64              `json:"from"`  // index of the first record that was in no archive before
+	To    int64              `json:"to"`    // index after the last record that is in one now, or would be
+	Files []storage.Archived `json:"files"` // the new files
+	Shed  int64              `json:"shed"`  // number of rows that have shed
 	Stops string             `json:"stops"` // why it went no further
 }
 
-// Archive moves records into archive files: of those that are in none yet, as many whole tiles as begin the rest of the log, were
-// sealed before a moment and wait for nothing. The operator's acts stay in the database as well, because every start reads them.
+// Archive moves records into archive files. It starts after the last archived record, and takes whole tiles while
+// their records are proved to have been sealed before the order's time, and wait for no time stamp. The operator's
+// acts stay in the database as well, because every start reads them.
 //
-// The order of steps for each file is: the file, durable; all of it read again and held against the database's rows, byte for byte, and
-// its roots against the log's hashes; the file noted in the database; its rows shed, a tile at a time; the file noted as done.
-// A crash before the file is noted leaves a file that the next run takes up if it is whole. A crash after that leaves rows that are in
-// the file and in the database, and the next run goes on with them. Several runs at a time make the same files: one of them notes
-// each. Nothing of this keeps anybody from sealing or reading.
+// The steps for each file are:
+//
+//  1. Write the file, durably.
+//  2. Read all of it back, and compare it with the database's rows byte for byte, and its roots with the log's
+//     hashes.
+//  3. Register the file in the database.
+//  4. Its rows shed, one tile in a transaction.
+//  5. Mark the file as shed.
+//
+// A crash before step 3 leaves a file that the next run adopts if it is complete. After a later crash, rows are both
+// in the file and in the database, and the next run continues with them. Several runs at once make the same files,
+// and one of them registers each. Archive delays no sealing and no reading.
 func (a *Archivist) Archive(ctx context.Context, o Order) (*Archiving, error) {
 	run := &archiving{Archivist: a, order: o, done: &Archiving{Files: []storage.Archived{}}}
 	if err := a.asRun(ctx, run.all); err != nil {
@@ -101,20 +109,22 @@ func (a *archiving) all(ctx context.Context) error {
 		return nil
 	}
 	for a.done.To < to {
-		// Files begin and end at multiples of their greatest size wherever they can: which they are does not depend on how often this runs.
+		// Files begin and end at multiples of their largest size where possible, so that they do not depend on how
+		// often this runs.
 		err := a.file(ctx, a.done.To, min(to, (a.done.To/a.most()+1)*a.most()))
 		if err != nil && !errors.Is(err, ledger.ErrConflict) {
 			return err
 		}
-		if a.done.To, err = a.finish(ctx); err != nil { // of another run's files, too
+		if a.done.To, err = a.finish(ctx); err != nil { // includes another run's files
 			return err
 		}
 	}
-	// Also where nothing was shed: a run that was broken off may have left texts in the database.
-	return a.Ledger.Reclaim(ctx, func(done, total int64) { a.tell("database pages given back", done, total) })
+	// Reclaim runs even if nothing was shed now: an interrupted run may have left texts in the database.
+	return a.Ledger.Reclaim(ctx, func(done, total int64) { a.tell("database pages freed", done, total) })
 }
 
-// finish has rows shed that a run which was broken off, or is under way elsewhere, has left. It returns where archives end.
+// finish sheds rows of registered files that an interrupted or concurrent run has left. It returns the index where
+// the archives end.
 func (a *archiving) finish(ctx context.Context) (end int64, err error) {
 	files, err := a.Ledger.Archives(ctx)
 	if err != nil {
@@ -131,7 +141,7 @@ func (a *archiving) finish(ctx context.Context) (end int64, err error) {
 	return end, nil
 }
 
-// limit says how far the log can be archived, from an index on.
+// limit returns how far the log can be archived, from an index on, and notes why not further.
 func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 	settled, err := a.Ledger.Settled(ctx)
 	if err != nil {
@@ -159,7 +169,7 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 		if at += young; young < n {
 			more = false
 		}
-		a.tell("records looked at", at-from, settled-from)
+		a.tell("records examined", at-from, settled-from)
 	}
 	whole := at / storage.TileWidth * storage.TileWidth
 	if whole < at && at == settled {
@@ -172,7 +182,8 @@ func (a *archiving) limit(ctx context.Context, from int64) (int64, error) {
 	return max(from, whole), nil
 }
 
-// firstYoung is how many of some records come before the first that cannot be archived, and notes why that one cannot.
+// firstYoung returns how many of n records come before the first one that cannot be archived, and notes why that one
+// cannot.
 func (a *archiving) firstYoung(ctx context.Context, ages *ages, from, n int64) (int64, error) {
 	rows, err := a.Ledger.RowsFrom(ctx, from, n)
 	if err != nil {
@@ -205,12 +216,12 @@ func (a *archiving) tooYoung(ages *ages, row *storage.Row) error {
 	}
 	sealed, err := ages.sealed(record)
 	if err == nil && !sealed.Before(a.order.Before) {
-		err = fmt.Errorf("it is proved to have been sealed at %s", sealed.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("its time stamp proves %s, which is too recent", sealed.UTC().Format(time.RFC3339))
 	}
 	return err
 }
 
-// file makes an archive and has its rows shed.
+// file makes an archive file, or adopts one, and registers it.
 func (a *archiving) file(ctx context.Context, from, to int64) error {
 	source, err := a.Source(ctx, from, to)
 	if err != nil {
@@ -233,7 +244,7 @@ func (a *archiving) file(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// Source is a range of the log, for a file to be made of.
+// Source returns the range of the log from which a file is made.
 func (a *Archivist) Source(ctx context.Context, from, to int64) (Source, error) {
 	signed, head, err := a.Ledger.CheckpointOver(ctx, to)
 	if err != nil {
@@ -243,7 +254,7 @@ func (a *Archivist) Source(ctx context.Context, from, to int64) (Source, error) 
 		Hashes: tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return a.Ledger.StoredHashes(ctx, indexes) })}, nil
 }
 
-// shed has the rows of a file shed what it holds, unless they have.
+// shed removes from the rows of a file what it holds, unless that is done.
 func (a *archiving) shed(ctx context.Context, in storage.Archived) error {
 	if in.Shed {
 		return nil
@@ -253,7 +264,7 @@ func (a *archiving) shed(ctx context.Context, in storage.Archived) error {
 			if err := a.shedTile(ctx, f, from); err != nil {
 				return err
 			}
-			a.tell("records taken out of the database", from+storage.TileWidth-in.From, in.To-in.From)
+			a.tell("records removed from the database", from+storage.TileWidth-in.From, in.To-in.From)
 			a.After("tile shed")
 		}
 		return nil
@@ -292,7 +303,7 @@ func (a *archiving) shedTile(ctx context.Context, f *File, from int64) error {
 			return err
 		}
 		if string(had.Payload) != string(rows[n].Payload) {
-			return fmt.Errorf("%w: record %s is another in the archive than in the database", ledger.ErrDamaged, rows[n].RecordID)
+			return fmt.Errorf("%w: record %s differs between the archive and the database", ledger.ErrDamaged, rows[n].RecordID)
 		}
 		list = append(list, storage.Shedding{Index: rows[n].Index, Timestamps: len(had.Timestamps)})
 	}

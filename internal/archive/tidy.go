@@ -11,17 +11,17 @@ import (
 	"jurat/internal/lock"
 )
 
-// Runs that make archive files may be several at a time, on several machines, and none of them may find a file gone that it has made or
-// taken up, and has not noted in the database yet. So each claims one of these, and who tidies up claims all of them: a run that
-// died has let go of its claim, and one that stands still has not, or has lost it and does nothing more.
+// Several runs on several machines may make archive files. Tidy must not remove a file that a run has made or adopted
+// but not yet registered. So each run locks one of mostRuns names, and Tidy locks all of them. A run that dies
+// releases its lock. A run that has stopped still holds its lock, or has lost it and does nothing more.
 const mostRuns = 16
 
 func runName(n int) string { return fmt.Sprintf("archive-run-%d", n) }
 
-// ErrArchiving says that somebody is making archive files at this moment.
+// ErrArchiving means that a run is making archive files at this moment.
 var ErrArchiving = errors.New("archiving is under way, here or on another machine")
 
-// asRun does what makes archive files, and waits while somebody tidies up among them.
+// asRun calls do with a run's lock, and waits while Tidy holds all of them.
 func (a *Archivist) asRun(ctx context.Context, do func(context.Context) error) error {
 	names := make([]string, mostRuns)
 	for n := range names {
@@ -30,7 +30,7 @@ func (a *Archivist) asRun(ctx context.Context, do func(context.Context) error) e
 	return a.claiming(ctx, names, do)
 }
 
-// claiming does something under the first of these claims that nobody has, and waits until there is one.
+// claiming calls do with the first of these locks that is free, and waits until one is.
 func (a *Archivist) claiming(ctx context.Context, names []string, do func(context.Context) error) error {
 	for {
 		for _, name := range names {
@@ -47,12 +47,12 @@ func (a *Archivist) claiming(ctx context.Context, names []string, do func(contex
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for others who archive, delete what has expired, or tidy up: %w", ctx.Err())
+			return fmt.Errorf("waiting for other processes that archive, expire or tidy up: %w", ctx.Err())
 		}
 	}
 }
 
-// lostOr says why something ended, where that is because its claim was lost.
+// lostOr returns lock.ErrLost if that is why an operation failed, and otherwise its error.
 func lostOr(held context.Context, err error) error {
 	if cause := context.Cause(held); err != nil && errors.Is(cause, lock.ErrLost) {
 		return cause
@@ -60,25 +60,25 @@ func lostOr(held context.Context, err error) error {
 	return err
 }
 
-// Tidied says what became of the files that are no part of the log.
+// Tidied is the result of Tidy.
 type Tidied struct {
-	Folder   string     `json:"folder"`    // into which files are moved
-	SetAside []string   `json:"set_aside"` // or would be
+	Folder   string     `json:"folder"`    // the folder into which files are moved
+	SetAside []string   `json:"set_aside"` // files that were moved, or would be
 	Kept     []KeptFile `json:"kept"`
 }
 
-// A KeptFile is one of which it is not certain that nobody needs it.
+// A KeptFile is a file that may still be needed.
 type KeptFile struct {
 	File string `json:"file"`
 	Why  string `json:"why"`
 }
 
-// Tidy sets aside archive files that runs have left which were broken off before the database named them. A file is set aside only
-// if all that it holds is elsewhere: the log has come as far as the file, says the same of its records, and every archive that the
-// database names can be opened. While anybody makes such files it does nothing, and returns ErrArchiving.
+// Tidy moves archive files aside that interrupted runs left before the database named them. It moves a file only if
+// everything in it is elsewhere: the log is at least as long, has the same hashes for its records, and every archive
+// that the database names can be opened. While a run makes archive files, Tidy does nothing and returns ErrArchiving.
 //
-// It deletes nothing: a second installation of the same log, made of a backup, may share the folder, and knows this file by its name while
-// this one does not. Nobody can see that from here, so it is for people to say when the files may go.
+// It deletes nothing. A second installation of the same log, restored from a backup, may share the folder and use
+// this file. jurat cannot see that, so people must decide when the files can be deleted.
 func (a *Archivist) Tidy(ctx context.Context, dryRun bool) (*Tidied, error) {
 	done := &Tidied{Folder: a.Folder.Aside(), SetAside: []string{}, Kept: []KeptFile{}}
 	if err := a.aloneAmongRuns(ctx, func(ctx context.Context) error { return a.tidy(ctx, dryRun, done) }); err != nil {
@@ -87,7 +87,7 @@ func (a *Archivist) Tidy(ctx context.Context, dryRun bool) (*Tidied, error) {
 	return done, nil
 }
 
-// aloneAmongRuns does something while nobody makes archive files.
+// aloneAmongRuns calls do while no run makes archive files. It returns ErrArchiving if one does.
 func (a *Archivist) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
 	for n := range mostRuns {
 		held, release, err := a.Claims.Claim(ctx, runName(n))
@@ -98,14 +98,14 @@ func (a *Archivist) aloneAmongRuns(ctx context.Context, do func(context.Context)
 			return err
 		}
 		defer release()
-		ctx = held // each is the end of those before
+		ctx = held // ends when any of these locks is lost
 	}
 	return lostOr(ctx, do(ctx))
 }
 
 func (a *Archivist) tidy(ctx context.Context, dryRun bool, done *Tidied) error {
 	if err := a.Ledger.CanAppend(ctx); err != nil {
-		return err // a log that came back from an older copy may not know yet what a file is a part of
+		return err // a log restored from an older copy may lack the records that need a file
 	}
 	list, err := a.List(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func (a *Archivist) tidy(ctx context.Context, dryRun bool, done *Tidied) error {
 		return err
 	}
 	for _, f := range list {
-		if f.Problem == "" && f.Bytes == 0 { // it may be open here from before
-			f.Problem = "it is not there"
+		if f.Problem == "" && f.Bytes == 0 { // it may still be open from before
+			f.Problem = "it is missing"
 		}
 		if f.Problem != "" && !f.Stray {
 			return fmt.Errorf("%w: %s, which the log needs: %s", ledger.ErrArchive, f.File, f.Problem)
@@ -130,10 +130,10 @@ func (a *Archivist) tidy(ctx context.Context, dryRun bool, done *Tidied) error {
 		why := a.needed(ctx, f.File)
 		for _, x := range book.Expiries {
 			if Name(x.From, x.To, x.Replaces) == f.File {
-				why = fmt.Errorf("act %s says that records in it were deleted: 'jurat archive expire' finishes that", x.ID)
+				why = fmt.Errorf("act %s says that records in it were deleted: 'jurat archive expire' completes that", x.ID)
 			}
 			if Name(x.From, x.To, x.Archive) == f.File {
-				why = fmt.Errorf("act %s says that it takes the place of another: 'jurat archive expire' finishes that", x.ID)
+				why = fmt.Errorf("act %s says that it replaces another file: 'jurat archive expire' completes that", x.ID)
 			}
 		}
 		if ctx.Err() != nil {
@@ -153,10 +153,10 @@ func (a *Archivist) tidy(ctx context.Context, dryRun bool, done *Tidied) error {
 	return a.tidyDrafts(dryRun, done)
 }
 
-// abandoned is for how long nobody has written to an unfinished file that nobody finishes any more.
+// abandoned is the time without writes after which an unfinished file counts as left by an interrupted run.
 const abandoned = 24 * time.Hour
 
-// tidyDrafts sets aside what was being written when a run was broken off. It holds nothing that was not in the database or in an archive then.
+// tidyDrafts moves aside unfinished files of interrupted runs. Their records were in the database or in an archive.
 func (a *Archivist) tidyDrafts(dryRun bool, done *Tidied) error {
 	drafts, err := a.Folder.Drafts(time.Now().Add(-abandoned))
 	if err != nil {
@@ -173,7 +173,8 @@ func (a *Archivist) tidyDrafts(dryRun bool, done *Tidied) error {
 	return nil
 }
 
-// needed says why a file that the database does not name may hold what is nowhere else; nil: it does not.
+// needed returns why a file that the database does not name may hold something that is nowhere else, or nil if it
+// does not.
 func (a *Archivist) needed(ctx context.Context, file string) error {
 	err := OpenPath(a.Folder.Path(file), func(f *File) error {
 		if err := f.CheckProof(a.Log); err != nil {
@@ -184,12 +185,12 @@ func (a *Archivist) needed(ctx context.Context, file string) error {
 			return err
 		}
 		if _, to := f.Range(); to > size {
-			return fmt.Errorf("it holds records up to %d, and the log has %d", to-1, size)
+			return fmt.Errorf("it holds records up to index %d, but the log has only %d records", to-1, size)
 		}
 		return a.CheckRoots(ctx, f)
 	})
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // somebody else has taken it away
+		return nil // another process has removed it
 	}
 	return err
 }

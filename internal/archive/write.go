@@ -14,18 +14,19 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A Source is the log that a file is made of.
+// A Source is the part of a log from which a file is made.
 type Source struct {
 	Origin     string
 	From, To   int64  // whole tiles, at most MaxTiles
 	Checkpoint string // signed, over at least To records
-	Size       int64  // that it covers
+	Size       int64  // the number of records that it covers
 	Hashes     tlog.HashReader
-	Rows       func(ctx context.Context, from, n int64) ([]storage.Row, error) // whole rows, exactly these
-	Progress   func(done int64)                                                // told after every tile; nil: nobody is told
+	Rows       func(ctx context.Context, from, n int64) ([]storage.Row, error) // complete rows, exactly these
+	Progress   func(done int64)                                                // called after every tile; may be nil
 }
 
-// Without returns a source in which nothing but the hashes is left of some records, by their indexes, in the name of an act.
+// Without returns a source in which the records at some indexes are expired: only their log entries and the act are
+// left.
 func (s Source) Without(gone map[int64]bool, act string) Source {
 	whole := s.Rows
 	s.Rows = func(ctx context.Context, from, n int64) ([]storage.Row, error) {
@@ -50,8 +51,8 @@ func (s Source) Without(gone map[int64]bool, act string) Source {
 }
 
 const (
-	maxSamples    = 1024    // records that a dictionary is trained on
-	maxSampleSize = 8 << 10 // bytes of each: what stands further behind is rarely the same
+	maxSamples    = 1024    // number of records that train a dictionary
+	maxSampleSize = 8 << 10 // bytes of each: later bytes rarely match those of other records
 )
 
 // Write writes a file, and returns the digest of its table of contents.
@@ -101,7 +102,7 @@ func (w *writer) all(ctx context.Context) (digest evidence.Digest, err error) {
 	return digest, err
 }
 
-// proof notes the hashes that lead from the range to the checkpoint.
+// proof adds to the table the hashes that lead from the range to the checkpoint.
 func (w *writer) proof() error {
 	read := func(list []subtree) ([]evidence.Digest, error) {
 		indexes := make([]int64, len(list))
@@ -128,14 +129,14 @@ func (w *writer) proof() error {
 	return w.table.checkProof(w.Size, nil)
 }
 
-// dictionary trains one on records from all over the range, and writes it.
+// dictionary trains a dictionary on records from the whole range, and writes it.
 func (w *writer) dictionary(ctx context.Context) error {
 	step := max(1, (w.To-w.From)/maxSamples)
 	const page = 32
 	var samples [][]byte
 	var plain int64
 	for from := w.From; from < w.To; from += page {
-		first := (from - w.From + step - 1) / step * step // of this page
+		first := (from - w.From + step - 1) / step * step // first sample in this page
 		if first >= from-w.From+page {
 			continue
 		}
@@ -162,7 +163,7 @@ func (w *writer) dictionary(ctx context.Context) error {
 	return err
 }
 
-// packing are the settings on which it depends which bytes come out.
+// packing returns the settings that determine the compressed bytes.
 func packing(dictionary []byte) []zstd.EOption {
 	options := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
 		zstd.WithSingleSegment(true)}
@@ -172,7 +173,7 @@ func packing(dictionary []byte) []zstd.EOption {
 	return options
 }
 
-// pack compresses the dictionary; one that is empty has no bytes at all.
+// pack compresses the dictionary. It returns no bytes for an empty one.
 func pack(dictionary []byte) (packed []byte, err error) {
 	if len(dictionary) == 0 {
 		return nil, nil

@@ -159,7 +159,7 @@ func TestAcceptRefuses(t *testing.T) {
 		"a revoked key":                     {revoked.says(t, ""), keys.ErrEnded, "is revoked from"},
 		"without the second signature":      {only(pair, 0).says(t, ""), keys.ErrIncomplete, "has not signed"},
 		"without the first signature":       {only(pair, 1).says(t, ""), keys.ErrIncomplete, "has not signed"},
-		"a second signature taken away":     {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures = r.Signatures[:1] }), ledger.ErrRefused, "2 signers, and there are 1"},
+		"a second signature taken away":     {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures = r.Signatures[:1] }), ledger.ErrRefused, "2 signers, but there are 1"},
 		"a signature of something else":     {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = a.says(t, "").Signatures }), evidence.ErrSignature, "signature 0"},
 		"no signature in DER":               {changed(a.says(t, ""), func(r *evidence.Record) { r.Signatures = [][]byte{{1, 2, 3}} }), ledger.ErrRefused, "not in DER"},
 		"a wrong second signature":          {changed(pair.says(t, ""), func(r *evidence.Record) { r.Signatures[1][7] ^= 1 }), evidence.ErrSignature, "signature 1"},

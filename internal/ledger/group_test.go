@@ -547,7 +547,7 @@ func TestQueueIsBounded(t *testing.T) {
 		outside := q.seal(impatient, 0)
 		goes()
 		synctest.Wait()
-		if err := *outside; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1024 are waiting already") {
+		if err := *outside; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1024 callers are waiting already") {
 			t.Errorf("who finds no room and goes is told %v", err)
 		}
 		cancel()
