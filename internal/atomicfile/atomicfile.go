@@ -1,4 +1,4 @@
-// Package atomicfile writes files that are there whole or not at all, whatever crashes.
+// Package atomicfile writes files that exist completely or not at all, also after a crash.
 package atomicfile
 
 import (
@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Create makes a new file, and fails with an error that is fs.ErrExist if there is one: whoever comes second, in any
-// process, changes nothing. Missing folders are made for the owner alone.
+// Create makes a new file. If the file exists, it changes nothing and returns an error that wraps fs.ErrExist: of
+// several processes, one makes the file. It makes missing folders, readable for the owner alone.
 func Create(file string, text []byte, mode os.FileMode) error {
-	return write(file, text, mode, os.Link) // Link, unlike Rename, fails where a file exists
+	return write(file, text, mode, os.Link) // Link, unlike Rename, fails if the file exists
 }
 
-// Replace makes a file, or puts it in the place of the one that is there.
+// Replace makes a file, or replaces the existing one.
 func Replace(file string, text []byte, mode os.FileMode) error {
 	return write(file, text, mode, os.Rename)
 }
@@ -24,24 +24,25 @@ func write(file string, text []byte, mode os.FileMode, put func(from, to string)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(folder, ".new-*") // made with mode 0600
+	draft, err := os.CreateTemp(folder, ".new-*") // with mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name()) // nothing, once it has been renamed
+	defer os.Remove(draft.Name()) // fails once the file has been renamed
 	_, err = draft.Write(text)
 	if err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
-	// A crash before this line leaves a hidden leftover and the old state; after it, the whole new file.
+	// A crash before this line leaves a hidden unfinished file and the old state; a crash after it leaves the whole
+	// new file.
 	if err := put(draft.Name(), file); err != nil {
 		return err
 	}
 	return syncFolder(folder)
 }
 
-// SyncFolders makes names durable in a folder and in those above it, up to the folder top, which it is or is below: with
-// a new file in a new folder, the file's name is not all that is new.
+// SyncFolders syncs a folder and the folders above it up to top, so that new names in them are durable. A new file in
+// a new folder needs this. It returns an error if folder is neither top nor below it.
 func SyncFolders(folder, top string) error {
 	for folder, top = filepath.Clean(folder), filepath.Clean(top); ; folder = filepath.Dir(folder) {
 		if err := syncFolder(folder); err != nil || folder == top {
@@ -53,7 +54,7 @@ func SyncFolders(folder, top string) error {
 	}
 }
 
-// syncFolder makes a new name in a folder durable.
+// syncFolder makes new names in a folder durable.
 func syncFolder(folder string) error {
 	d, err := os.Open(folder)
 	if err != nil {

@@ -1,2 +1,3 @@
-// Package disktest gives a test a disk of its own: a small one, which can be filled, and mounted for reading. There is one on Linux.
+// Package disktest gives a test a small disk of its own, which the test can fill or make read-only. It works only on
+// Linux.
 package disktest

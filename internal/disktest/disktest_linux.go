@@ -11,14 +11,15 @@ import (
 	"testing"
 )
 
-// mountPoint, when it is set, is a folder that this process may mount a file system on, in a name space of its own.
+// mountPoint is the environment variable with a folder on which this process may mount a file system, in a name space
+// of its own.
 const mountPoint = "JURAT_TEST_DISK"
 
-// A Disk is a file system in memory, which goes with the process that has it.
+// A Disk is a file system in memory. It disappears when its process ends.
 type Disk struct{ Path string }
 
-// Run runs a test that is no part of another again, in a process that has a disk of so many megabytes for itself. It skips the test where the
-// system gives it none, which fails it under CI=true.
+// Run runs a top-level test again in a process that has a disk of the given size in megabytes for itself. If the
+// system does not permit that, it skips the test, or fails it under CI=true.
 func Run(t *testing.T, megabytes int, test func(*Disk)) {
 	t.Helper()
 	if path := os.Getenv(mountPoint); path != "" {
@@ -28,7 +29,7 @@ func Run(t *testing.T, megabytes int, test func(*Disk)) {
 		test(&Disk{path})
 		return
 	}
-	runtime.LockOSThread() // Pdeathsig comes when the thread ends that has started the process, and not the program
+	runtime.LockOSThread() // Pdeathsig fires when the thread that started the process ends, not when the program ends
 	defer runtime.UnlockOSThread()
 	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	again.Env = append(os.Environ(), mountPoint+"="+t.TempDir())
@@ -48,7 +49,7 @@ func Run(t *testing.T, megabytes int, test func(*Disk)) {
 	}
 }
 
-// noDisk skips a test for want of a disk. Where tests must not be skipped, it fails it.
+// noDisk skips a test that gets no disk. Under CI=true it fails the test.
 func noDisk(t *testing.T, why error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -57,13 +58,13 @@ func noDisk(t *testing.T, why error) {
 	t.Skip(why)
 }
 
-// Resize changes how much the disk holds.
+// Resize changes the size of the disk.
 func (d *Disk) Resize(t *testing.T, megabytes int) {
 	t.Helper()
 	d.remount(t, 0, fmt.Sprintf("size=%dm", megabytes))
 }
 
-// ReadOnly has the disk take nothing, or take again what has room.
+// ReadOnly makes the disk read-only, or writable again.
 func (d *Disk) ReadOnly(t *testing.T, is bool) {
 	t.Helper()
 	var flags uintptr
@@ -80,7 +81,7 @@ func (d *Disk) remount(t *testing.T, flags uintptr, options string) {
 	}
 }
 
-// Mirror mounts a folder of the disk once more, for reading, at another folder of it.
+// Mirror mounts a folder of the disk a second time, read-only, at another folder of the disk.
 func (d *Disk) Mirror(t *testing.T, folder, at string) {
 	t.Helper()
 	if err := os.Mkdir(at, 0o700); err != nil {
@@ -93,7 +94,7 @@ func (d *Disk) Mirror(t *testing.T, folder, at string) {
 	}
 }
 
-// Fill puts into a file what the disk still has room for.
+// Fill writes a file that takes all free room of the disk.
 func (d *Disk) Fill(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)

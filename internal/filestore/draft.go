@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// A Draft is a Store in memory: for what is to be kept somewhere all at once.
+// A Draft is a Store in memory. Its content can then be stored elsewhere in one step.
 type Draft struct {
-	mu    sync.Mutex // while it is held, nobody else reads or changes files
+	mu    sync.Mutex // guards files
 	files map[string][]byte
 }
 
 var _ Store = (*Draft)(nil)
 
-// NewDraft returns an empty one.
+// NewDraft returns an empty draft.
 func NewDraft() *Draft { return &Draft{files: map[string][]byte{}} }
 
-// All returns everything that is in it, by name.
+// All returns all files, by name.
 func (d *Draft) All() map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *Draft) All() map[string][]byte {
 // Where implements Store.
 func (d *Draft) Where(name string) string { return name + " in a draft" }
 
-// do runs f on a file. There says whether it has to be there (1) or must not be (-1).
+// do runs f on a file. there says whether the file must exist (1), must not exist (-1), or may (0).
 func (d *Draft) do(ctx context.Context, op, name string, there int, f func()) error {
 	if err := check(ctx, op, name); err != nil {
 		return err

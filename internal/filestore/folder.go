@@ -13,21 +13,21 @@ import (
 	"jurat/internal/atomicfile"
 )
 
-// A Folder is a Store of files in a folder, which is made when the first file is. Several processes may use it.
+// A Folder is a Store of files in a folder. The first file makes the folder. Several processes may use it.
 type Folder struct {
 	dir    string
-	synced sync.Map // folders whose own names are durable, by path
+	synced sync.Map // paths of folders whose own names are durable
 }
 
 var _ Store = (*Folder)(nil)
 
-// NewFolder returns the file store that a folder is.
+// NewFolder returns the file store in a folder.
 func NewFolder(dir string) *Folder { return &Folder{dir: filepath.Clean(dir)} }
 
-// Where implements Store: it is the file's path.
+// Where implements Store: it returns the file's path.
 func (f *Folder) Where(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-// Read implements Store. A secret that others can read is none, and refused.
+// Read implements Store. It refuses a secret that other users can read.
 func (f *Folder) Read(ctx context.Context, name string) ([]byte, error) {
 	if err := check(ctx, "read", name); err != nil {
 		return nil, err
@@ -38,14 +38,14 @@ func (f *Folder) Read(ctx context.Context, name string) ([]byte, error) {
 	return os.ReadFile(f.Where(name))
 }
 
-// ReadPrivate reads a file that nobody else may read.
+// ReadPrivate reads a file that only its owner can access. It returns an error if others can.
 func ReadPrivate(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o: others on this machine can use the key; chmod 600 it if they never did, or make a new one", file, mode)
+		return nil, fmt.Errorf("%s has mode %04o: others on this machine can use the key; if none did, run chmod 600 on it, otherwise make a new key", file, mode)
 	}
 	return os.ReadFile(file)
 }
@@ -66,13 +66,13 @@ func (f *Folder) put(ctx context.Context, name string, content []byte, op string
 	}
 	file := f.Where(name)
 	err := write(file, content, 0o600)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // whoever made one that is there may have crashed before what follows
+	if err != nil && !errors.Is(err, fs.ErrExist) { // the process that made an existing file may have crashed before the sync below
 		return err
 	}
 	return errors.Join(err, f.syncAbove(filepath.Dir(file)))
 }
 
-// syncAbove makes the name of a file's folder durable, which may be new, and those of the folders above it.
+// syncAbove makes the name of a file's folder durable, and the names of the folders above it: they may be new.
 func (f *Folder) syncAbove(folder string) error {
 	if _, done := f.synced.Load(folder); done || folder == f.dir {
 		return nil
@@ -103,15 +103,15 @@ func (f *Folder) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	folder := filepath.Dir(file)
-	// Again where it is gone already: a crash may have come before this.
+	// This also runs if the file is already gone: an earlier process may have crashed before its sync.
 	if synced := atomicfile.SyncFolders(folder, folder); !errors.Is(synced, fs.ErrNotExist) {
 		err = errors.Join(err, synced)
 	}
 	return err
 }
 
-// Overwrite implements Store. That the medium below keeps no older copy is nothing that a program can bring about
-// everywhere: see docs/design.md.
+// Overwrite implements Store. A program cannot make sure that the medium keeps no older copy: see
+// docs/threat-model.md.
 func (f *Folder) Overwrite(ctx context.Context, name string, content []byte) error {
 	if err := check(ctx, "overwrite", name); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (f *Folder) List(ctx context.Context, folder string, found func(name string
 	}
 	return filepath.WalkDir(f.Where(folder), func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // nothing was ever kept there, or it was removed while this looked
+			return nil // the folder never existed, or the file was removed during the listing
 		}
 		if err != nil || d.IsDir() {
 			return err

@@ -16,21 +16,21 @@ import (
 
 const (
 	keySize = 32
-	// maxKeys is how many keys a file may have. Two are there while one takes the place of the other.
+	// maxKeys is how many keys a file may have. It has two while one replaces the other.
 	maxKeys = 8
 )
 
 var (
-	// ErrOtherKey says that a secret is wrapped under a key that is not among those that are given.
+	// ErrOtherKey means that a file is wrapped under a key that is not among the given ones.
 	ErrOtherKey = errors.New("it is wrapped under another wrapping key")
-	// ErrDamaged says that what is stored is not what was wrapped, or was wrapped for another name.
+	// ErrDamaged means that the stored bytes are not what was wrapped, or were wrapped for another name.
 	ErrDamaged = errors.New("it is damaged, or was wrapped under another name")
 )
 
-// An ID names a wrapping key, and tells nothing of it.
+// An ID identifies a wrapping key without revealing it.
 type ID string
 
-// Keys are one or more wrapping keys, the first of which wraps. They are safe for concurrent use.
+// Keys are one or more wrapping keys. The first one wraps. They are safe for concurrent use.
 type Keys struct{ list []key }
 
 type key struct {
@@ -38,7 +38,7 @@ type key struct {
 	aead cipher.AEAD
 }
 
-// Generate returns a file with a new key.
+// Generate returns the text of a key file with one new key.
 func Generate() []byte {
 	secret := make([]byte, keySize)
 	rand.Read(secret) // never fails
@@ -46,7 +46,7 @@ func Generate() []byte {
 		idOf(secret), base64.StdEncoding.EncodeToString(secret))
 }
 
-// Parse reads a file of keys. Errors quote nothing of it.
+// Parse reads the text of a key file. Its errors contain nothing of that text.
 func Parse(text []byte) (*Keys, error) {
 	keys := new(Keys)
 	n := 0
@@ -65,7 +65,7 @@ func Parse(text []byte) (*Keys, error) {
 		}
 	}
 	if len(keys.list) == 0 {
-		return nil, errors.New("there is no wrapping key in it")
+		return nil, errors.New("it contains no wrapping key")
 	}
 	return keys, nil
 }
@@ -73,7 +73,7 @@ func Parse(text []byte) (*Keys, error) {
 func (k *Keys) add(secret []byte) error {
 	id := idOf(secret)
 	if k.find(id) != nil {
-		return fmt.Errorf("the key %s is there twice", id)
+		return fmt.Errorf("the key %s occurs twice", id)
 	}
 	if len(k.list) == maxKeys {
 		return fmt.Errorf("more than %d keys", maxKeys)
@@ -92,7 +92,7 @@ func idOf(secret []byte) ID {
 	return ID(hex.EncodeToString(sum[:8]))
 }
 
-// IDs names the keys; the first wraps.
+// IDs returns the IDs of the keys, the wrapping one first.
 func (k *Keys) IDs() []ID {
 	ids := make([]ID, len(k.list))
 	for n := range k.list {
@@ -101,17 +101,17 @@ func (k *Keys) IDs() []ID {
 	return ids
 }
 
-// Wrap encrypts a secret, and says under which key.
+// Wrap encrypts the content of a file under the first key, and returns the key's ID.
 func (k *Keys) Wrap(name string, secret []byte) (ID, []byte) {
 	first := &k.list[0]
 	return first.id, first.aead.Seal(nil, nil, secret, bound(name))
 }
 
-// Unwrap decrypts what Wrap has encrypted under this name. Errors have ErrOtherKey or ErrDamaged in their chain.
+// Unwrap decrypts what Wrap has encrypted for this name. Errors wrap ErrOtherKey or ErrDamaged.
 func (k *Keys) Unwrap(name string, id ID, wrapped []byte) ([]byte, error) {
 	key := k.find(id)
 	if key == nil {
-		return nil, fmt.Errorf("%w: %s, and here are %s", ErrOtherKey, id, k)
+		return nil, fmt.Errorf("%w: %s; the given keys are %s", ErrOtherKey, id, k)
 	}
 	secret, err := key.aead.Open(nil, nil, wrapped, bound(name))
 	if err != nil {
@@ -120,7 +120,7 @@ func (k *Keys) Unwrap(name string, id ID, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Has reports whether a key is among them.
+// Has reports whether Keys contains a key.
 func (k *Keys) Has(id ID) bool { return k.find(id) != nil }
 
 func (k *Keys) find(id ID) *key {
@@ -131,7 +131,7 @@ func (k *Keys) find(id ID) *key {
 	return &k.list[i]
 }
 
-// String names the keys, and so keeps them from being printed.
+// String returns the IDs, so that printing Keys does not reveal them.
 func (k *Keys) String() string {
 	var names []string
 	for _, id := range k.IDs() {

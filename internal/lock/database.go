@@ -12,24 +12,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A claim in a database is an advisory lock of a session. The session belongs to one connection, which is used for nothing
-// else, and ends with it: at once when the process ends or the connection breaks, and after idle when nothing is heard of
-// the process, because the network has parted them or the machine stands still. The process says something every beat, and
-// takes its claims for lost when nobody has answered within answer, which is well before the database does.
+// A claim in a database is an advisory lock of a session. The session has one connection, which has no other use. It
+// ends at once when the process ends or the connection breaks. It ends after idle without a message, if the network
+// is cut or the machine has stopped. The process sends a message every beat. If it gets no answer within answer, it
+// treats its claims as lost, well before the database does.
 const (
 	beat   = 3 * time.Second
-	answer = 10 * time.Second // of a database that has much else to do
+	answer = 10 * time.Second // enough for a busy database
 	idle   = 20 * time.Second
 )
 
-// A Database holds claims among machines. The connection is made when something is first claimed.
+// A Database holds claims among machines. It connects at the first claim.
 type Database struct {
 	config       *pgx.ConnConfig
-	beat, answer time.Duration // tests have less patience
+	beat, answer time.Duration // shorter in tests
 
-	mu      sync.Mutex    // while it is held, nobody else uses what follows
-	session *pgx.Conn     // nil: none
-	ended   chan struct{} // closed when the session is over, so that nobody watches it any more
+	mu      sync.Mutex    // guards the members below
+	session *pgx.Conn     // nil: not connected
+	ended   chan struct{} // closed when the session is over; ends watch
 	held    map[string]*hold
 }
 
@@ -38,8 +38,7 @@ type hold struct{ end context.CancelCauseFunc }
 
 var _ Claims = (*Database)(nil)
 
-// NewDatabase returns the claims in the database that the configuration leads to. Between them must be nothing that shares
-// sessions among connections.
+// NewDatabase returns the claims in a database. The connection must not go through a proxy that shares sessions.
 func NewDatabase(config *pgx.ConnConfig) *Database { return newDatabase(config, beat, answer, idle) }
 
 func newDatabase(config *pgx.ConnConfig, beat, answer, idle time.Duration) *Database {
@@ -49,7 +48,7 @@ func newDatabase(config *pgx.ConnConfig, beat, answer, idle time.Duration) *Data
 	return &Database{config: config, beat: beat, answer: answer, held: map[string]*hold{}}
 }
 
-// lockOf is the number by which the database knows a name.
+// lockOf is the number of the advisory lock for a name.
 func lockOf(name string) int64 {
 	sum := sha256.Sum256([]byte("jurat/claim/v1\x00" + name))
 	return int64(binary.BigEndian.Uint64(sum[:]))
@@ -62,7 +61,7 @@ func (d *Database) Claim(ctx context.Context, name string) (held context.Context
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.held[name] != nil { // a session that has a lock gets it again
+	if d.held[name] != nil { // the database would give a session the same lock again
 		return nil, nil, fmt.Errorf("claiming %s: %w", name, ErrTaken)
 	}
 	if err := d.take(ctx, name); err != nil {
@@ -74,7 +73,7 @@ func (d *Database) Claim(ctx context.Context, name string) (held context.Context
 	return held, func() { d.release(name, h) }, nil
 }
 
-// take locks a name. The mutex is held.
+// take takes the lock for a name. The caller holds d.mu.
 func (d *Database) take(ctx context.Context, name string) error {
 	if err := d.connect(ctx); err != nil {
 		return err
@@ -87,7 +86,7 @@ func (d *Database) take(ctx context.Context, name string) error {
 	return err
 }
 
-// connect begins a session where there is none. The mutex is held.
+// connect starts a session if there is none. The caller holds d.mu.
 func (d *Database) connect(ctx context.Context) error {
 	if d.session != nil {
 		return nil
@@ -103,8 +102,8 @@ func (d *Database) connect(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the session something. Whoever asks may stop waiting, and then nobody knows what has happened, so the session
-// ends with every claim that it holds, as it does when it fails. The mutex is held.
+// ask sends a query in the session. After an error, or without an answer in time, the state of the locks is unknown,
+// so ask ends the session with all its claims. The caller holds d.mu.
 func (d *Database) ask(ctx context.Context, question string, to any, arguments ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -118,13 +117,13 @@ func (d *Database) ask(ctx context.Context, question string, to any, arguments .
 	return err
 }
 
-// lose ends the session and what it held. The mutex is held.
+// lose ends the session and its claims. The caller holds d.mu.
 func (d *Database) lose() {
 	d.endAll()
-	_ = d.hangUp() // it is lost, whatever comes of this
+	_ = d.hangUp() // the session is lost in any case
 }
 
-// endAll ends what is done under claims. The mutex is held.
+// endAll ends the contexts of all claims, with ErrLost as the cause. The caller holds d.mu.
 func (d *Database) endAll() {
 	for _, h := range d.held {
 		h.end(ErrLost)
@@ -132,7 +131,7 @@ func (d *Database) endAll() {
 	clear(d.held)
 }
 
-// hangUp ends the session. The mutex is held.
+// hangUp ends the session. The caller holds d.mu.
 func (d *Database) hangUp() error {
 	if d.session == nil {
 		return nil
@@ -140,12 +139,12 @@ func (d *Database) hangUp() error {
 	session := d.session
 	d.session = nil
 	close(d.ended)
-	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // a session that was lost ends in nobody's name
+	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // the caller's context may have ended
 	defer cancel()
 	return session.Close(ctx)
 }
 
-// watch says something now and then as long as the session lasts.
+// watch sends a query at every beat while the session lasts.
 func (d *Database) watch(session *pgx.Conn, ended <-chan struct{}) {
 	tick := time.NewTicker(d.beat)
 	defer tick.Stop()
@@ -158,13 +157,13 @@ func (d *Database) watch(session *pgx.Conn, ended <-chan struct{}) {
 		d.mu.Lock()
 		if d.session == session {
 			var one int
-			_ = d.ask(context.Background(), `SELECT 1`, &one) // for all claims: where it fails, they are lost
+			_ = d.ask(context.Background(), `SELECT 1`, &one) // if it fails, ask ends all claims
 		}
 		d.mu.Unlock()
 	}
 }
 
-// release lets go of a claim, unless it was lost.
+// release releases a claim, unless it was lost.
 func (d *Database) release(name string, h *hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,7 +173,7 @@ func (d *Database) release(name string, h *hold) {
 	}
 	delete(d.held, name)
 	var had bool
-	// Whoever held the claim may have left. Where this fails, the session ends, and the lock with it.
+	// The holder's context may have ended. If this fails, the session ends, and the lock with it.
 	_ = d.ask(context.Background(), `SELECT pg_advisory_unlock($1)`, &had, lockOf(name))
 }
 
@@ -194,7 +193,7 @@ func (d *Database) Claimed(ctx context.Context, name string) (is bool, err error
 			AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name))
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking for who claims %s: %w", name, err)
+		return false, fmt.Errorf("reading whether %s is claimed: %w", name, err)
 	}
 	return is, nil
 }
@@ -205,7 +204,7 @@ func (d *Database) Close() error {
 	defer d.mu.Unlock()
 	d.endAll()
 	if err := d.hangUp(); err != nil {
-		return fmt.Errorf("letting go of claims: %w", err)
+		return fmt.Errorf("releasing claims: %w", err)
 	}
 	return nil
 }

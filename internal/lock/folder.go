@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// A Folder holds claims among the processes of one machine. An empty file is all that a crash leaves of one, and claims nothing.
+// A Folder holds claims among the processes of one machine. A crash leaves at most an empty file without a lock.
 type Folder struct{ dir string }
 
 var _ Claims = (*Folder)(nil)
 
-// NewFolder returns the claims in a folder, which is made when something is first claimed.
+// NewFolder returns the claims in a folder. The first claim makes the folder.
 func NewFolder(dir string) *Folder { return &Folder{dir} }
 
 // Claim implements Claims. A claim is never lost: the operating system keeps it as long as the process lives.
@@ -38,10 +38,10 @@ func (f *Folder) Claimed(_ context.Context, name string) (bool, error) {
 	}
 	is, err := taken(filepath.Join(f.dir, name))
 	if err != nil {
-		return false, fmt.Errorf("looking for who claims %s: %w", name, err)
+		return false, fmt.Errorf("reading whether %s is claimed: %w", name, err)
 	}
 	return is, nil
 }
 
-// Close implements Claims. What is held stays so until it is released.
+// Close implements Claims. Claims stay held until they are released.
 func (f *Folder) Close() error { return nil }

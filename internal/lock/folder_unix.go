@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// askedLong is how often a lock is tried that others share to ask for it, a millisecond apart.
+// askedLong is how often take retries, a millisecond apart, while others hold a shared lock to ask for the state.
 const askedLong = 1000
 
-// take locks a file, which is there only while it is locked, but for crashes.
+// take locks a file. The file exists only while it is locked, except after a crash.
 func take(name string) (release func(), err error) {
 	for asked := 0; ; {
 		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -22,23 +22,24 @@ func take(name string) (release func(), err error) {
 			return nil, err
 		}
 		if err := lock(file, syscall.LOCK_EX); errors.Is(err, ErrTaken) && lock(file, syscall.LOCK_SH) == nil {
-			_ = file.Close() // somebody was only asking, which takes no time, but where they stand still
+			_ = file.Close() // another process was only asking, which takes no time unless that process has stopped
 			if asked++; asked > askedLong {
-				return nil, fmt.Errorf("%w: a process that asks whether it is claimed stands still", ErrTaken)
+				return nil, fmt.Errorf("%w: a process that asked for the state has stopped", ErrTaken)
 			}
 			time.Sleep(time.Millisecond)
 			continue
 		} else if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
-		// Between the two calls another process may have let go, and so have removed this file: then others lock a new one.
+		// Between the two calls another process may have released the lock and removed this file. Then others lock a
+		// new file.
 		same, err := names(name, file)
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		if same {
 			return func() {
-				_ = os.Remove(name) // while it is locked; where that fails, an empty file stays
+				_ = os.Remove(name) // while it is locked; if this fails, an empty file stays
 				_ = file.Close()    // unlocks
 			}, nil
 		}
@@ -48,7 +49,7 @@ func take(name string) (release func(), err error) {
 	}
 }
 
-// taken reports whether a file is locked. Those who ask share a lock, which lasts no longer than this.
+// taken reports whether a file is locked. Callers of taken share a lock for the duration of the call.
 func taken(name string) (bool, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,7 @@ func lock(file *os.File, how int) error {
 	return err
 }
 
-// names reports whether a name is still that of an open file.
+// names reports whether name is still the name of an open file.
 func names(name string, file *os.File) (bool, error) {
 	open, err := file.Stat()
 	if err != nil {

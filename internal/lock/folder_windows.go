@@ -8,7 +8,7 @@ import (
 
 const sharingViolation = syscall.Errno(32)
 
-// take opens a file that nobody else may open meanwhile.
+// take opens a file that no other process can open meanwhile.
 func take(name string) (release func(), err error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
@@ -24,11 +24,11 @@ func take(name string) (release func(), err error) {
 	}
 	return func() {
 		_ = syscall.CloseHandle(handle)
-		_ = os.Remove(name) // fails, as it should, where somebody else has it by now
+		_ = os.Remove(name) // fails, as it should, if another process has the file by now
 	}, nil
 }
 
-// taken reports whether somebody has a file open. Whoever asks shares it.
+// taken reports whether a process has a file locked. Callers of taken share the file.
 func taken(name string) (bool, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pgtest runs a real PostgreSQL for tests: in a temporary folder, on a free port of 127.0.0.1 and on a socket in that folder,
-// and not longer than the test process lives, however that ends.
+// Package pgtest runs a real PostgreSQL server for tests. The server is in a temporary folder, and listens on a free
+// port of 127.0.0.1 and on a socket in that folder. It ends with the test process, however that ends.
 package pgtest
 
 import (
@@ -24,26 +24,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// patience bounds every wait for a server, so that a test that waits for what never comes says what it waited for.
+// patience limits every wait for a server, so that a test that waits in vain says what it waited for.
 const patience = 60 * time.Second
 
-// A Server is a PostgreSQL server with a role "jurat" that is no superuser, and a superuser "postgres".
+// A Server is a PostgreSQL server with a role "jurat", which is not a superuser, and a superuser "postgres".
 type Server struct {
 	folder   string
 	binaries string
 	port     int
-	taken    io.Closer // keeps the port for the server, until it has ended for good
+	taken    io.Closer // reserves the port until the server has ended for good
 	password string    // of both roles
 	settings []string
-	drops    bool // databases are dropped when their tests end, as the server goes on
+	drops    bool // databases are dropped when their tests end, because the server continues
 
 	reaper *exec.Cmd      // ends the server, and removes the folder, when this process has ended
-	tell   io.WriteCloser // to the reaper: the server's process id, or an empty line when it has ended
+	tell   io.WriteCloser // input of the reaper: the server's process id, or an empty line when the server has ended
 
-	process *exec.Cmd     // nil: it does not run
+	process *exec.Cmd     // nil: the server does not run
 	exited  chan struct{} // closed when the process has ended
 
-	mu   sync.Mutex // while it is held, nobody else makes or drops a database: it copies a template that nobody may use meanwhile
+	mu   sync.Mutex // held while a database is made or dropped: making one copies a template that must not be in use
 	made int
 }
 
@@ -53,8 +53,8 @@ var shared struct {
 	err    error
 }
 
-// Database returns the URL of a new, empty database. All tests of a test binary have theirs on one server. A test for which there is
-// no PostgreSQL is skipped, and fails under CI=true.
+// Database returns the URL of a new, empty database. All tests of a test binary share one server. If PostgreSQL is
+// not installed, Database skips the test, or fails it under CI=true.
 func Database(t testing.TB) string {
 	t.Helper()
 	binaries := find(t)
@@ -69,7 +69,8 @@ func Database(t testing.TB) string {
 	return shared.server.Database(t)
 }
 
-// Start starts a server that is this test's alone, so that it can be killed. Settings are as in "fsync=off". It ends with the test.
+// Start starts a server for this test alone, so that the test can kill it. Settings have the form "fsync=off". The
+// server ends with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := start(find(t), settings)
@@ -84,7 +85,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// find returns the folder of the server's programs, which Debian does not put into PATH.
+// find returns the folder of the server's programs. Debian does not put them into PATH.
 func find(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -101,9 +102,9 @@ func find(t testing.TB) string {
 		return filepath.Dir(newest)
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatal("there is no PostgreSQL (initdb), and under CI=true nothing is skipped")
+		t.Fatal("PostgreSQL (initdb) is not installed, and under CI=true no test is skipped")
 	}
-	t.Skip("there is no PostgreSQL (initdb, of Debian's package postgresql), on which the shared ledger is tried")
+	t.Skip("PostgreSQL (initdb, in Debian's package postgresql) is not installed; this test needs it")
 	return ""
 }
 
@@ -145,7 +146,7 @@ func (s *Server) initialise() (err error) {
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
-// command is a program of PostgreSQL's, which refuse to run as root.
+// command returns a command for a program of PostgreSQL. These programs refuse to run as root.
 func (s *Server) command(name string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.binaries, name), arguments...)
 	cmd.Dir = s.folder
@@ -153,12 +154,13 @@ func (s *Server) command(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// ports are those of which systems choose none by themselves, for who listens anywhere or connects: so nobody has a server's port while that
-// is killed and started again.
+// Operating systems do not choose ports from this range for clients or for listeners on port 0. So no other process
+// takes a server's port while the server is being restarted.
 const firstPort, ports = 20_000, 10_000
 
-// takePort finds a port on which nobody listens. As long as this process lives it has the same number of UDP, which nobody else here uses, so
-// that another process of this package's does not take the port before the server has it, or while that is away.
+// takePort finds a port without a listener. While this process lives, it holds the UDP port of the same number, which
+// nothing else here uses. So no other process of this package takes the port before the server has it, or while the
+// server is down.
 func takePort() (port int, taken io.Closer, err error) {
 	for range 100 {
 		port := firstPort + mathrand.IntN(ports)
@@ -176,8 +178,8 @@ func takePort() (port int, taken io.Closer, err error) {
 	return 0, nil, fmt.Errorf("no port from %d to %d is free: %w", firstPort, firstPort+ports-1, err)
 }
 
-// reap waits for the end of its input, which is the end of the test process. The last line that came before is the id of the
-// server's process, or is empty.
+// reap waits for the end of its input, which is the end of the test process. The last line of the input is the id of
+// the server's process, or is empty.
 const reap = `while read -r line; do server=$line; done
 if [ -n "$server" ]; then
 	kill -QUIT "$server" && while kill -0 "$server"; do sleep 0.1; done
@@ -186,15 +188,15 @@ rm -rf "$0"`
 
 func (s *Server) watch() (err error) {
 	s.reaper = exec.Command("sh", "-c", reap, s.folder)
-	ownGroup(s.reaper) // what ends the test process by its terminal does not end this
+	ownGroup(s.reaper) // a signal from the terminal to the test process does not reach the reaper
 	if s.tell, err = s.reaper.StdinPipe(); err != nil {
 		return err
 	}
 	return s.reaper.Start()
 }
 
-// run starts the server, and returns when it answers. After it was killed it does not start before the last process that it has
-// left behind has noticed.
+// run starts the server, and returns when it answers. After Kill, the server cannot start before the last process of
+// the killed server has ended.
 func (s *Server) run() error {
 	end := time.Now().Add(patience)
 	for {
@@ -223,7 +225,7 @@ func (s *Server) tryRun(end time.Time) error {
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = process.Wait() // it ends as it was told to, or the log says why
+		_ = process.Wait() // it ended as it was told to, or its log says why
 		close(exited)
 	}()
 	s.process, s.exited = process, exited
@@ -245,7 +247,7 @@ func (s *Server) tryRun(end time.Time) error {
 	return fmt.Errorf("the server does not answer: %w; its log:\n%s", err, s.Log())
 }
 
-// Log is what the server has said since it was started.
+// Log returns what the server has logged since its start.
 func (s *Server) Log() string {
 	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
 	if err != nil {
@@ -254,8 +256,8 @@ func (s *Server) Log() string {
 	return string(log)
 }
 
-// Kill kills the server's first process so that it can do nothing more. The processes that serve connections notice a little
-// later, and finish until then what they are at.
+// Kill kills the server's main process. The processes that serve connections notice it a little later, and complete
+// their current work until then.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.end(syscall.SIGKILL); err != nil {
@@ -263,7 +265,7 @@ func (s *Server) Kill(t testing.TB) {
 	}
 }
 
-// Halt ends all the server's processes where they are.
+// Halt stops all processes of the server at once.
 func (s *Server) Halt(t testing.TB) {
 	t.Helper()
 	if err := s.end(syscall.SIGQUIT); err != nil {
@@ -271,8 +273,8 @@ func (s *Server) Halt(t testing.TB) {
 	}
 }
 
-// Standby makes a server that was killed or halted one that only follows another, which there is not, when it is started again: it
-// can be read, and takes nothing.
+// Standby makes a server that was killed or halted a standby at its next start. It follows no other server, can be
+// read, and refuses writes.
 func (s *Server) Standby(t testing.TB) {
 	t.Helper()
 	signal := filepath.Join(s.data(), "standby.signal")
@@ -321,7 +323,7 @@ func (s *Server) Database(t testing.TB) string {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.drops {
-			return // it goes with the server
+			return // the database ends with the server
 		}
 		if err := s.asAdmin(context.Background(), fmt.Sprintf(`DROP DATABASE %s WITH (FORCE)`, name)); err != nil {
 			t.Errorf("dropping a database: %v", err)
@@ -330,7 +332,7 @@ func (s *Server) Database(t testing.TB) string {
 	return s.url("jurat", name)
 }
 
-// Admin turns the URL of a database of this package's into one by which the superuser uses it.
+// Admin returns the URL by which the superuser uses a database of this package.
 func Admin(t testing.TB, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -342,7 +344,7 @@ func Admin(t testing.TB, database string) string {
 	return u.String()
 }
 
-// Socket turns the URL of a database of this server into one that goes through the socket.
+// Socket returns the URL of a database of this server through the socket.
 func (s *Server) Socket(t testing.TB, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)

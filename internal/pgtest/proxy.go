@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// A Proxy stands between a server and who uses it, and can become a hole in the network: what is sent into it is confirmed by the
-// operating system as ever, nothing comes out, and no connection ends.
+// A Proxy stands between a server and its clients. It can behave like a broken network: the operating system still
+// confirms what is sent, but nothing is passed on, and no connection ends.
 type Proxy struct {
 	to       string
 	listener net.Listener
 
-	mu    sync.Mutex // while it is held, nobody stops it or opens it
+	mu    sync.Mutex // guards the members below
 	open  chan struct{}
 	conns []net.Conn
 	ended bool
 }
 
-// NewProxy returns a proxy for the server of a database, and the URL that leads through it. It ends with the test.
+// NewProxy returns a proxy for the server of a database, and the URL through it. The proxy ends with the test.
 func NewProxy(t testing.TB, database string) (p *Proxy, through string) {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -43,14 +43,14 @@ func NewProxy(t testing.TB, database string) (p *Proxy, through string) {
 	return p, u.String()
 }
 
-// Stop has nothing pass any more.
+// Stop makes the proxy pass nothing on.
 func (p *Proxy) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open = make(chan struct{})
 }
 
-// GoOn has everything pass again, also what was sent meanwhile, as a network does that was interrupted.
+// GoOn makes the proxy pass on everything again, also what was sent meanwhile, like a network after an interruption.
 func (p *Proxy) GoOn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Proxy) end() {
 	}
 }
 
-// wait returns when something may pass.
+// wait returns when the proxy passes on data.
 func (p *Proxy) wait() {
 	p.mu.Lock()
 	open := p.open
@@ -80,7 +80,7 @@ func (p *Proxy) wait() {
 	<-open
 }
 
-// keep notes a connection, to be closed in the end.
+// keep adds a connection that end must close. It returns false if the proxy has ended.
 func (p *Proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Proxy) serve() {
 	for {
 		from, err := p.listener.Accept()
 		if err != nil {
-			return // it was closed
+			return // the listener was closed
 		}
 		all.Go(func() { p.pass(from) })
 	}
@@ -108,7 +108,7 @@ func (p *Proxy) pass(from net.Conn) {
 	p.wait()
 	to, err := net.Dial("tcp", p.to)
 	if err != nil {
-		return // the server does not run
+		return // the server is not running
 	}
 	defer to.Close()
 	if !p.keep(to) {
@@ -120,7 +120,7 @@ func (p *Proxy) pass(from net.Conn) {
 	both.Wait()
 }
 
-// copy passes on what comes, when something may pass, and that no more will come.
+// copy passes on data, when wait permits it, and the end of the stream.
 func (p *Proxy) copy(to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

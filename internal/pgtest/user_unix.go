@@ -13,11 +13,11 @@ import (
 	"syscall"
 )
 
-// longestSocket is how long the path of a folder may be in which there is a socket: its name comes to it, and there is room for 103
-// bytes on every system.
+// longestSocket is the longest path of a folder that can hold the server's socket. Every system permits at least 103
+// bytes for the whole path.
 const longestSocket = 103 - len("/.s.PGSQL.65535")
 
-// temporary makes a folder that the server can reach: as another user, where this one is root.
+// temporary makes a folder that the server can reach. If this user is root, the server runs as another user.
 func temporary() (string, error) {
 	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		if len(parent) > longestSocket-len("/jurat-pg-0123456789") || os.Getuid() == 0 && !open(parent) {
@@ -42,7 +42,8 @@ func open(folder string) bool {
 	}
 }
 
-// other is the user as whom the server runs where this one is root, which it refuses: the one that its package has made, or nobody.
+// other returns the user for the server if this user is root, which the server refuses: the user of its package, or
+// the user nobody.
 func other() (uid, gid int, err error) {
 	var errs []error
 	for _, name := range []string{"postgres", "nobody"} {
@@ -61,7 +62,7 @@ func other() (uid, gid int, err error) {
 	return 0, 0, errors.Join(errs...)
 }
 
-// giveAway lets the server's user have files.
+// giveAway makes the server's user the owner of files.
 func giveAway(paths ...string) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -78,13 +79,14 @@ func giveAway(paths ...string) error {
 	return nil
 }
 
-// unprivileged has a command run as the server's user. It does not hear what ends the test process by its terminal: the reaper ends it.
+// unprivileged makes a command run as the server's user, and in a process group of its own: a signal from the
+// terminal does not end it, but the reaper does.
 func unprivileged(cmd *exec.Cmd) {
 	ownGroup(cmd)
 	if os.Getuid() != 0 {
 		return
 	}
-	if uid, gid, err := other(); err == nil { // giveAway has come before, and has said it
+	if uid, gid, err := other(); err == nil { // giveAway was called before and reported this error
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 }

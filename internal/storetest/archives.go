@@ -23,7 +23,7 @@ func wantArchives(t *testing.T, s storage.Store, files ...storage.Archived) {
 	}
 }
 
-// archives notes files one after the other, and replaces one.
+// archives registers files one after the other, and replaces one.
 func archives(t *testing.T, s storage.Store) {
 	const tile = storage.TileWidth
 	var rows []storage.Row
@@ -54,7 +54,7 @@ func archives(t *testing.T, s storage.Store) {
 	wantArchives(t, s, first, next)
 }
 
-// sheds takes out of rows what an archive has, and nothing of others; what comes later stays.
+// sheds checks that rows lose what an archive has, that other rows lose nothing, and that later stamps stay.
 func sheds(t *testing.T, s storage.Store) {
 	const tile = storage.TileWidth
 	var rows []storage.Row
@@ -62,7 +62,7 @@ func sheds(t *testing.T, s storage.Store) {
 		rows = append(rows, row(n))
 	}
 	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
-	wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}}), storage.ErrConflict) // no archive has it
+	wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}}), storage.ErrConflict) // it is in no archive
 	wantError(t, s.PutArchive(t.Context(), evidence.Digest{}, archivedFile(0, tile, "a")), nil)
 	wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}, {Index: tile, Timestamps: 1}}), storage.ErrConflict)
 	whole, err := s.Rows(t.Context(), 1, 1)
@@ -71,12 +71,12 @@ func sheds(t *testing.T, s storage.Store) {
 		t.Error("it has shed together with what must not")
 	}
 
-	// A time stamp comes between the archive and the shedding, and one after it.
-	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), late(1, "x"))), storage.ErrConflict) // it waits for none
+	// One time stamp comes between archiving and shedding, another after shedding.
+	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), late(1, "x"))), storage.ErrConflict) // it does not wait for a stamp
 	before := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("before")}}
 	after := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("after")}}
 	wantError(t, s.Append(t.Context(), planStamps(row(tile+2), before)), nil)
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second call changes nothing
 		wantError(t, s.Shed(t.Context(), []storage.Shedding{{Index: 1, Timestamps: 1}, {Index: 2, Timestamps: 1}}), nil)
 	}
 	wantError(t, s.Append(t.Context(), planStamps(row(tile+3), after)), nil)
@@ -110,7 +110,7 @@ func sheds(t *testing.T, s storage.Store) {
 	}
 }
 
-// keepsWaiting sheds nothing of a row that waits for a time stamp.
+// keepsWaiting checks that a row that waits for a time stamp does not shed.
 func keepsWaiting(t *testing.T, s storage.Store) {
 	var rows []storage.Row
 	for n := range storage.TileWidth - 1 {

@@ -9,7 +9,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// withBriefs appends rows with a brief each, of which every key is the row's own, and one is that of its third.
+// withBriefs appends n rows with a brief each. Each brief has one key of its own, and one that it shares with every
+// third row.
 func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
 	t.Helper()
 	var rows []storage.Row
@@ -29,7 +30,7 @@ func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
 	return briefs
 }
 
-// asRead is a brief as a query without names returns it.
+// asRead returns a brief as a query returns it, with or without names.
 func asRead(b storage.StoredBrief, names bool) storage.StoredBrief {
 	b.Keys = nil
 	if !names {
@@ -60,7 +61,7 @@ func wantPlaces(t *testing.T, s storage.Store, q storage.Lookup, places ...int64
 	}
 }
 
-// briefs lists briefs by place, by chain and by index, and finds records by what they are named by.
+// briefs lists briefs by place, by chain and by index, and looks up records by what they are named by.
 func briefs(t *testing.T, s storage.Store) {
 	wantBriefs(t, s, storage.BriefQuery{N: 5})
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{1}, Most: 5})
@@ -86,7 +87,7 @@ func briefs(t *testing.T, s storage.Store) {
 	want(t, keys, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})
 }
 
-// briefsLater has briefs come after their rows, and be replaced.
+// briefsLater adds briefs after their rows, and replaces some.
 func briefsLater(t *testing.T, s storage.Store) {
 	b := withBriefs(t, s, 3)
 	fillFrom(t, s, 3, 9)
@@ -118,7 +119,7 @@ func briefsLater(t *testing.T, s storage.Store) {
 	unbriefed(4, 9, 2, storage.Range{From: 4, To: 5}, storage.Range{From: 6, To: 7})
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{70}, Most: 9}, 7)
 
-	// Replaced is the range, with its keys, and nothing beside it. What is noted does not become less.
+	// PutBriefs replaces the briefs of the range with their keys, and no others. The noted number does not decrease.
 	one := put(1, 10)
 	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}, 2), nil)
 	noted(3)
@@ -136,7 +137,7 @@ func briefsLater(t *testing.T, s storage.Store) {
 		}
 	}
 	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil, 99), nil)
-	noted(9) // and not more than there are
+	noted(9) // at most the size of the log
 }
 
 func fillFrom(t *testing.T, s storage.Store, from, to int) {

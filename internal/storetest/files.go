@@ -13,10 +13,10 @@ import (
 	"jurat/internal/filestore"
 )
 
-// OpenFiles opens one file store once more, as another process would.
+// OpenFiles opens a file store once more, as another process would.
 type OpenFiles func(t *testing.T) filestore.Store
 
-// Files holds file stores against the contract of filestore.Store. place makes a new, empty one at every call.
+// Files checks file stores against the contract of filestore.Store. Every call of place makes a new, empty store.
 func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
 	for name, test := range map[string]func(*testing.T, OpenFiles){
 		"read":         read,
@@ -36,7 +36,7 @@ func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
 	}
 }
 
-// both are a file that is a secret, and one that is none.
+// both are the names of a file that is not a secret and of one that is.
 var both = []string{"a/b/plain.json", "a/b/secret.key"}
 
 func must(t *testing.T, err error) {
@@ -57,7 +57,7 @@ func wantNone(t *testing.T, c filestore.Store, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if got, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s holds %q, %v; want that it is not there", name, got, err)
+			t.Errorf("%s holds %q, %v; want fs.ErrNotExist", name, got, err)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func read(t *testing.T, open OpenFiles) {
 		wantContent(t, open(t), name, "content")
 		got, err := open(t).Read(t.Context(), name)
 		must(t, err)
-		got[0] = 'X' // is the caller's own
+		got[0] = 'X' // the result belongs to the caller
 		wantContent(t, open(t), name, "content")
 	}
 }
@@ -79,7 +79,7 @@ func create(t *testing.T, open OpenFiles) {
 		must(t, open(t).Create(t.Context(), name, []byte("first")))
 		for range 2 {
 			if err := open(t).Create(t.Context(), name, []byte("second")); !errors.Is(err, fs.ErrExist) {
-				t.Errorf("%s: %v, want that it is there", name, err)
+				t.Errorf("%s: %v, want fs.ErrExist", name, err)
 			}
 		}
 		wantContent(t, open(t), name, "first")
@@ -111,7 +111,7 @@ func rename(t *testing.T, open OpenFiles) {
 	wantContent(t, open(t), "a/two.key", "other")
 	must(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
 	wantContent(t, open(t), "a/two.key", "other")
-	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // its name is free again
+	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // the name can be used again
 }
 
 func remove(t *testing.T, open OpenFiles) {
@@ -173,7 +173,7 @@ func list(t *testing.T, open OpenFiles) {
 		t.Errorf("after %d names: %v", n, err)
 	}
 	c := open(t)
-	must(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // what lists can also change
+	must(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // found may change the store
 	if got := listed(t, c, "a"); len(got) > 0 {
 		t.Errorf("%v are left", got)
 	}
@@ -202,7 +202,7 @@ func longList(t *testing.T, open OpenFiles) {
 	}
 }
 
-// ended: a context that has ended keeps everything as it is.
+// ended checks that a call with an ended context changes nothing.
 func ended(t *testing.T, open OpenFiles) {
 	c := open(t)
 	must(t, c.Create(t.Context(), "a/b", []byte("content")))
@@ -220,7 +220,7 @@ func ended(t *testing.T, open OpenFiles) {
 	wantNone(t, c, "a/c")
 }
 
-// names: nothing leads out of a file store.
+// names checks that no name leads out of a file store.
 func names(t *testing.T, open OpenFiles) {
 	c := open(t)
 	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
@@ -238,7 +238,7 @@ func names(t *testing.T, open OpenFiles) {
 		must(t, c.Create(t.Context(), name, []byte(name)))
 		wantContent(t, open(t), name, name)
 		if c.Where(name) == "" {
-			t.Errorf("nobody is told where %s is", name)
+			t.Errorf("Where(%q) is empty", name)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func contents(t *testing.T, open OpenFiles) {
 	}
 }
 
-// manyAtOnce: of all who make the same file at the same moment one does, and all read what that one wrote.
+// manyAtOnce checks that of many callers who make the same file at once, one succeeds, and all read its content.
 func manyAtOnce(t *testing.T, open OpenFiles) {
 	const callers = 12
 	for _, name := range both {

@@ -1,4 +1,4 @@
-// Package storetest holds what every store of a log and every store of small files must do.
+// Package storetest checks every store of a log and every file store against its contract.
 package storetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// Log holds a store against the contract of storage.Store. open returns a new, empty store at every call.
+// Log checks a store against the contract of storage.Store. Every call of open returns a new, empty store.
 func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 	for name, test := range map[string]func(*testing.T, storage.Store){
 		"empty":               empty,
@@ -60,7 +60,7 @@ func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 	}
 }
 
-// row makes a row that no other number makes. Stores do not look into payloads.
+// row makes the row for a number; rows of different numbers differ. Stores do not read payloads.
 func row(n int) storage.Row {
 	payload := fmt.Sprintf(`{"n":%d}`, n)
 	r := storage.Row{RecordID: fmt.Sprintf("record-%d", n), Digest: evidence.DigestOf([]byte(payload)), Payload: []byte(payload),
@@ -129,7 +129,7 @@ func fill(t *testing.T, s storage.Store, n int) (rows []storage.Row) {
 	return rows
 }
 
-// wantHead checks size and root, the root against the leaves themselves.
+// wantHead checks the size and the root, which it computes from the leaves.
 func wantHead(t *testing.T, s storage.Store, size int64) {
 	t.Helper()
 	head, err := s.Head(t.Context())
@@ -140,7 +140,7 @@ func wantHead(t *testing.T, s storage.Store, size int64) {
 		return s.Hashes(t.Context(), indexes)
 	}))
 	if err != nil || root != head.Root {
-		t.Errorf("the hashes make the root %v, %v; the head has %v", root, err, head.Root)
+		t.Errorf("the root of the hashes is %v, %v; the head has %v", root, err, head.Root)
 	}
 }
 
@@ -239,7 +239,7 @@ func appendAndRead(t *testing.T, s storage.Store) {
 	wantError(t, err, storage.ErrNotFound)
 }
 
-// trials checks what is found of trials among everything else.
+// trials checks that the records in trials are found among others.
 func trials(t *testing.T, s storage.Store) {
 	chains := []string{"", "trial-1", "odd", "trial-2", "trial-1", "trial", "trials-3", "Trial-4", "trial-", "trial.", "operator-trials", "trial-2"}
 	var rows []storage.Row
@@ -275,7 +275,7 @@ func largeBatch(t *testing.T, s storage.Store) {
 	wantHead(t, s, 300)
 }
 
-// found asks for everything inside a plan, which then gives up.
+// found queries everything inside a plan, which then returns an error.
 func found(t *testing.T, s storage.Store, q storage.Query) (found storage.Found) {
 	t.Helper()
 	stop := errors.New("stop")
@@ -340,7 +340,7 @@ func planReads(t *testing.T, s storage.Store) {
 	wantHead(t, s, 4)
 }
 
-// misfit appends batches that do not fit: a store is the last to notice.
+// misfit appends batches that do not fit. The store must refuse them.
 func misfit(t *testing.T, s storage.Store) {
 	fill(t, s, 3)
 	for name, spoil := range map[string]func(*storage.Batch){
@@ -387,7 +387,7 @@ func duplicate(t *testing.T, s storage.Store) {
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), storage.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), storage.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
 	wantHead(t, s, 3)
-	_, err := s.ByRecordID(t.Context(), "record-8") // it stood before the duplicate in its batch
+	_, err := s.ByRecordID(t.Context(), "record-8") // it came before the duplicate in its batch
 	wantError(t, err, storage.ErrNotFound)
 	wantError(t, s.Append(t.Context(), planOf(row(8))), nil)
 	wantHead(t, s, 4)
@@ -402,7 +402,7 @@ func timestamps(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	rows := fill(t, s, 2)
 	renewal := late(1, "one")
-	renewal.Authority = "" // the row did not wait for it
+	renewal.Authority = "" // a stamp for a row that does not wait
 	for i := range 2 {     // the second time changes nothing
 		wantError(t, s.Append(ctx, planStamps(row(2+2*i), renewal)), nil)
 	}
@@ -410,7 +410,7 @@ func timestamps(t *testing.T, s storage.Store) {
 	got, err := s.Rows(ctx, 0, 2)
 	wantError(t, err, nil)
 	want(t, got, rows)
-	part, err := s.InChain(ctx, "odd", 1, 2) // which counts rows, and not their time stamps
+	part, err := s.InChain(ctx, "odd", 1, 2) // n counts rows, not their time stamps
 	wantError(t, err, nil)
 	want(t, part, rows[1:2])
 	bare := row(5)
@@ -470,7 +470,7 @@ func concurrentWriters(t *testing.T, s storage.Store) {
 	}
 }
 
-// concurrentClaims has many replace the same checkpoint: one may.
+// concurrentClaims lets many callers replace the same checkpoint: one succeeds.
 func concurrentClaims(t *testing.T, s storage.Store) {
 	var wg sync.WaitGroup
 	results := make(chan error, 8)
@@ -490,7 +490,7 @@ func concurrentClaims(t *testing.T, s storage.Store) {
 	want(t, first, 1)
 }
 
-// calls is every method.
+// calls are calls of all methods.
 func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs := map[string]error{
 		"Append":        s.Append(ctx, planOf(row(50))),
@@ -535,7 +535,8 @@ func cancelled(t *testing.T, s storage.Store) {
 	wantError(t, s.SetCheckpoint(t.Context(), "", "first"), nil)
 }
 
-// cancelledInPlan cancels when the transaction has begun: it is too late, since others than the caller depend on it.
+// cancelledInPlan cancels the context after the transaction has begun. That is too late, because other callers depend
+// on it.
 func cancelledInPlan(t *testing.T, s storage.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	wantError(t, s.Append(ctx, func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
@@ -546,7 +547,7 @@ func cancelledInPlan(t *testing.T, s storage.Store) {
 	wantError(t, s.Append(t.Context(), planOf(row(1))), nil)
 }
 
-// waiting has a writer wait for another, and give up.
+// waiting lets a writer wait for another until its context ends.
 func waiting(t *testing.T, s storage.Store) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := make(chan error)

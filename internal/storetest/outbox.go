@@ -12,7 +12,7 @@ import (
 
 var since = time.Date(2026, 1, 31, 16, 15, 0, 123_000_000, time.UTC)
 
-// late is a time stamp that a row got after it was appended.
+// late is a time stamp for a row that was appended before.
 func late(index int64, authority string) storage.Stamp {
 	return storage.Stamp{Index: index, Authority: authority,
 		Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{9, byte(index), authority[0]}}}
@@ -64,7 +64,7 @@ func outbox(t *testing.T, s storage.Store) {
 	later := since.Add(time.Minute)
 	wantError(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
 	wantError(t, s.Append(ctx, planOf(row(1))), nil)
-	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // whose clock went back
+	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // an earlier time, as after a clock went back
 	wantError(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
 	wantOwing(t, s, storage.Owed{Authority: "one", Records: 3, Since: since}, storage.Owed{Authority: "two", Records: 1, Since: since})
 	wantWaiting(t, s, "one", 0, 2, 3)
@@ -86,7 +86,7 @@ func outbox(t *testing.T, s storage.Store) {
 	wantError(t, err, nil)
 	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
 
-	// A renewal is one that nobody waited for.
+	// A renewal is a stamp for a row that does not wait.
 	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("renewed")}}
 	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
 	stamped, err = s.ByRecordID(ctx, "record-1")
@@ -119,7 +119,7 @@ func outbox(t *testing.T, s storage.Store) {
 	wantWaiting(t, s, "one")
 }
 
-// outboxAllOrNone stamps what does not wait: nothing of such a batch is stored.
+// outboxAllOrNone stamps rows that do not wait: nothing of such a batch is stored.
 func outboxAllOrNone(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	wantError(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
@@ -148,10 +148,10 @@ func outboxAllOrNone(t *testing.T, s storage.Store) {
 	wantError(t, s.Append(ctx, duplicate), storage.ErrDuplicate)
 	wantWaiting(t, s, "one", 0)
 	wantError(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
-	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it waits no more
+	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it does not wait any more
 }
 
-// outboxClaims has many stamp the same record: one may.
+// outboxClaims lets many callers stamp the same record: one succeeds.
 func outboxClaims(t *testing.T, s storage.Store) {
 	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
 	var wg sync.WaitGroup
